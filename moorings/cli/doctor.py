@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from moorings.cli.connecting import connect
 from moorings.cli.options import (
     SERVER_VARIABLE,
     Cluster,
@@ -19,7 +20,6 @@ from moorings.cli.options import (
     Output,
     Server,
     StateDir,
-    connect,
     find_kubeconfig,
 )
 from moorings.cli.output import ExitCode, Format, say, show, show_progress

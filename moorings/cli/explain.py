@@ -9,9 +9,10 @@ import typer
 
 from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
+from moorings.cli.connecting import connect
 from moorings.cli.get import parse_target
 from moorings.cli.known import NOT_YET, KnownGangs, fetch_known, unknown_gang
-from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
+from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
 from moorings.cli.output import ExitCode, Format, show
 from moorings.cli.views import print_explanation
 from moorings.client import Client

@@ -12,6 +12,7 @@ import typer
 from contracts.ids import GangUID
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
+from moorings.cli.connecting import connect
 from moorings.cli.documents import read_gangs
 from moorings.cli.get import show_gangs
 from moorings.cli.options import (
@@ -21,7 +22,6 @@ from moorings.cli.options import (
     Output,
     Server,
     StateDir,
-    connect,
 )
 from moorings.cli.output import (
     ExitCode,

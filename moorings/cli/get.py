@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from contracts.lifecycle import GangRecord
+from moorings.cli.connecting import connect
 from moorings.cli.get_devices import DeviceFilter, show_devices, show_nodes
 from moorings.cli.known import fetch_known, unknown_gang
-from moorings.cli.options import Cluster, Namespace, Server, StateDir, connect
+from moorings.cli.options import Cluster, Namespace, Server, StateDir
 from moorings.cli.output import ExitCode, Format, ListFormat, notify, say, show
 from moorings.cli.solves import print_solves
 from moorings.cli.views import NONE

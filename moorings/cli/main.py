@@ -17,22 +17,7 @@ import typer
 from typer.exceptions import TyperException
 
 from contracts.errors import ContractsError
-from moorings.cli import (
-    agent,
-    bus,
-    components,
-    demo,
-    doctor,
-    explain,
-    gangs,
-    gates,
-    get,
-    lint,
-    plan,
-    solves,
-    watch,
-    web,
-)
+from moorings.cli.commands import LazyCommands
 from moorings.cli.output import ExitCode, Format, console, notify, show
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
@@ -45,29 +30,13 @@ from solver.versions import dependency_versions, platform_tag
 
 app = typer.Typer(
     name="moorings",
+    cls=LazyCommands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Joint allocation of devices to gangs of pods (Kubernetes DRA). Exit code: 0 "
     "when the answer is yes for everything asked, 1 no, 2 usage, 3 error.",
 )
-for module in (
-    demo,
-    plan,
-    lint,
-    get,
-    explain,
-    watch,
-    web,
-    gangs,
-    gates,
-    solves,
-    components,
-    agent,
-    bus,
-    doctor,
-):
-    module.register(app)
 
 
 @app.command()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moorings.cli.options import Cluster, Output, Server, StateDir, connect
+from moorings.cli.connecting import connect
+from moorings.cli.options import Cluster, Output, Server, StateDir
 from moorings.cli.output import ExitCode, Format, say, show, show_progress
 from moorings.errors import BadInputError
 from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves

@@ -15,7 +15,8 @@ from contracts.asyncapi import messages_of
 from contracts.ids import GangKey, GangUID
 from contracts.messages import ConfirmationMessage, DecisionMessage
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
-from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir, connect
+from moorings.cli.connecting import connect
+from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
 from moorings.cli.output import ExitCode, Format, notify, say
 from moorings.client import Client
 from moorings.errors import UsageError

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from moorings.cli.options import Cluster, Server, StateDir, connect
+from moorings.cli.connecting import connect
+from moorings.cli.options import Cluster, Server, StateDir
 from moorings.cli.output import ExitCode, say
 from moorings.console.access import ConsoleRight
 from moorings.console.server import serve_console

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from moorings.cli import options
+from moorings.cli import connecting
+from moorings.cli.options import SERVER_VARIABLE
 from moorings.client import BusLogin
 from moorings.errors import LocalStackError, UsageError
 from moorings.local.state import RunningStack, claim_folder, write_state
@@ -38,14 +39,14 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         user = "as said" if login is None else f"as {login.user}"
         yield Said(f"{server} {cluster} {user} {otherwise}".strip())
 
-    monkeypatch.setattr(options, "open_client", answer)
+    monkeypatch.setattr(connecting, "open_client", answer)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.delenv(options.SERVER_VARIABLE, raising=False)
+    monkeypatch.delenv(SERVER_VARIABLE, raising=False)
     return tmp_path / "moorings"
 
 
 async def ask(server: str = "", state_dir: Path | None = None) -> object:
-    async with options.connect(server, state_dir, "c") as client:
+    async with connecting.connect(server, state_dir, "c") as client:
         return client
 
 
@@ -57,7 +58,7 @@ async def test_the_nearest_answer_to_where_the_server_is_counts(home: Path) -> N
         assert await ask() == "nats://usual c as viewer"
     nobody = str(await ask())
     assert nobody.startswith(
-        f"{options.DEFAULT_SERVER} c as said stack: none has its state in"
+        f"{connecting.DEFAULT_SERVER} c as said stack: none has its state in"
     )
 
 
@@ -70,9 +71,9 @@ async def test_one_of_two_stacks_is_named_by_its_folder(
         write_state(home, RunningStack("nats://usual", home))
         write_state(second, RunningStack("nats://second", second))
         assert await ask(state_dir=second) == "nats://second c as viewer"
-        monkeypatch.setenv(options.SERVER_VARIABLE, OTHER)
+        monkeypatch.setenv(SERVER_VARIABLE, OTHER)
         assert await ask(OTHER, state_dir=second) == "nats://second c as viewer"
-        monkeypatch.delenv(options.SERVER_VARIABLE)
+        monkeypatch.delenv(SERVER_VARIABLE)
         with pytest.raises(UsageError, match="--server and --state-dir"):
             await ask(OTHER, state_dir=second)
     with pytest.raises(LocalStackError, match=f"none has its state in {second}"):

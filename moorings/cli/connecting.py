@@ -1,0 +1,75 @@
+"""The bus that the options of a command name; says in the end what was not read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from moorings.cli.options import SERVER_VARIABLE
+from moorings.cli.output import notify
+from moorings.client import Client, open_client
+from moorings.errors import LocalStackError, UsageError
+from moorings.local.bus_users import LocalUsers
+from moorings.local.state import find_stack, find_state_home
+
+DEFAULT_SERVER = "nats://127.0.0.1:4222"
+MOST_UNREAD = 10
+"""Messages that are named when they cannot be read; the others are counted."""
+
+
+def connect(
+    server: str, state_dir: Path | None, cluster: str, user: str = "viewer"
+) -> AbstractAsyncContextManager[Client]:
+    """Connect to the bus that the options of a command name.
+
+    To that of a stack of ours as its `user`: a viewer, or a platform, which may send.
+    To any other as the variables say.
+
+    Raises:
+        LocalStackError: no stack runs with its state in `state_dir`.
+        UsageError: both a server and a folder are given.
+        BadInputError: nobody answers, when the block is entered.
+    """
+    return _naming_unread(_open(server, state_dir, cluster, user))
+
+
+@asynccontextmanager
+async def _naming_unread(
+    opening: AbstractAsyncContextManager[Client],
+) -> AsyncIterator[Client]:
+    """Say in the end what could not be read, whatever was shown of the rest."""
+    async with opening as client:
+        try:
+            yield client
+        finally:
+            for subject, reason in list(client.unread.items())[:MOST_UNREAD]:
+                notify(f"left out, as it cannot be read: {subject}: {reason}")
+            hidden = len(client.unread) - MOST_UNREAD
+            if hidden > 0:
+                notify(f"left out are {hidden} more messages that cannot be read")
+
+
+def _open(
+    server: str, state_dir: Path | None, cluster: str, user: str
+) -> AbstractAsyncContextManager[Client]:
+    if state_dir is not None:
+        if server and server != os.environ.get(SERVER_VARIABLE):
+            raise UsageError("--server and --state-dir name a bus each; give one")
+        return _open_stack(state_dir.absolute(), cluster, user)
+    if server:
+        return open_client(server, cluster)
+    try:
+        return _open_stack(find_state_home(), cluster, user)
+    except LocalStackError as error:
+        # What runs without a state folder is where NATS usually is.
+        return open_client(DEFAULT_SERVER, cluster, otherwise=str(error))
+
+
+def _open_stack(
+    folder: Path, cluster: str, user: str
+) -> AbstractAsyncContextManager[Client]:
+    stack = find_stack(folder)
+    login = LocalUsers(stack.users).login_of(user)
+    return open_client(stack.server, cluster, login=login)

@@ -1,0 +1,56 @@
+"""Each command is where it is said to be, and imports no more than it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+import typer
+from typer.main import get_group
+from typer.testing import CliRunner
+
+from moorings.cli.commands import MODULE_BY_COMMAND
+from moorings.cli.main import app
+
+SLOW = ("aiohttp", "nats", "numpy", "ortools", "pandas")
+"""Libraries that take a noticeable part of a second to import."""
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULE_BY_COMMAND.values())))
+def test_a_module_has_the_commands_that_are_looked_for_in_it(name: str) -> None:
+    """All of them, and no others."""
+    part = typer.Typer()
+    import_module(f"moorings.cli.{name}").register(part)
+    said = {command for command, where in MODULE_BY_COMMAND.items() if where == name}
+    assert set(get_group(part).commands) == said
+
+
+def test_all_commands_are_in_the_help() -> None:
+    """Those that are imported late, and those that are not."""
+    help_text = CliRunner().invoke(app, ["--help"]).stdout
+    words = set(help_text.split())
+    assert words >= {*MODULE_BY_COMMAND, "permissions", "version"}
+
+
+def test_a_misspelled_command_is_answered_with_the_one_that_is_meant() -> None:
+    """Whether or not that was imported before."""
+    result = CliRunner().invoke(app, ["submti"])
+    assert result.exit_code == 2
+    assert "submit" in result.output
+
+
+@pytest.mark.parametrize("arguments", [("plan", "-h"), ("lint", "-h"), ("version",)])
+def test_what_a_command_does_not_need_is_not_imported(
+    arguments: tuple[str, ...],
+) -> None:
+    """In a fresh interpreter, which says what it has in the end."""
+    program = (
+        "import sys; from moorings.cli.main import app;"
+        "app(sys.argv[1:], standalone_mode=False);"
+        f"print('imported', [name for name in {SLOW} if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "imported []"

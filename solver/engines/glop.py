@@ -48,6 +48,14 @@ class Program:
         self._columns.append(column)
         self._costs.append(cost)
 
+    def limit(self, column: int, least: float, most: float) -> None:
+        """Change the limits of a column, by its number in the order of `add`."""
+        self._columns[column].SetBounds(least, most)
+
+    def limit_row(self, row: int, most: float) -> None:
+        """Change what a row is at most."""
+        self._rows[row].SetUb(most)
+
     def weigh(self, values: Sequence[float]) -> float:
         """Weigh a solution."""
         pairs = zip(self._costs, values, strict=True)

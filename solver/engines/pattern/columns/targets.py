@@ -17,6 +17,7 @@ from solver.engines.pattern.columns.cuts import (
     solve_cut_master,
     split_into_pods,
 )
+from solver.engines.pattern.columns.diving import dive
 from solver.engines.pattern.columns.improvement import improve_by_parts
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
@@ -99,9 +100,16 @@ class TargetSearch:
                 return None
             relaxed, fits = self._relax(target.gangs)
             if fits or self._cut_off == MAX_CUT_OFF:
-                solution = Solution(target.gangs, relaxed.uses)
-                return target, Start(solution, relaxed.split)
+                return target, self._dive(target.gangs, relaxed)
             self._cut_off += 1
+
+    def _dive(self, gangs: Sequence[int], relaxed: RelaxedSolution) -> Start:
+        """Begin with a whole answer that comes near to places for all pods."""
+        source = self._source
+        pods = count_pods(self._data, gangs)
+        uses = dive(source.model, source.pool, pods, relaxed)
+        source.pool.add_uses(uses)
+        return Start(Solution(tuple(gangs), uses), relaxed.split)
 
     def _choose_target(self, most: int) -> CutMasterResult | None:
         """Choose the best gangs within all cuts; None: no better ones are to be had.

@@ -34,3 +34,18 @@ def test_what_cannot_be_met_has_no_solution() -> None:
     program = Program([(5.0, None)])
     program.add(1.0, [(0, 1.0)], 1.0)
     assert program.solve() is None
+
+
+def test_limits_change_between_two_solves() -> None:
+    """A column that is limited, then a row."""
+    program = Program([(None, 4.0)])
+    program.add(1.0, [(0, 1.0)], None)
+    program.add(2.0, [(0, 1.0)], None)
+    program.limit(1, 0.0, 3.0)
+    solution = program.solve()
+    assert solution is not None
+    assert solution[0] == pytest.approx([1.0, 3.0])
+    program.limit_row(0, 2.0)
+    solution = program.solve()
+    assert solution is not None
+    assert solution[0] == pytest.approx([0.0, 2.0])

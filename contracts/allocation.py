@@ -113,6 +113,8 @@ class Rule(StrEnum):
     """More gangs of its namespace wait than may be tried; more urgent ones are."""
     QUEUED = "Queued"
     """It was not tried yet: the turns of others came first."""
+    CLAIM_SHARED = "ClaimShared"
+    """Another gang holds a ResourceClaim that it names, or is asked for it first."""
     UNKNOWN_CLASS = "UnknownDeviceClass"
     UNKNOWN_TEMPLATE = "UnknownResourceClaimTemplate"
     UNKNOWN_CLAIM = "UnknownResourceClaim"

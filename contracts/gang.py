@@ -14,7 +14,7 @@ from typing import Any
 
 from contracts.claim import ResourceClaimSpec
 from contracts.gang_rules import GangConstraint, GangTopology
-from contracts.ids import GangUID, NodeName
+from contracts.ids import GangUID, NodeName, object_key
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION
 from contracts.pod_terms import HostPort, TopologySpreadConstraint
@@ -123,6 +123,16 @@ class Gang(KubernetesStruct, frozen=True, kw_only=True):
     kind: str = "Gang"
     metadata: ObjectMeta = ObjectMeta()
     spec: GangSpec = GangSpec()
+
+    @property
+    def named_claims(self) -> frozenset[str]:
+        """Return the ResourceClaims that it names, by `namespace/name`."""
+        return frozenset(
+            object_key(self.metadata.namespace, claim.claim_name)
+            for member in self.spec.members
+            for claim in member.claims
+            if claim.claim_name
+        )
 
 
 class AvoidedNode(KubernetesStruct, frozen=True, kw_only=True):

@@ -79,8 +79,10 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
     for gang in problem.gangs:
         undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
         if gang.refused:
+            # Who waits for the claim of another is written as it should be.
+            failed = any(each.rule is not Rule.CLAIM_SHARED for each in gang.refused)
             yield structs.replace(
-                undecided, reasons=gang.refused, rejected=gang.rejected, failed=True
+                undecided, reasons=gang.refused, rejected=gang.rejected, failed=failed
             )
         elif gang.key in placements_by_gang:
             members = results.of_gang(gang, placements_by_gang[gang.key])

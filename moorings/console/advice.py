@@ -35,6 +35,9 @@ ADVICE: dict[Rule, str] = {
     Rule.GANG_QUOTA: "Too many gangs of the namespace wait. Cancel some, or have the "
     "quota raised.",
     Rule.QUEUED: "Nothing is to be done: it is tried when its turn comes.",
+    Rule.CLAIM_SHARED: "A ResourceClaim is one allocation, and another gang has it or "
+    "asks for it first. Put the pods into one gang, or give each its own by a "
+    "template.",
     Rule.UNKNOWN_CLASS: "Create the DeviceClass, or correct its name in the request.",
     Rule.UNKNOWN_TEMPLATE: "Create the ResourceClaimTemplate, or correct its name.",
     Rule.UNKNOWN_CLAIM: "Create the ResourceClaim, or correct its name.",

@@ -125,7 +125,7 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         ungated=sorted_pods.ungated,
         unknown={uid: reason for uid, reason in unknown.items() if reason is not None},
         waiting=(*waiting, *find_bound_without(view, (each.pod for each in others))),
-        lone_claims=tuple(_find_lone_claims(claims, pods)),
+        lone_claims=tuple(_find_lone_claims(claims, pods, gangs.values())),
         notes=(
             *sorted_pods.notes,
             *note_volumes(values, is_known=bool(storage)),
@@ -265,10 +265,10 @@ def _list_ages(
 
 
 def _find_lone_claims(
-    claims: PodClaims, pods: Iterable[PlannedPod]
+    claims: PodClaims, pods: Iterable[PlannedPod], gangs: Iterable[Gang]
 ) -> Iterator[ResourceClaim]:
-    """Find claims to allocate that no pod of the input names or owns."""
-    used: set[str] = set()
+    """Find claims to allocate that no pod or gang of the input names or owns."""
+    used = {key for gang in gangs for key in gang.named_claims}
     owners: set[str] = set()
     for each in pods:
         pod, meta = each.pod, each.pod.metadata

@@ -30,7 +30,7 @@ from solver.judge.quotas import quotas_are_kept
 from solver.judge.shared import Use, judge_sharing
 from solver.judge.shared_claims import SharedClaims, list_allocations
 from solver.judge.slack import value_lost
-from solver.problem.gangs import MemberPart
+from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 
@@ -60,6 +60,7 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
         violations.extend(judge_gang(facts, gang, placed))
         cost += preference_cost(facts, gang, placed)
     # ... then what pods have together, and what all of it is worth.
+    violations.extend(_claims_are_given_once(problem, decision))
     violations.extend(_shares_differ(decision))
     violations.extend(_value_is_true(problem, decision, ranks))
     violations.extend(_preferences_are_counted(problem, decision, cost))
@@ -152,6 +153,23 @@ def _later_values_are_true(
         nodes = len({node for node, _ in pods})
         if said.get(Tier.NODES) != nodes:
             yield f"valueIsTrue: {nodes} nodes are touched, not {said.get(Tier.NODES)}"
+
+
+def _claims_are_given_once(problem: Problem, decision: Decision) -> Violations:
+    """A ResourceClaim that exists by name is one gang's: it is allocated once."""
+    owners: dict[tuple[str, str], GangPart] = {}
+    for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
+        placed = {pod.member for pod in decided.members}
+        named = {
+            claim.claim_name
+            for member in gang.members
+            for claim in member.claims
+            if member.name in placed and claim.claim_name
+        }
+        for name in sorted(named):
+            owner = owners.setdefault((gang.namespace or "default", name), gang)
+            if owner is not gang:
+                yield f"claimGivenOnce: {name} is {owner.uid}'s, and {gang.uid}'s"
 
 
 def _shares_differ(decision: Decision) -> Violations:

@@ -38,6 +38,7 @@ from solver.problem.problem import (
     keep_countable,
 )
 from solver.problem.resolve import IMPLICIT_RESOURCE, ResolveOptions, resolve
+from solver.problem.shared_claims import refuse_shared
 from solver.selectors.projection import Projection
 from solver.selectors.table import SelectorTable, VerdictRow
 from solver.snapshot.pages import Page
@@ -69,6 +70,11 @@ class SnapshotLookup:
         """Look up a claim by `namespace/name`."""
         return self._snapshot.claims.get(key)
 
+    def claim_holder(self, key: str) -> GangRecord | None:
+        """Find the gang that was given a claim by `namespace/name`, if any was."""
+        holder = self._snapshot.claim_holders.get(key)
+        return None if holder is None else self._snapshot.gangs.get(holder)
+
     def class_serving(self, resource: str) -> DeviceClassName | None:
         """Find the class that serves an extended resource (KEP-5004).
 
@@ -97,11 +103,14 @@ def resolve_gangs(
     *,
     lenient: bool = False,
 ) -> tuple[GangPart, ...]:
-    """Make submitted gangs ready to be decided; `lenient` as in `Resolving`."""
+    """Make submitted gangs ready to be decided; `lenient` as in `Resolving`.
+
+    In their order: of several that name one ResourceClaim the first is tried.
+    """
     how = ResolveOptions(
         lookup=SnapshotLookup(snapshot), features=features, lenient=lenient
     )
-    return tuple(
+    resolved = (
         resolve(
             record.uid,
             record.submission.gang,
@@ -110,6 +119,7 @@ def resolve_gangs(
         for record in records
         if record.submission is not None
     )
+    return tuple(resolved if lenient else refuse_shared(resolved))
 
 
 def find_missing_verdicts(

@@ -38,6 +38,17 @@ def invalid(subject: str, field: str, message: str) -> RefusedError:
     return RefusedError(reason, rejected=True)
 
 
+def shared(claim: str, why: str) -> RefusedError:
+    """Refuse, for now, who names a ResourceClaim that is, or may be, another's."""
+    reason = Reason(
+        rule=Rule.CLAIM_SHARED,
+        subject=f"claim {claim}",
+        field="spec.members[].claims[].claimName",
+        message=f"{why}, and a ResourceClaim is allocated once",
+    )
+    return RefusedError(reason, rejected=False)
+
+
 def unknown(rule: Rule, subject: str, name: str) -> RefusedError:
     """Refuse, for now, what refers to something that does not exist."""
     reason = Reason(rule=rule, subject=subject, message=f"{name!r} does not exist")

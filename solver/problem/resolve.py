@@ -22,8 +22,15 @@ from contracts.claim import (
 )
 from contracts.features import Features
 from contracts.gang import Gang, Member, MemberClaim
-from contracts.ids import DeviceClassName, GangUID, Namespace, object_key
+from contracts.ids import (
+    DeviceClassName,
+    GangKey,
+    GangUID,
+    Namespace,
+    object_key,
+)
 from contracts.kubernetes.defaults import default_claim_spec, default_gang
+from contracts.lifecycle import GangRecord
 from contracts.meta import ObjectMeta
 from contracts.quantity import NANO
 from contracts.validate import validate
@@ -35,7 +42,13 @@ from solver.problem.node_needs import (
     read_required_affinity,
     read_rules_between_pods,
 )
-from solver.problem.refusals import invalid, not_before_binding, not_modelled, unknown
+from solver.problem.refusals import (
+    invalid,
+    not_before_binding,
+    not_modelled,
+    shared,
+    unknown,
+)
 from solver.problem.requests import find_constraint_fault, resolve_requests
 from solver.problem.shared_claims import (
     check_shared_claims,
@@ -61,6 +74,9 @@ class Lookup(Protocol):
 
     def claim(self, key: str) -> ResourceClaim | None:
         """Look up a claim by `namespace/name`."""
+
+    def claim_holder(self, key: str) -> GangRecord | None:
+        """Find the gang that was given a claim by `namespace/name`, if any was."""
 
     def class_serving(self, resource: str) -> DeviceClassName | None:
         """Find the class that serves an extended resource (KEP-5004)."""
@@ -88,6 +104,8 @@ def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
         if not how.lenient:
             gang = default_gang(gang)
             _validate(gang.metadata.name, gang)
+        if not how.lenient:
+            _refuse_held(GangKey(Namespace(gang.metadata.namespace), uid), gang, how)
         members = tuple(
             _resolve_member(gang, member, how) for member in gang.spec.members
         )
@@ -109,6 +127,14 @@ def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
         rejected=rejected,
         refused=refused,
     )
+
+
+def _refuse_held(asking: GangKey, gang: Gang, how: ResolveOptions) -> None:
+    """Require that no other gang was given a ResourceClaim that this one names."""
+    for key in sorted(gang.named_claims):
+        holder = how.lookup.claim_holder(key)
+        if holder is not None and holder.key != asking:
+            raise shared(key, f"gang {holder.uid} has it")
 
 
 def _weigh(gang: Gang, members: tuple[MemberPart, ...]) -> int:
@@ -264,13 +290,14 @@ def _find_claim_spec(
     namespace = gang.metadata.namespace
     uid = ""
     if claim.claim_name:
-        existing = lookup.claim(object_key(namespace, claim.claim_name))
+        key = object_key(namespace, claim.claim_name)
+        existing = lookup.claim(key)
         uid = existing.metadata.uid if existing is not None else ""
         if claim.spec is None:
             if existing is None:
                 raise unknown(Rule.UNKNOWN_CLAIM, subject, claim.claim_name)
             if existing.allocation:
-                raise not_modelled(subject, "claimName of an allocated claim")
+                raise shared(key, "it is allocated already")
             return existing.spec, uid
     if claim.spec is not None:
         return claim.spec, uid

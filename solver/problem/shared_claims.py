@@ -1,4 +1,4 @@
-"""ResourceClaims that several pods of a gang name: each is one allocation."""
+"""ResourceClaims that several pods name: each is one allocation, of one gang."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from solver.problem.gangs import ClaimPart, MemberPart
-from solver.problem.refusals import invalid
+from contracts.allocation import Reason, Rule
+from contracts.ids import object_key
+from solver.problem.gangs import ClaimPart, GangPart, MemberPart
+from solver.problem.refusals import invalid, shared
 
 FIELD = "spec.members[].claims[].claimName"
 
@@ -29,6 +31,35 @@ def check_shared_claims(members: Iterable[MemberPart]) -> None:
             if structs.replace(claim, name=known.name) != known:
                 message = f"asks for something else of {claim.claim_name} than others"
                 raise invalid(f"{member.name}/{claim.name}", FIELD, message)
+
+
+def refuse_shared(gangs: Iterable[GangPart]) -> Iterator[GangPart]:
+    """Let the first gang of a batch alone be tried that names a ResourceClaim.
+
+    The others wait until it was: then it has the claim, or did not get it.
+    """
+    first: dict[str, GangPart] = {}
+    for gang in gangs:
+        names = {c.claim_name for m in gang.members for c in m.claims} - {""}
+        keys = [object_key(gang.namespace, name) for name in sorted(names)]
+        taken = next((key for key in keys if key in first), None)
+        if gang.refused:
+            yield gang
+        elif taken is None:
+            first.update(dict.fromkeys(keys, gang))
+            yield gang
+        else:
+            reason = shared(taken, f"gang {first[taken].uid} is asked first").reason
+            ahead = structs.replace(reason, facts={"ahead": 1})
+            yield structs.replace(gang, refused=(ahead,), rejected=False)
+
+
+def waits_for_another(reasons: Iterable[Reason]) -> bool:
+    """Whether a gang was refused for a claim that another of its batch asks for."""
+    return any(
+        reason.rule is Rule.CLAIM_SHARED and "ahead" in reason.facts
+        for reason in reasons
+    )
 
 
 def find_shared_claims(members: Iterable[MemberPart]) -> frozenset[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic
 
+from contracts.allocation import Reason
 from contracts.ids import GangKey
 from runtime.metrics import QueueMetrics
 from solver.problem.quotas import is_held_up_by_others
+from solver.problem.shared_claims import waits_for_another
 from solver.queueing.gang_queue import BatchLimits, GangQueue
 from solver.service.attempts import Attempts
 from solver.service.config import SolverConfig
@@ -67,7 +69,10 @@ class Batches:
         records = [waiting.get(record.key) for record in batch]
         left = [record for record in records if record is not None]
         self._work.retried(len(left))
-        self._queue.retry(
-            record.key for record in left if is_held_up_by_others(record.reasons)
-        )
+        self._queue.retry(record.key for record in left if _is_next(record.reasons))
         return True
+
+
+def _is_next(reasons: tuple[Reason, ...]) -> bool:
+    """Whether a gang was not tried because of what others of its batch ask for."""
+    return is_held_up_by_others(reasons) or waits_for_another(reasons)

@@ -104,6 +104,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Pools, nodes, classes, health and what is taken."""
     claims: FrozenMap[str, ResourceClaim] = FrozenMap()
     """By `namespace/name`."""
+    claim_holders: FrozenMap[str, GangKey] = FrozenMap()
+    """The gang that was given a claim which it names, by `namespace/name`."""
     templates: FrozenMap[str, ResourceClaimTemplate] = FrozenMap()
     """By `namespace/name`."""
     pod_nodes: FrozenMap[str, NodeName] = FrozenMap()
@@ -203,8 +205,7 @@ def _with_gang(
         if forgotten is not None and _is_complete(forgotten):
             records = records.without(forgotten.key)
     return structs.replace(
-        snapshot,
-        inventory=_with_holdings(snapshot.inventory, before, after),
+        _with_claims_held(snapshot, before, after),
         gangs=records,
         ended=ended,
         unknown=_keep_if(snapshot.unknown, after, keep=after.submission is None),
@@ -216,6 +217,28 @@ def _with_gang(
 def _is_complete(record: GangRecord) -> bool:
     """Whether the whole life of a gang is known, and nothing can follow."""
     return record.submission is not None and record.is_over
+
+
+def _with_claims_held(
+    snapshot: Snapshot, before: GangRecord, after: GangRecord
+) -> Snapshot:
+    """Let a gang take what it was given, the claims that it names too, or give back."""
+    inventory = _with_holdings(snapshot.inventory, before, after)
+    holders, lost = snapshot.claim_holders, _claims_of(before) - _claims_of(after)
+    for key in sorted(lost):
+        if holders.get(key) == after.key:
+            holders = holders.without(key)
+            inventory = inventory.with_grown(claim_event(key))
+    for key in sorted(_claims_of(after)):
+        holders = holders.with_item(key, after.key)
+    return structs.replace(snapshot, inventory=inventory, claim_holders=holders)
+
+
+def _claims_of(record: GangRecord) -> frozenset[str]:
+    """Name the ResourceClaims that a gang names and has, by `namespace/name`."""
+    if record.allocated is None or record.submission is None:
+        return frozenset()
+    return record.submission.gang.named_claims
 
 
 def _with_holdings(

@@ -31,10 +31,12 @@ from tests.lab.services import (
 )
 
 
-def wanted(number: int, count: int, namespace: str = "team-a") -> Gang:
+def wanted(
+    number: int, count: int, namespace: str = "team-a", claim: str | None = None
+) -> Gang:
     """Ask for devices before there are pods: no ResourceQuota sees that."""
     return gang(
-        member(member_claim(request(count=count))),
+        member(member_claim(request(count=count), claim=claim)),
         name=f"g{number}",
         namespace=namespace,
         uid=f"00000000-0000-4000-8000-{number:012}",
@@ -51,6 +53,16 @@ async def announce_devices(bus: Bus, count: int) -> None:
 
 async def is_allocated(bus: Bus, asked: Gang) -> bool:
     return isinstance(await decision_on(bus, asked), GangAllocated)
+
+
+async def waits_for_claim(bus: Bus, asked: Gang) -> bool:
+    """Whether another gang has its claim, and it was told so after that was decided."""
+    decision = await decision_on(bus, asked)
+    return (
+        isinstance(decision, GangPending)
+        and decision.reasons[0].rule is Rule.CLAIM_SHARED
+        and not decision.reasons[0].facts
+    )
 
 
 async def is_over_quota(bus: Bus, asked: Gang) -> bool:
@@ -77,11 +89,12 @@ async def test_a_namespace_holds_no_more_than_its_quota(
     await announce_devices(bus, 16)
     first, second, third = wanted(1, 3), wanted(2, 2), wanted(3, 1)
     beside, largest = wanted(4, 4, "team-b"), wanted(5, 5)
+    has_claim, shares = (wanted(n, 1, "team-b", claim="one") for n in (6, 7))
     process = solver(nats_server.url, tmp_path, SOLVER_DEVICE_QUOTAS="*=16, team-a=4")
-    for each in (first, second, third, beside, largest):
+    for each in (first, second, third, beside, largest, has_claim, shares):
         await submit(bus, each)
     async with running(process):
-        for each in (first, third, beside):
+        for each in (first, third, beside, has_claim):
             await eventually(
                 partial(is_allocated, bus, each),
                 f"{each.metadata.name} is in",
@@ -100,6 +113,10 @@ async def test_a_namespace_holds_no_more_than_its_quota(
         await release(bus, first)
         await eventually(lambda: is_allocated(bus, second), "the next one is in")
         assert not await is_allocated(bus, largest)
+        # A claim by name is one gang's, in one batch as in the next.
+        await eventually(partial(waits_for_claim, bus, shares), "the claim is taken")
+        await release(bus, has_claim)
+        await eventually(lambda: is_allocated(bus, shares), "it has the claim")
         assert process.stop() == 0
 
 

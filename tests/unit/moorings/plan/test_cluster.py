@@ -251,6 +251,19 @@ def test_who_waits_for_a_claim_that_nobody_gets_is_told() -> None:
     assert found == {"a": "none NoCandidate", "b": "waits ClaimShared"}
 
 
+def test_of_gang_objects_that_name_a_claim_one_gets_it() -> None:
+    """The claim is no gang of its own beside them, and is allocated once."""
+    claim = builders.claim(name="both")
+    naming = builders.member(builders.member_claim(claim="both"))
+    gangs = [
+        builders.gang(naming, name=name, uid=uid)
+        for name, uid in (("a", ""), ("b", builders.UID))
+    ]
+    found = plan(claim, *gangs)
+    assert sorted(verdicts(found).values()) == ["allocated", "none ClaimShared"]
+    assert [claim.verdict for claim in found.claims].count("allocated") == 1
+
+
 def test_a_claim_that_nobody_uses_takes_nothing_from_pods() -> None:
     """Whatever its place in the input: nobody allocates it before a pod uses it."""
     claim = builders.claim(builders.request(count=2), name="spare")

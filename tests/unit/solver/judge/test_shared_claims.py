@@ -9,8 +9,9 @@ from msgspec import structs
 from solver.allocate import allocate
 from solver.decision import Decision
 from solver.judge.rules import judge
-from tests.builders import request
+from tests.builders import device, request
 from tests.builders.broken import rules_broken
+from tests.builders.models import DRAWN_UID
 from tests.builders.sharing import channels_of, fabric, shared_channel, workers
 
 
@@ -69,3 +70,25 @@ def test_a_shared_claim_is_a_claim_like_any_other() -> None:
     one = fabric("aa", workers(2, shared_channel()))
     asked = fabric("aa", workers(2, two))
     assert "requestsFilled" in rules_broken((asked, allocate(one)))
+
+
+def test_a_claim_is_one_gang_s() -> None:
+    """Whether it got the same devices twice, or two devices."""
+    own = [shared_channel(claim=name) for name in ("one", "two")]
+    channels = [channels_of("a", device("channel-0"), device("channel-1"))]
+    gangs = [
+        workers(1, claim, name=name, uid=DRAWN_UID.format(number))
+        for number, (name, claim) in enumerate(zip("ab", own, strict=True))
+    ]
+    problem = fabric("aa", *gangs, channels=channels)
+    decision = allocate(problem)
+    assert judge(problem, decision) == ()
+    first, second = problem.gangs
+    (pod,) = second.members
+    (claim,) = pod.claims
+    named = structs.replace(claim, claim_name="one")
+    same = structs.replace(pod, claims=(named,))
+    twice = structs.replace(second, members=(same,))
+    assert "claimGivenOnce" in rules_broken(
+        (problem.with_gangs((first, twice)), decision)
+    )

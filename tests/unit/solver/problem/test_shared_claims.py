@@ -7,10 +7,16 @@ import pytest
 from contracts.allocation import Rule
 from contracts.gang import Gang
 from contracts.ids import DriverName
+from solver.allocate import allocate
 from solver.problem.quotas import count_asked
-from solver.problem.shared_claims import find_shared_claims
-from tests.builders import gang, member, member_claim, request
+from solver.problem.shared_claims import find_shared_claims, waits_for_another
+from solver.snapshot.events import claim_event
+from solver.snapshot.snapshot import Snapshot, apply
+from tests.builders import devices, gang, member, member_claim, pool, request
+from tests.builders.decisions import gang_allocated, gang_released
+from tests.builders.models import DRAWN_UID
 from tests.builders.problems import problem_of, snapshot_of
+from tests.builders.values import NAMESPACE
 
 ONE = member_claim(request(), name="a", claim="shared")
 
@@ -51,3 +57,51 @@ def test_pods_that_may_be_left_out_share_nothing_yet() -> None:
     (reason,) = part.refused
     assert reason.rule is Rule.NOT_MODELLED
     assert reason.field == "spec.members[].minCount beside a claim that pods share"
+
+
+def naming(number: int, claim: str = "shared", namespace: str = NAMESPACE) -> Gang:
+    """Make a gang that names a claim."""
+    asked = member(member_claim(request(), claim=claim))
+    uid = DRAWN_UID.format(number)
+    return gang(asked, name=f"g{number}", namespace=namespace, uid=uid)
+
+
+def of_four(*gangs: Gang) -> Snapshot:
+    return snapshot_of({"n": [pool(*devices(4), name="n")]}, gangs)
+
+
+def test_of_two_gangs_that_name_a_claim_the_first_is_tried() -> None:
+    """The other is tried next; a name of another namespace is another claim."""
+    problem = problem_of(of_four(*map(naming, (1, 2)), naming(3, namespace="web")))
+    first, second, elsewhere = problem.gangs
+    assert (first.refused, elsewhere.refused) == ((), ())
+    (reason,) = second.refused
+    assert (reason.rule, second.rejected) == (Rule.CLAIM_SHARED, False)
+    assert reason.subject == f"claim {NAMESPACE}/shared"
+    assert waits_for_another(second.refused)
+    decided = allocate(problem).gangs
+    assert [bool(answer.members) for answer in decided] == [True, False, True]
+
+
+def test_who_is_refused_keeps_no_claim_from_others() -> None:
+    """Only who is tried may get it."""
+    other = member_claim(request(), name="b", claim="shared")
+    broken = gang(member(ONE, other), uid=DRAWN_UID.format(1))
+    _, second = problem_of(of_four(broken, naming(2))).gangs
+    assert not second.refused
+
+
+def test_a_claim_that_a_gang_was_given_is_not_given_again() -> None:
+    """Until it is over."""
+    one, two = naming(1), naming(2)
+    snapshot = of_four(one, two)
+    held = apply(snapshot, gang_allocated(uid=one.metadata.uid), sequence=1)
+    (waits,) = problem_of(held).gangs
+    (reason,) = waits.refused
+    assert (reason.rule, waits.rejected) == (Rule.CLAIM_SHARED, False)
+    assert not waits_for_another(waits.refused)
+    held = held.without_grown()
+    freed = apply(held, gang_released(one.metadata.uid), sequence=2)
+    assert claim_event(f"{NAMESPACE}/shared") in freed.grown
+    (tried,) = problem_of(freed).gangs
+    assert not tried.refused

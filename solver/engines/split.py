@@ -42,6 +42,8 @@ SPLIT = "split"
 REASON = "rules of gangs that span pods, beside others"
 PACKING_WORK = 2.0
 """Deterministic time for all that are placed at once."""
+DEALING_WORK, DEALING_WORK_OF_NODE = 4.0, 0.001
+"""And for dealing them to domains once more, by patterns of nodes: at most."""
 MOST_ALONE = 64
 """Gangs that are placed one by one though they found no place at once."""
 ROUNDS = 4
@@ -136,16 +138,49 @@ class SplitSearch:
         level = [i for i, gang in enumerate(self._gangs) if gang.priority == priority]
         spanning = [gang for gang in level if spans_pods(self._gangs[gang])]
         rest = [gang for gang in level if not spans_pods(self._gangs[gang])]
+        enough = (most, sum(self._gangs[gang].weight for gang in level))
         chosen, has_all = self._place_chosen(step, spanning, rest, bound)
-        gangs_in = {placement.gang for placement in chosen.placements}
+        answers = [self._place_others(chosen, spanning, rest)]
+        if self._weigh(answers[0].placements, priority) in enough:
+            return answers[0]
+        dealt = self._deal_chosen(step, spanning, rest, bound)
+        if dealt is not None:
+            answers.append(self._place_others(dealt, spanning, rest))
+        if spanning and rest and not has_all:
+            after = self._place_rest(step, rest)
+            answers.append(self._place_spanning(after, spanning, work=0))
+        return max(answers, key=lambda s: self._weigh(s.placements, priority))
+
+    def _place_others(self, step: _Step, spanning: list[int], rest: list[int]) -> _Step:
+        """Place those without rules that span pods, then whoever found no place yet."""
+        gangs_in = {placement.gang for placement in step.placements}
         left = [gang for gang in spanning if gang not in gangs_in]
-        first = self._place_spanning(self._place_rest(chosen, rest), left, work=0)
-        everything = sum(self._gangs[gang].weight for gang in level)
-        reached = self._weigh(first.placements, priority)
-        if has_all or not (spanning and rest) or reached in (most, everything):
-            return first
-        last = self._place_spanning(self._place_rest(step, rest), spanning, work=0)
-        return max((first, last), key=lambda s: self._weigh(s.placements, priority))
+        return self._place_spanning(self._place_rest(step, rest), left, work=0)
+
+    def _deal_chosen(
+        self, step: _Step, spanning: list[int], rest: list[int], bound: _Bound | None
+    ) -> _Step | None:
+        """Place those with rules that should be in so that the rest has room beside.
+
+        None: nodes have too many patterns to say so, or who should be in is not known.
+        """
+        if bound is None:
+            return None
+        wanted = [gang for gang in spanning if gang in bound.gangs_in]
+        beside = [self._gangs[gang] for gang in rest if gang in bound.gangs_in]
+        nodes = sum(len(page.nodes) for page in step.problem.pages)
+        step = self._settle(step)
+        placed = place_in_domains(
+            step.problem,
+            [self._gangs[gang] for gang in wanted],
+            work_limit=min(DEALING_WORK, DEALING_WORK_OF_NODE * nodes),
+            beside=beside,
+        )
+        self._effort = self._effort.plus(Effort(work=placed.work))
+        if not placed.is_dealt:
+            return None
+        step = self._add(step, wanted, placed.placements)
+        return self._place_in_turn(step, [wanted[number] for number in placed.others])
 
     def _place_chosen(
         self, step: _Step, spanning: list[int], rest: list[int], bound: _Bound | None

@@ -14,6 +14,7 @@ from itertools import islice
 from msgspec import Struct, structs
 
 from solver.engines.choose import PATTERN, choose_engine
+from solver.engines.domains.dealing import Dealer, PartDemand, count_loose
 from solver.engines.domains.packing import WHOLE, ItemKind, Packing
 from solver.engines.domains.parts import DomainPart, find_parts
 from solver.engines.domains.table import DomainTable, Labels
@@ -40,26 +41,22 @@ class Placed(Struct, frozen=True):
     others: tuple[int, ...] = ()
     """Whose rules are not about labels alone, or whose pods cannot be counted."""
     work: float = 0.0
-
-
-class _PartDemand(Struct, frozen=True):
-    """A part of a gang: (member, kind, pods) in the order of placing."""
-
-    gang: int
-    labels: Labels
-    pods: tuple[tuple[int, int, int], ...]
-    firsts: tuple[int, ...]
-    """Index of the first pod of each."""
-    needs: tuple[tuple[int, int], ...]
-    """(member kind, pods)."""
+    is_dealt: bool = False
+    """Whether patterns of nodes said where they go."""
 
 
 def place_in_domains(
-    problem: Problem, gangs: Sequence[GangPart], *, work_limit: float
+    problem: Problem,
+    gangs: Sequence[GangPart],
+    *,
+    work_limit: float,
+    beside: Sequence[GangPart] | None = None,
 ) -> Placed:
     """Place as many of these gangs as is found, on a cluster as it is.
 
     `gangs` are numbered as they stand. `work_limit`: deterministic time for packing.
+    `beside`: gangs that want room besides, wherever it is. Then patterns of nodes say
+    who goes where; nobody is placed if there are too many of them.
     """
     everybody = tuple(range(len(gangs)))
     demand = Demand(gangs)
@@ -67,7 +64,7 @@ def place_in_domains(
     if not parts:
         return Placed(others=everybody)
     able = sorted(parts)
-    bare = _without_rules(gangs[gang] for gang in able)
+    bare = _without_rules((gangs[gang] for gang in able), beside or ())
     query = structs.replace(bare.query, labels=demand.query.labels)
     kinds = find_node_kinds(problem, query)
     is_countable = len(bare.member_kinds) <= MOST_KINDS
@@ -78,20 +75,25 @@ def place_in_domains(
         search = DomainSearch(
             bare, table, [parts[gang] for gang in able], problem.parameters.seed
         )
-        found = search.run(work_limit)
+        if beside is None:
+            found: tuple[GangPlacement, ...] | None = search.run(work_limit)
+        else:
+            found = search.deal(work_limit)
     except PatternLimitError:
         return Placed(others=everybody)
+    if found is None:
+        return Placed(others=everybody, work=search.work)
     placements = tuple(GangPlacement(able[item.gang], item.members) for item in found)
     others = tuple(gang for gang in everybody if gang not in parts)
-    return Placed(placements, others, search.work)
+    return Placed(placements, others, search.work, is_dealt=beside is not None)
 
 
-def _without_rules(gangs: Iterable[GangPart]) -> Demand:
+def _without_rules(gangs: Iterable[GangPart], beside: Iterable[GangPart]) -> Demand:
     """Ask without rules that span pods; each member kind is expected as well.
 
     So room for it is kept.
     """
-    bare = tuple(map(without_spanning_rules, gangs))
+    bare = tuple(map(without_spanning_rules, (*gangs, *beside)))
     plain, samples = Demand(bare), dict[int, MemberPart]()
     for gang, cells in zip(bare, plain.cells_of, strict=True):
         for member, (cell,) in zip(gang.members, cells, strict=True):
@@ -130,15 +132,52 @@ class DomainSearch:
 
     def run(self, work_limit: float) -> tuple[GangPlacement, ...]:
         """Place the gangs of one part by shares, then all others one by one."""
-        by_labels = defaultdict[Labels, list[_PartDemand]](list)
+        for labels, parts in self._split_levels()[0]:
+            limit = work_limit - self.work
+            for packed, domain in self._pack(labels, parts, limit):
+                self._place_gang(packed.gang, {0: domain})
+        return self._finish()
+
+    def deal(self, work_limit: float) -> tuple[GangPlacement, ...] | None:
+        """Place the gangs of one part by patterns, the narrowest labels first.
+
+        None: nodes have too many patterns.
+        """
+        dealer = Dealer(self._demand, self._table, self._seed)
+        others = range(len(self._asked), len(self._demand.gangs))
+        levels, rest = self._split_levels()
+        for number, (labels, parts) in enumerate(levels):
+            later = [part for _, own in levels[number + 1 :] for part in own]
+            loose = count_loose(self._demand, [*later, *rest], others)
+            dealt = dealer.deal(labels, parts, loose, work_limit - dealer.work)
+            self.work = dealer.work
+            if dealt is None:
+                return None
+            for item in dealt:
+                pods = _pods_in_order(item.part)
+                turns = self._table.place_on(pods, item.slots)
+                if turns is None:
+                    self._place_gang(item.part.gang, {0: item.domain})
+                else:
+                    self._turns[item.part.gang] = list(_number(item.part, turns))
+        return self._finish()
+
+    def _split_levels(
+        self,
+    ) -> tuple[list[tuple[Labels, list[PartDemand]]], list[PartDemand]]:
+        """List the gangs of one part by labels, narrowest first; and other parts."""
+        by_labels = defaultdict[Labels, list[PartDemand]](list)
+        rest = list[PartDemand]()
         for parts in self._asked.values():
             if len(parts) == 1:
                 by_labels[parts[0].labels].append(parts[0])
-        narrowest = sorted(by_labels, key=lambda own: -self._table.count_domains(own))
-        for labels in narrowest:
-            limit = work_limit - self.work
-            for packed, domain in self._pack(labels, by_labels[labels], limit):
-                self._place_gang(packed.gang, {0: domain})
+            else:
+                rest += parts
+        count = self._table.count_domains
+        return sorted(by_labels.items(), key=lambda item: -count(item[0])), rest
+
+    def _finish(self) -> tuple[GangPlacement, ...]:
+        """Place all others one by one, and name the devices of everybody."""
         for gang in sorted(self._asked, key=lambda gang: (-self._size_of(gang), gang)):
             if gang not in self._turns:
                 self._place_gang(gang, {})
@@ -156,7 +195,7 @@ class DomainSearch:
         }
         return extract_turns(self._demand, self._table.used, turns)
 
-    def _ask(self, gang: int, part: DomainPart) -> _PartDemand:
+    def _ask(self, gang: int, part: DomainPart) -> PartDemand:
         """Say what a part asks for; pods that ask for most come first."""
         members, cells = self._demand.member_kinds, self._demand.cells_of[gang]
         ranges = sorted(
@@ -165,7 +204,7 @@ class DomainSearch:
         needs = Counter[int]()
         for own in ranges:
             needs[cells[own.member][0].kind] += own.pods
-        return _PartDemand(
+        return PartDemand(
             gang,
             part.labels,
             tuple((own.member, cells[own.member][0].kind, own.pods) for own in ranges),
@@ -182,10 +221,10 @@ class DomainSearch:
         )
 
     def _pack(
-        self, labels: Labels, parts: list[_PartDemand], work_limit: float
-    ) -> Iterator[tuple[_PartDemand, int]]:
+        self, labels: Labels, parts: list[PartDemand], work_limit: float
+    ) -> Iterator[tuple[PartDemand, int]]:
         """Choose a domain for each part, as far as they have room beside each other."""
-        same = defaultdict[tuple[object, int], list[_PartDemand]](list)
+        same = defaultdict[tuple[object, int], list[PartDemand]](list)
         for part in parts:
             same[part.needs, self._demand.gangs[part.gang].weight].append(part)
         rooms = {
@@ -208,7 +247,7 @@ class DomainSearch:
 
     def _place_gang(self, gang: int, domains: dict[int, int]) -> None:
         """Place the parts of a gang, or none; `domains`: where they are known."""
-        placed: list[tuple[_PartDemand, list[Turn]]] = []
+        placed: list[tuple[PartDemand, list[Turn]]] = []
         numbered = list(enumerate(self._asked[gang]))
         for number, asked in sorted(numbered, key=lambda item: -_pods(item[1])):
             candidates = self._find_tightest(asked)
@@ -227,7 +266,7 @@ class DomainSearch:
             item for asked, turns in placed for item in _number(asked, turns)
         ]
 
-    def _find_tightest(self, asked: _PartDemand) -> list[int]:
+    def _find_tightest(self, asked: PartDemand) -> list[int]:
         """List the domains that have room for a part by counting, fullest first."""
         rooms = [self._table.count_room(asked.labels, kind) for kind, _ in asked.needs]
         pods = [pods for _, pods in asked.needs]
@@ -238,7 +277,7 @@ class DomainSearch:
         return [domain for _, domain in sorted(found)]
 
 
-def _shares(part: _PartDemand, rooms: dict[int, list[int]]) -> tuple[int, ...]:
+def _shares(part: PartDemand, rooms: dict[int, list[int]]) -> tuple[int, ...]:
     """Compute what a part takes of each domain; more than there is where it cannot."""
     domains = len(rooms[part.needs[0][0]])
     return tuple(
@@ -250,12 +289,16 @@ def _shares(part: _PartDemand, rooms: dict[int, list[int]]) -> tuple[int, ...]:
     )
 
 
-def _pods(asked: _PartDemand) -> int:
+def _pods_in_order(asked: PartDemand) -> list[tuple[int, int]]:
+    return [(member, kind) for member, kind, pods in asked.pods for _ in range(pods)]
+
+
+def _pods(asked: PartDemand) -> int:
     return sum(pods for _, pods in asked.needs)
 
 
 def _number(
-    asked: _PartDemand, turns: Sequence[Turn]
+    asked: PartDemand, turns: Sequence[Turn]
 ) -> Iterator[tuple[int, int, Turn]]:
     """Go through the turns of a part, each with its pod: (member, index)."""
     left = iter(turns)

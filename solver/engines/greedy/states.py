@@ -107,7 +107,9 @@ class DeviceStates:
 @cached(bound=1 << 15)
 def _start_of(shape: NodeShape, reduction: StateReduction) -> CanonicalForm:
     all_free = shape.all_free & reduction.whole_kinds
-    return reduction.apply(structs.replace(shape, free=(), all_free=all_free))
+    # In which domains a node is, is no matter of its devices.
+    own = structs.replace(shape, free=(), all_free=all_free, domains=())
+    return reduction.apply(own)
 
 
 @cached(bound=1 << 15)

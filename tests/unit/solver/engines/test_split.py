@@ -12,6 +12,7 @@ from solver.allocate import allocate
 from solver.decision import Decision, Status
 from solver.engines import choose
 from solver.engines.apart import APART
+from solver.engines.domains import dealing
 from solver.engines.split import SPLIT
 from tests.builders import (
     devices,
@@ -42,9 +43,9 @@ def asking(number: int, pods: int, size: int = 1, **spec: Any) -> Gang:
     return gang(wanted, name=f"g{number}", uid=uid, **spec)
 
 
-def decided(racks: dict[str, str], *gangs: Gang) -> Decision:
-    """Decide on nodes with two devices each, by the rack that they are in."""
-    pools = {name: [pool(*devices(2), name=name)] for name in racks}
+def decided(racks: dict[str, str], *gangs: Gang, size: int = 2) -> Decision:
+    """Decide on nodes with so many devices each, by the rack that they are in."""
+    pools = {name: [pool(*devices(size), name=name)] for name in racks}
     snapshot = observe_core(
         snapshot_of(pools, gangs),
         *(node(name, labels={RACK: rack}) for name, rack in racks.items()),
@@ -112,6 +113,25 @@ def test_what_nobody_of_a_priority_reaches_takes_no_proof_from_those_below() -> 
     found = decided(FOUR, high, *three)
 
     assert [(t.value, t.bound) for t in found.objective[:2]] == [(0, 0), (8, 8)]
+
+
+def test_gangs_with_rules_leave_of_nodes_what_the_rest_needs() -> None:
+    """Two threes on one node leave five on one alone; on two nodes, on both."""
+    in_rack = asking(0, 2, 3, topology=BY_RACK)
+    found = decided({"a0": "a", "a1": "a"}, in_rack, asking(1, 2, 5), size=8)
+    assert found.status is Status.OPTIMAL
+    assert (found.objective[0].value, found.objective[0].bound) == (16, 16)
+
+
+def test_patterns_that_are_too_many_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The answer by shares stays, with its bound."""
+    monkeypatch.setattr(dealing, "MOST_LISTED", 0)
+    in_rack = asking(0, 2, 3, topology=BY_RACK)
+    found = decided({"a0": "a", "a1": "a"}, in_rack, asking(1, 2, 5), size=8)
+    assert found.status is Status.FEASIBLE
+    assert (found.objective[0].value, found.objective[0].bound) == (6, 16)
 
 
 def test_what_one_part_holds_the_other_does_not_get() -> None:

@@ -15,7 +15,7 @@ from solver.engines.domains.joint import (
     PartKind,
     Pattern,
 )
-from solver.engines.domains.table import DomainTable, Labels, Site, Slot
+from solver.engines.domains.table import DomainTable, Labels, NodeSlot, Site
 from solver.engines.greedy.node_table import Look
 from solver.kinds.demand import Demand
 
@@ -42,7 +42,7 @@ class DealtPart(Struct, frozen=True):
 
     part: PartDemand
     domain: int
-    slots: tuple[Slot, ...]
+    slots: tuple[NodeSlot, ...]
 
 
 class Dealer:
@@ -104,11 +104,11 @@ def _find_slots(
     sites: Sequence[Site], dealt: Dealt, alike: Sequence[Sequence[PartDemand]]
 ) -> Iterator[DealtPart]:
     """Give each pod of each part a node whose pattern has a place for it."""
-    slots = defaultdict[tuple[int, int], deque[Slot]](deque)
+    slots = defaultdict[tuple[int, int], deque[NodeSlot]](deque)
     for site, chosen in zip(sites, dealt.patterns, strict=True):
         taken = (p for p, nodes in sorted(chosen.items()) for _ in range(nodes))
         for row, pattern in zip(site.rows, taken, strict=False):
-            slot = Slot(row)
+            slot = NodeSlot(row)
             for member, pods in pattern:
                 slots[site.domain, member].extend([slot] * pods)
     queues = [iter(own) for own in alike]

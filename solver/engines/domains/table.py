@@ -36,7 +36,7 @@ class Site(Struct, frozen=True):
     """Of each node; nodes that nobody is on share one."""
 
 
-class Slot(Struct):
+class NodeSlot(Struct):
     """A node that is to be used."""
 
     row: int
@@ -145,7 +145,7 @@ class DomainTable:
         return tuple(sorted(found))
 
     def place_on(
-        self, pods: Sequence[tuple[int, int]], slots: Sequence[Slot]
+        self, pods: Sequence[tuple[int, int]], slots: Sequence[NodeSlot]
     ) -> list[Turn] | None:
         """Place (member, kind), each on a node; None: some node has no room.
 

@@ -62,10 +62,7 @@ def find_shortage(
         short = _compare(there, gang.spec.least, hint)
         if short is None and not company.count:
             short = _find_short_member(pods, gang)
-        if short is None and waits:
-            # They are of the same gang: it begins once, not in two parts.
-            return NotReady(reason=_MISSING, message=waits)
-        return short
+        return short or _begun_already(waits)
     if membership.is_lone:
         return None
     declared = read_declared_size(pods, membership)
@@ -74,7 +71,7 @@ def find_shortage(
     owner = view.owners.owner_of(membership)
     there += sum(_count_ungated(pods, membership, view, owner).values())
     if declared is not None:
-        return _compare(there, declared, hint)
+        return _compare(there, declared, hint) or _begun_already(waits)
     if owner is None:
         return _report_unknown(membership)
     if owner.not_modelled:
@@ -86,7 +83,7 @@ def find_shortage(
     if not owner.is_gang:
         return None
     if owner.minimum is not None:
-        return _compare(there, owner.minimum, "")
+        return _compare(there, owner.minimum, "") or _begun_already(waits)
     return _compare_roles(pods, owner, view, company)
 
 
@@ -166,6 +163,14 @@ def _compare(there: int, size: int, hint: str) -> NotReady | None:
         return None
     message = f"{there} of {size} pods are there"
     return NotReady(reason=_MISSING, message=f"{message} ({hint})" if hint else message)
+
+
+def _begun_already(waits: str) -> NotReady | None:
+    """Let pods that would do by themselves wait for those of their gang that wait.
+
+    It begins once, not in two parts whose rules are kept apart.
+    """
+    return NotReady(reason=_MISSING, message=waits) if waits else None
 
 
 def _find_short_member(pods: Iterable[Pod], gang: Gang) -> NotReady | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from contracts.names import TOPOLOGY
+from contracts.names import RECOVERY, TOPOLOGY
 from tests.lab import cluster
 from tests.lab.cluster import Stack, exists, is_running, uid_of
 from tests.lab.controlplane import kubelet, objects
@@ -159,6 +160,61 @@ async def test_pods_that_come_later_go_to_the_rack_of_those_that_run(
     await kube.until(late, exists)
     note = await until_told(kube, await kube.get(late), "GangDevicesTaken")
     assert "room for 0 of 1 pods" in note
+
+
+async def test_what_a_gang_loses_comes_back_to_its_rack(
+    example: ExampleSite, kubelets: Kubelets, kube: Kube
+) -> None:
+    """A node is gone: no other rack will do, however much room there is."""
+    assert kubelets.nodes
+    template, service = example.read("scaled", example.prefix)
+    service["spec"]["replicas"] = 3
+    await kube.create(template)
+    await kube.create(service)
+    pods = await running_pods(kube, example.prefix, 3)
+    crowd = Counter(pod["spec"]["nodeName"] for pod in pods)
+    name = min(crowd, key=crowd.__getitem__)
+    (lost,) = (pod for pod in pods if pod["spec"]["nodeName"] == name)
+    node = await kube.get(named("v1", "Node", name))
+    await kube.delete(node)
+    await kube.delete(lost, grace_s=0)
+    again = await kube.until(lost, lambda pod: uid_of(pod) != uid_of(lost))
+    await until_told(kube, again, "GangDevicesTaken")
+    meta = {"name": name, "labels": node["metadata"]["labels"]}
+    await kube.create({**node, "metadata": meta})
+    after = await running_pods(kube, example.prefix, 3)
+    CHECKS["scaled"](example, [await placed(kube, pod) for pod in after])
+    assert len({uid_of(pod) for pod in pods} & {uid_of(pod) for pod in after}) == 2
+
+
+async def test_a_gang_that_is_made_anew_is_in_one_rack(
+    example: ExampleSite, kubelets: Kubelets, kube: Kube
+) -> None:
+    """Somebody took the devices of one pod: with `Recreate` all go, to one rack."""
+    assert kubelets.nodes
+    template, service = example.read("scaled", example.prefix)
+    service["spec"]["replicas"] = 3
+    service["spec"]["template"]["metadata"]["annotations"][RECOVERY] = "Recreate"
+    await kube.create(template)
+    await kube.create(service)
+    pods = await running_pods(kube, example.prefix, 3)
+    uids = {uid_of(pod) for pod in pods}
+    claim = pods[0]["status"]["resourceClaimStatuses"][0]["resourceClaimName"]
+    await kube.patch(
+        named(RESOURCE, "ResourceClaim", claim, example.prefix),
+        {"status": {"allocation": None, "reservedFor": None}},
+        "status",
+    )
+
+    async def are_new() -> bool:
+        found = await kube.list("v1", "Pod", example.prefix)
+        return len(found) == 3 and all(
+            is_running(pod) and uid_of(pod) not in uids for pod in found
+        )
+
+    await eventually(are_new, "all pods are made anew", 60.0)
+    after = await running_pods(kube, example.prefix, 3)
+    CHECKS["scaled"](example, [await placed(kube, pod) for pod in after])
 
 
 async def test_a_gang_grows_where_others_leave_room(

@@ -62,6 +62,14 @@ def test_a_new_pod_goes_where_the_others_are() -> None:
     assert terms_of(rules(), old) == [("rack", "In", ("r1",))]
 
 
+def test_a_pod_on_a_node_that_is_gone_is_in_no_domain() -> None:
+    """It is lost: who replaces it goes where the others are, if there are any."""
+    lost = running("gone")
+    assert terms_of(rules(), [lost, running("n2")]) == [("rack", "In", ("r1",))]
+    assert terms_of(rules(max_per_domain=1), [lost]) == []
+    assert terms_of(rules(), [lost]) == []
+
+
 def test_what_is_about_others_or_only_preferred_asks_nothing() -> None:
     old = [running("n2")]
     assert terms_of(rules(mode="Preferred"), old) == []

@@ -148,6 +148,15 @@ def test_a_pod_more_waits_until_the_gang_runs_that_waits() -> None:
     assert told.message == text
 
 
+def test_as_many_more_as_the_gang_has_are_no_second_gang() -> None:
+    """Each by itself would keep the rules of the gang, and both together not."""
+    a, b, c, d, e, f = map(of_train, "abcdef")
+    plan = plan_of(a, b, c, d, e, f, asked=record_of(submission_of((a, b, c))))
+    assert plan.messages == []
+    (told,) = (report for report in plan.reports if report.pods == (d, e, f))
+    assert told.message == "3 more wait already, and none of the gang runs"
+
+
 def test_who_was_to_join_others_is_asked_for_anew_once_none_of_them_runs() -> None:
     a, b, c = map(of_train, "abc")
     alone = record_of(submission_of((a,)))

@@ -2,11 +2,13 @@
 
     python -m benchmarks.solver.many_worlds [--family NAME ...] [--nodes N ...]
         [--seeds K] [--seed FIRST] [--json FILE]
+    python -m benchmarks.solver.many_worlds --kept [--json FILE]
 
 A row is a family at a size, over K seeds from FIRST on: how many answers were proven
 best (of the weight of the gangs that are in), the gap to the bound, and the solver's
 work. Work is deterministic; seconds are the machine's. The worst instance is named by
 its seed: `--family NAME --nodes N --seed SEED --seeds 1` decides it again.
+`--kept` decides the worst instances that were ever found.
 
 The JSON has a row for each instance.
 """
@@ -20,7 +22,7 @@ from msgspec import Struct
 
 from benchmarks.report import Row, parser, print_table, write
 from benchmarks.solver.full_path import Decider
-from benchmarks.worlds.many_worlds import FAMILIES, draw_world
+from benchmarks.worlds.many_worlds import FAMILIES, KEPT_CASES, draw_world
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
 from solver.snapshot.snapshot import apply
@@ -107,19 +109,22 @@ def main() -> None:
     reading.add_argument("--family", nargs="+", choices=FAMILIES, default=[*FAMILIES])
     reading.add_argument("--nodes", nargs="+", type=int, default=[])
     reading.add_argument("--seeds", type=int, default=0)
+    reading.add_argument("--kept", action="store_true")
     options = reading.parse_args()
     sizes = options.nodes or NODES[options.size]
     seeds = range(options.seed, options.seed + (options.seeds or SEEDS[options.size]))
-    instances: list[Instance] = []
-    rows: list[Row] = []
+    rows = [
+        [(family, n, seed) for seed in seeds]
+        for family in options.family
+        for n in sizes
+    ]
+    if options.kept:
+        rows = [[case] for case in KEPT_CASES]
     with SelectorEvaluator() as evaluator:
-        for family in options.family:
-            for nodes in sizes:
-                found = [decide_instance(evaluator, family, nodes, s) for s in seeds]
-                instances.extend(found)
-                rows.append(summarize(found))
-    print_table(rows)
-    write("many_worlds", options, [to_row(instance) for instance in instances])
+        decided = [[decide_instance(evaluator, *case) for case in row] for row in rows]
+    print_table([summarize(row) for row in decided])
+    instances = [to_row(instance) for row in decided for instance in row]
+    write("many_worlds", options, instances)
 
 
 def to_row(instance: Instance) -> Row:

@@ -86,6 +86,15 @@ FAMILIES = {
     "nearly full": structs.replace(PLAIN, free=0.25),
 }
 
+KEPT_CASES = (
+    ("100 kinds", 300, 2),
+    ("prime gangs", 300, 2),
+    ("nearly empty", 300, 2),
+    ("demand 2.0", 300, 2),
+)
+"""(family, nodes, seed) of the worst instances so far, those that were solved later
+included."""
+
 
 def draw_world(
     world: World, nodes: int, seed: int

@@ -24,6 +24,7 @@ from solver.engines.choose import (
     find_gangs_beyond,
     is_small,
 )
+from solver.engines.components import ComponentSearch, find_components
 from solver.engines.direct.search import DirectSearch
 from solver.engines.elastic import ElasticSearch
 from solver.engines.first_fit import raise_to_first_fit, raise_to_turns
@@ -124,16 +125,19 @@ def _decide_together(
 ) -> Decided:
     """Decide a batch as a whole, or what spans pods and what does not in parts."""
     parameters = problem.parameters
+    is_in_parts = not demand.is_elastic and is_split(demand, kinds)
+    # Where some gangs are placed first, the rest is asked about on what is left.
+    kinds_of = None if is_in_parts else problem
 
     def decide(
         demand: Demand, kinds: tuple[NodeKind, ...], last: Tier | None = None
     ) -> Decided:
         last_tier = min(last or Tier.NODES, parameters.last_tier, key=_place_of)
         pursued = structs.replace(parameters, last_tier=last_tier)
-        decided = _decide(demand, kinds, pursued, None)
+        decided = _decide(demand, kinds, pursued, None, kinds_of)
         return raise_to_first_fit(demand, kinds, pursued, decided)
 
-    if not demand.is_elastic and is_split(demand, kinds):
+    if is_in_parts:
         return SplitSearch(problem, demand, decide).run()
     if demand.expected:
         decided = LeftoverSearch(problem, demand, kinds, decide).run()
@@ -163,11 +167,13 @@ def _decide(
     kinds: tuple[NodeKind, ...],
     parameters: Parameters,
     engine: str | None,
+    problem: Problem | None = None,
 ) -> Decided:
     """Let the engine decide that is made for such a batch, or the one that is named.
 
-    A batch that passes a limit of the pattern engine goes to the direct model, unless
-    the caller wants patterns alone.
+    A batch that passes a limit of the pattern engine is parted where gangs do not
+    touch, or goes to the direct model, unless the caller wants patterns alone.
+    `problem`: which the kinds are of; None: not to be parted.
 
     Raises:
         PatternLimitError: `engine` is the pattern engine and gives up.
@@ -181,6 +187,9 @@ def _decide(
         except PatternLimitError as error:
             if engine is not None:
                 raise
+            if problem is not None and len(parts := find_components(demand, kinds)) > 1:
+                search = ComponentSearch(problem, demand, parameters, _decide_component)
+                return search.run(parts, str(error))
             choice = EngineChoice(DIRECT, str(error))
         else:
             is_open = engine is None and result.status is not Status.OPTIMAL
@@ -192,6 +201,18 @@ def _decide(
                 return _close_gap(demand, kinds, parameters, (choice, result))
             return choice, result
     return choice, DirectSearch(demand, kinds, parameters).run()
+
+
+def _decide_component(
+    problem: Problem,
+    demand: Demand,
+    kinds: tuple[NodeKind, ...],
+    parameters: Parameters,
+) -> Decided:
+    """Decide gangs that touch no others; none places less than one after the other."""
+    decided = _decide(demand, kinds, parameters, None, problem)
+    decided = raise_to_first_fit(demand, kinds, parameters, decided)
+    return raise_to_turns(problem, demand, kinds, decided)
 
 
 def _close_gap(

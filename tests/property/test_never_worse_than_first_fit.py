@@ -16,6 +16,7 @@ from solver.allocate import allocate
 from solver.decision import Decision
 from solver.engines import choose
 from solver.engines.apart import APART
+from solver.engines.pattern.states import graph
 from solver.engines.upstream.allocate import allocate_upstream
 from solver.problem.problem import Problem
 from tests.builders import gang, member, member_claim, request
@@ -48,6 +49,25 @@ def test_no_batch_is_worth_less(first: int) -> None:
         problem = world(seed, nodes=(3, 8), gangs=(8, 16)).problem
         ours, plain = allocate(problem), allocate_upstream(problem)
         assert weights_in(problem, ours) >= weights_in(problem, plain), seed
+
+
+def test_nor_one_with_too_many_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By components, the direct model or in turn; no bound is below a better answer."""
+    proven = [
+        allocate(world(seed, nodes=(3, 8), gangs=(8, 16)).problem)
+        for seed in range(AT_ONCE)
+    ]
+    monkeypatch.setattr(graph, "MAX_STATES", 10)
+    reasons = ""
+    for seed, best in enumerate(proven):
+        problem = world(seed, nodes=(3, 8), gangs=(8, 16)).problem
+        ours, plain = allocate(problem), allocate_upstream(problem)
+        assert weights_in(problem, ours) >= weights_in(problem, plain), seed
+        bound = ours.objective[0].bound
+        assert bound is not None
+        assert best.objective[0].value <= bound, seed
+        reasons += ours.statistics.engine_reason
+    assert "more than 10 node states" in reasons
 
 
 @pytest.mark.parametrize("first", range(0, WORLDS, AT_ONCE))

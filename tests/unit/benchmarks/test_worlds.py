@@ -125,6 +125,14 @@ def submissions(family: str, seed: int = 1) -> list[SubmitGang]:
     return list(many_worlds.draw_world(many_worlds.FAMILIES[family], NODES, seed)[1])
 
 
+def test_kept_cases_are_drawn_by_seed_from_a_family() -> None:
+    """Each once."""
+    assert len(set(many_worlds.KEPT_CASES)) == len(many_worlds.KEPT_CASES)
+    assert {family for family, _, _ in many_worlds.KEPT_CASES} <= {
+        *many_worlds.FAMILIES
+    }
+
+
 def test_families_change_the_size_of_gangs() -> None:
     """As their names promise."""
     assert set(pods(submissions("small gangs"))) == {1, 2, 3}

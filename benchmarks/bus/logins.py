@@ -166,8 +166,10 @@ async def until_let_in(buses: Sequence[Bus], times: int) -> tuple[float, float]:
             await asyncio.sleep(EVERY_S)
 
 
-async def measure(bench: Bench, made: Sequence[Agent]) -> list[Row]:
-    """Let all in; end the server, and let all in again."""
+async def measure(
+    bench: Bench, made: Sequence[Agent], pause_s: float = FORGOTTEN_S
+) -> list[Row]:
+    """Let all in; end the server after a pause, and let all in again."""
     rows: list[Row] = []
     before = await bench.counts()
     async with AsyncExitStack() as stack:
@@ -177,7 +179,7 @@ async def measure(bench: Bench, made: Sequence[Agent]) -> list[Row]:
         ]
         for times, when in enumerate(("begin", "come back"), start=1):
             if times > 1:
-                await asyncio.sleep(FORGOTTEN_S)
+                await asyncio.sleep(pause_s)
                 before = await bench.counts()
                 bench.bus.stop()
                 await asyncio.to_thread(bench.bus.start)
@@ -197,7 +199,7 @@ def _between(before: Counts, after: Counts, clients: int) -> Row:
         **{outcome: answers[outcome] for outcome in OUTCOMES},
         "reviews a client": (after.reviews - before.reviews) / clients,
         **{f"{name} cpu s": seconds for name, seconds in used_s.items()},
-        "granted a callout's cpu s": answers["granted"] / used_s["callouts"],
+        "granted a callout's cpu s": answers["granted"] / max(used_s["callouts"], 0.01),
     }
 
 

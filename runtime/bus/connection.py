@@ -348,7 +348,7 @@ class Connection:
             closed_cb=on_lost,
         )
         # To the library a connection that ends without an answer is one that stands.
-        await unless(lost, client.flush(timeout=int(_PROBE_S)))
+        await unless(lost, client.rtt(timeout=int(_PROBE_S)))
         if lost.is_set():
             raise nats.errors.Error("the server ended the connection unanswered")
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from nats.aio.client import Client
 
+from benchmarks.bus import logins
 from contracts.topics import COMMANDS, HEALTH, HEARTBEATS, INVENTORIES, SUBMISSIONS
 from runtime.bus.bus import Bus
 from runtime.errors import BusError, BusUnavailableError, NotAllowedError
@@ -174,6 +175,21 @@ async def test_platform_submits_where_it_may_create_gangs(world: World) -> None:
             await _forbidden(bus, topic.subject(CLUSTER, "team-b", "u1"))
             await _forbidden(bus, topic.subject("other", "team-a", "u1"))
         await _forbidden(bus, INVENTORIES.subject(CLUSTER, "gpu-1"))
+
+
+async def test_agents_that_come_back_at_once_are_all_let_in(
+    world: World, installed: Installed, tmp_path: Path
+) -> None:
+    """When the server was restarted, too; none of them is told no for good."""
+    async with logins.bench(installed.control_plane, tmp_path) as bench:
+        pods = [pod for pod in world.pods.values() for _ in range(30)]
+        agents = [await logins.token_of(bench.kube, pod) for pod in pods]
+        rows = await logins.measure(bench, agents, pause_s=0.0)
+
+    assert [row["all"] for row in rows] == ["begin", "come back"]
+    for row in rows:
+        assert int(row["granted"]) >= len(agents)
+        assert (row["refused"], row["dropped"], row["failed"]) == (0, 0, 0)
 
 
 async def test_platform_of_all_namespaces_submits_to_each(world: World) -> None:

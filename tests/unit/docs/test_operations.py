@@ -12,11 +12,16 @@ import yaml
 from authcallout.callout import _EARLIEST
 from authcallout.config import AuthCalloutConfig
 from authcallout.login import MAX_NAMESPACES
+from contracts.allocation import MAX_DEVICES
+from contracts.liveness import SILENT_S
 from contracts.messages import MAX_NODE_DEVICES
+from moorings.cli import drain
 from nodeagent.config import NodeAgentConfig
+from nodeagent.kubelet import drift_teller
 from publisher.config import PublisherConfig
 from publisher.slices.eviction_budget import FEWEST
 from runtime.settings import ServiceConfig
+from runtime.users import BUCKET_CONSUMERS, VIEWER_CONSUMERS
 from solver.service.config import SolverConfig
 from solver.service.notices import QUEUED_S
 from tests.lab import manifests
@@ -105,10 +110,17 @@ def test_the_table_of_roles_is_all_there_are() -> None:
         f"within a minute {PublisherConfig().evictions_percent:.0f} % of all",
         f"The rights last {AUTHCALLOUT.lifetime_s / 60:.0f} minutes (`AUTHC",
         f"An answer holds for {AUTHCALLOUT.remember_s:.0f} seconds for the same",
+        f"has been silent on the bus for {SILENT_S:.0f} s",
+        f"compares three things every {drift_teller.LOOK_S:.0f} s",
+        f"What differs for {NodeAgentConfig().drift_lasts_s:.0f} s (`NODEAGENT_D",
+        f"until no claim is allocated there, for {drain._SETTLE_S:.0f} s at least",
+        f"{MAX_DEVICES} for a claim with a request for all",
+        f"room for {VIEWER_CONSUMERS} readers who are `viewer` at a time,",
+        f"and for {BUCKET_CONSUMERS} of a platform",
     ],
 )
 def test_each_limit_is_the_one_of_the_code(said: str) -> None:
-    assert said in OPERATIONS.replace("\n", " ")
+    assert said in " ".join(OPERATIONS.split())
     assert (_EARLIEST, QUEUED_S) == (0.8, 5.0)
 
 

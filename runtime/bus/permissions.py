@@ -260,4 +260,5 @@ def _subscribes(user: str) -> Iterator[str]:
     """Name what is republished in CORE and sent to a user."""
     for topic in TOPICS:
         if user in SUBSCRIBERS and user in topic.receivers and _PREFIXES[topic.stream]:
-            yield republished(topic, topic.any_subject)
+            # As `*.*.*` it would forbid `local.>`, by which people subscribe.
+            yield republished(topic, topic.subjects_below())

@@ -25,7 +25,7 @@ from contracts.solves import SolveMessage
 from contracts.topics import SOLVES, STATE, TOPICS, Topic
 from moorings.local.process import find_free_port
 from runtime.bus.bus import Bus
-from runtime.bus.permissions import PASSWORDS
+from runtime.bus.permissions import PASSWORDS, SUBSCRIBERS
 from runtime.errors import BusRefusedError, BusUnavailableError, NotAllowedError
 from runtime.users import (
     USERS,
@@ -274,6 +274,9 @@ async def test_nobody_does_what_no_service_does(
     may_remove = await refusals.may_publish("$JS.API.STREAM.PURGE.DEC")
     assert may_remove == (user == "solver")
     assert await refusals.may_subscribe(f"_INBOX.{user}.x.>")
+    for followed in ("evt.dec.v1.>", "evt.dec.v1.local.>", "evt.dec.v1.*.*.*"):
+        # As docs/bus.md and the programs of docs/subscribers do.
+        assert await refusals.may_subscribe(followed) == (user in SUBSCRIBERS)
     assert VIOLATION in secured.log()
 
 

@@ -15,6 +15,8 @@ EVERYWHERE = NamespaceRights(namespace=None, submit=True, command=True, read=Tru
 
 def _covers(pattern: str, subject: str) -> bool:
     """Whether the account imports a subject, or what ends with `>` in part."""
+    if pattern.endswith(".>"):
+        return subject.startswith(pattern.removesuffix(">"))
     wide, narrow = pattern.split("."), subject.removesuffix(".>").split(".")
     is_open = subject.endswith(".>")
     if ".CONSUMER." in pattern:

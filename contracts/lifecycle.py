@@ -23,6 +23,7 @@ of Kubernetes.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Self
 
 from msgspec import Struct, structs
@@ -166,6 +167,8 @@ class GangRecord(Struct, frozen=True, kw_only=True):
                 return GangPhase.WRITTEN
             case GatesOpened(attempt=confirmed) if confirmed == attempt:
                 return GangPhase.RUNNING
+            case AllocationRefused() if self._is_growth_refused:
+                return GangPhase.WRITTEN
             case AllocationRefused(attempt=void) | AllocationLost(attempt=void) if (
                 void == attempt
             ):
@@ -199,9 +202,9 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     def placed(self) -> GangAllocated | None:
         """The decision that its pods run by, or will."""
         decision = self.decision
-        if isinstance(decision, GangAllocated) and self.phase is not GangPhase.PENDING:
-            return decision
-        return None
+        if not isinstance(decision, GangAllocated) or self.phase is GangPhase.PENDING:
+            return None
+        return without_growth(decision) if self._is_growth_refused else decision
 
     @property
     def allocated(self) -> GangAllocated | None:
@@ -226,6 +229,25 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def wants_growth(self) -> bool:
+        """Whether a solve may find places for pods that it can do without.
+
+        Where pods wait for it, they are asked for by themselves once it runs.
+        """
+        return (
+            self.submission is not None
+            and not self.submission.places
+            and self.command is None
+            and self.allocated is not None
+            and bool(self.allocated.growing)
+        )
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether a solve should look at it, to let it in or to let it grow."""
+        return self.wants_decision or self.wants_growth
+
+    @property
     def is_written(self) -> bool:
         """Whether all claims of the decision are confirmed to be written."""
         return self.phase in (GangPhase.WRITTEN, GangPhase.RUNNING)
@@ -233,7 +255,18 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     @property
     def was_written(self) -> bool:
         """Whether what was confirmed last lets gates be opened, of any attempt."""
-        return isinstance(self.confirmation, AllocationWritten | GatesOpened)
+        opens = isinstance(self.confirmation, AllocationWritten | GatesOpened)
+        return opens or self._is_growth_refused
+
+    @property
+    def _is_growth_refused(self) -> bool:
+        """Whether the gang is as it was before the decision that let it grow."""
+        match self.decision, self.confirmation:
+            case GangAllocated() as decision, AllocationRefused() as refused:
+                is_about = decision.attempt == refused.attempt
+                return is_about and refused.keeps and bool(decision.kept)
+            case _:
+                return False
 
     @property
     def is_open(self) -> bool:
@@ -284,6 +317,19 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 def is_by_publisher(command: CommandMessage) -> bool:
     """Whether a publisher gave the gang up, so that its pods are asked for again."""
     return isinstance(command, CancelGang) and command.reason.startswith(PUBLISHER)
+
+
+def without_growth(decision: GangAllocated) -> GangAllocated:
+    """Return a decision for the pods alone that had a place before it."""
+    growing, members = Counter(decision.growing), []
+    for pod in decision.members:
+        if pod.index < decision.kept.get(pod.member, 0):
+            members.append(pod)
+        else:
+            growing[pod.member] += 1
+    return structs.replace(
+        decision, members=tuple(members), growing=dict(growing), kept={}
+    )
 
 
 def _void_reason(confirmation: ConfirmationMessage | None) -> Reason:

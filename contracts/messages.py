@@ -274,6 +274,8 @@ class GangAllocated(GangMessage, frozen=True, kw_only=True):
     epoch: Count
     members: tuple[MemberAllocated, ...] = ()
     growing: dict[str, Count] = {}
+    kept: dict[str, Count] = {}
+    """Of one that grew: so many pods of each member had their place before."""
 
 
 class GangPending(GangMessage, frozen=True, kw_only=True):
@@ -365,6 +367,8 @@ class AllocationRefused(GangMessage, frozen=True, kw_only=True):
 
     attempt: Count
     reason: str
+    keeps: bool = False
+    """Only growth is void: what the gang had before it is written."""
 
 
 class AllocationLost(GangMessage, frozen=True, kw_only=True):

@@ -6,11 +6,12 @@ is not in is told why. Nothing leaves without the judge's consent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import structs
 
 from contracts.allocation import Reason, Rule
+from contracts.ids import GangKey
 from solver.decision import Decision, GangDecision, Status
 from solver.devices.gather import Cluster
 from solver.engines.solve import Answer, answer
@@ -20,11 +21,14 @@ from solver.judge.rules import judge
 from solver.kinds.demand import Demand
 from solver.kinds.pod_rules import settle_rules
 from solver.kinds.shared_claims import SharedClaimLayouts
+from solver.placement import GangPlacement, PodPlacement
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
 from solver.stages import stage
+
+NO_MORE = "none of its further pods has a place"
 
 
 def allocate(problem: Problem) -> Decision:
@@ -84,14 +88,25 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
             yield structs.replace(
                 undecided, reasons=gang.refused, rejected=gang.rejected, failed=failed
             )
-        elif gang.key in placements_by_gang:
+        elif any(_pods_of(placements_by_gang, gang)):
             members = results.of_gang(gang, placements_by_gang[gang.key])
             yield structs.replace(undecided, members=members)
         elif best.status is Status.NOT_PROVEN and gang.key not in hopeless:
             message = "no answer within the work limit"
             reason = Reason(rule=Rule.NOT_PROVEN, message=message)
             yield structs.replace(undecided, reasons=(reason,))
+        elif gang.is_in:
+            reason = Reason(rule=Rule.GROWING, message=NO_MORE)
+            yield structs.replace(undecided, reasons=(reason,))
         else:
             reasons = funnel.explain(layouts.as_decided(gang).core, placed=placed)
             is_faulty = any(reason.rule is Rule.SELECTOR_ERROR for reason in reasons)
             yield structs.replace(undecided, reasons=reasons, failed=is_faulty)
+
+
+def _pods_of(
+    placements: Mapping[GangKey, GangPlacement], gang: GangPart
+) -> tuple[tuple[PodPlacement, ...], ...]:
+    """List the pods of a gang that were placed, by member."""
+    placement = placements.get(gang.key)
+    return () if placement is None else placement.members

@@ -73,7 +73,7 @@ class Results:
         return tuple(
             self.of_pod(gang, member, index, pod)
             for member, pods in zip(gang.members, placement.members, strict=True)
-            for index, pod in enumerate(pods)
+            for index, pod in enumerate(pods, member.first)
         )
 
     def of_pod(

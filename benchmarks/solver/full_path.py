@@ -17,7 +17,8 @@ from solver.decision import Decision
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.expected import PastDemand
 from solver.problem.problem import Parameters, Problem
-from solver.queueing.gang_queue import BatchLimits, choose_batch
+from solver.queueing.gang_queue import choose_batch
+from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable
 from solver.service.garbage import after_batch, collect_between_batches
 from solver.snapshot.snapshot import Snapshot

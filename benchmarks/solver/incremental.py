@@ -22,7 +22,8 @@ from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.problem import Parameters, Problem
-from solver.queueing.gang_queue import BatchLimits, choose_batch
+from solver.queueing.gang_queue import choose_batch
+from solver.queueing.rounds import BatchLimits
 from solver.record import PartCache
 from solver.selectors.table import SelectorTable
 from solver.snapshot.snapshot import Snapshot, apply

@@ -23,7 +23,8 @@ from solver.errors import SolverError
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.expected import PastDemand
 from solver.problem.problem import ExpectedPart, Parameters, Problem
-from solver.queueing.gang_queue import BatchLimits, choose_batch
+from solver.queueing.gang_queue import choose_batch
+from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable
 from solver.versions import VERSION
 

@@ -13,7 +13,7 @@ from time import monotonic
 
 from contracts.claim import ResourceClaim
 from contracts.ids import GangKey
-from contracts.lifecycle import GangRecord
+from contracts.lifecycle import GangRecord, without_growth
 from contracts.messages import (
     MAX_REASON,
     AllocationRefused,
@@ -193,9 +193,10 @@ class ClaimWriter:
         try:
             claims = await self._write(decision)
         except PublisherError as error:
-            await self._give_up(decision, str(error))
+            if not await self._keep(decision, str(error)):
+                await self._give_up(decision, str(error))
             return
-        if record.confirmation != written:
+        if not record.is_written:
             await self._confirm(written)
         if claims:
             log.info(
@@ -229,17 +230,34 @@ class ClaimWriter:
         if removed:
             log.info("claims.removed", gang_uid=gang.uid, claims=removed)
 
+    async def _keep(self, decision: GangAllocated, reason: str) -> bool:
+        """Leave a gang that cannot grow as it was before; False: nor can that be."""
+        if not decision.kept:
+            return False
+        try:
+            await self._write(without_growth(decision))
+        except PublisherError:
+            return False
+        await self._refuse(decision, reason, keeps=True)
+        return True
+
     async def _give_up(self, decision: GangAllocated, reason: str) -> None:
         """Leave nothing of an attempt behind and have the gang decided again."""
         try:
             await self._remove(decision.key)
         except FolderError as error:
             log.error("claims.stranded", gang_uid=decision.uid, reason=str(error))  # noqa: TRY400 # the reason is the whole story
+        await self._refuse(decision, reason, keeps=False)
+
+    async def _refuse(
+        self, decision: GangAllocated, reason: str, *, keeps: bool
+    ) -> None:
         log.error(
             "allocation.refused",
             gang_uid=decision.uid,
             attempt=decision.attempt,
             reason=reason[:MAX_REASON],
+            keeps=keeps,
         )
         await self._confirm(
             AllocationRefused(
@@ -248,6 +266,7 @@ class ClaimWriter:
                 uid=decision.uid,
                 attempt=decision.attempt,
                 reason=reason[:MAX_REASON],
+                keeps=keeps,
             )
         )
 

@@ -17,9 +17,9 @@ from itertools import chain, islice
 from msgspec import Struct, structs
 
 from solver.decision import Status
-from solver.engines.choose import Decided
+from solver.engines.choose import Decided, EngineChoice
 from solver.engines.direct.part import place_part
-from solver.engines.goals import Effort, Goal
+from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.taking import take
 from solver.engines.tier_values import extra_in, join_parts, weight_in
 from solver.kinds.demand import Demand
@@ -112,21 +112,26 @@ class ElasticSearch:
 
     def _ask(self, numbers: Sequence[int]) -> _Attempted:
         """Ask for some gangs, and for extra pods of those without spanning rules."""
-        cores = [self._gangs[number].core for number in numbers]
+        asked = [number for number in numbers if not self._gangs[number].is_in]
+        cores = [self._gangs[number].core for number in asked]
         by_urgency = sorted(numbers, key=lambda number: -self._gangs[number].priority)
         every = chain.from_iterable(map(self._list_extra, by_urgency))
         extra = list(islice(every, MOST_EXTRA))
         is_whole = next(every, None) is None
         decided = self._decide_gangs((*cores, *(pod.part for pod in extra)))
-        placed = dict[int, list[list[PodPlacement]]]()
+        placed: dict[int, list[list[PodPlacement]]] = {
+            number: [[] for _ in self._gangs[number].members]
+            for number in numbers
+            if self._gangs[number].is_in
+        }
         for item in decided[1].placements:
-            if item.gang < len(numbers):
-                placed[numbers[item.gang]] = [list(pods) for pods in item.members]
+            if item.gang < len(asked):
+                placed[asked[item.gang]] = [list(pods) for pods in item.members]
         # Then each extra pod goes to its gang, if that is in.
         reached, is_linked = Counter[Goal](), True
         for item in decided[1].placements:
-            if item.gang >= len(numbers):
-                pod = extra[item.gang - len(numbers)]
+            if item.gang >= len(asked):
+                pod = extra[item.gang - len(asked)]
                 priority = self._gangs[pod.gang].priority
                 reached[Tier.EXTRA, priority] += pod.part.weight
                 if pod.gang in placed:
@@ -159,6 +164,8 @@ class ElasticSearch:
         return self._priorities[-1] - 1 - self._priorities.index(priority)
 
     def _decide_gangs(self, gangs: tuple[GangPart, ...]) -> Decided:
+        if not gangs:
+            return EngineChoice(), EngineResult(status=Status.OPTIMAL)
         demand = Demand(gangs, expected=self._problem.expected)
         decided = self._decide(self._problem.with_gangs(gangs), demand)
         self._effort = self._effort.plus(decided[1].effort)
@@ -270,11 +277,6 @@ def _whole(gang: GangPart) -> GangPart:
 
 def _with_extra(gang: GangPart, extra: int) -> GangPart:
     """Ask for so many extra pods beside those that a gang needs, or for none at all."""
-    members = []
-    for member in gang.members:
-        more = min(extra, member.count - member.least)
-        extra -= more
-        members.append(
-            structs.replace(member, count=member.least + more, min_count=None)
-        )
-    return structs.replace(gang, members=tuple(members))
+    asked = gang.with_extra(extra)
+    members = (structs.replace(member, min_count=None) for member in asked.members)
+    return structs.replace(asked, members=tuple(members))

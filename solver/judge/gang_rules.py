@@ -46,10 +46,13 @@ def gang_is_whole(gang: GangPart, pods: Sequence[MemberAllocated]) -> Violations
     indices_by_member: dict[str, list[int]] = {each.name: [] for each in gang.members}
     for pod in pods:
         indices_by_member.setdefault(pod.member, []).append(pod.index)
-    limits = {each.name: (_least_of(each), each.count) for each in gang.members}
+    limits = {
+        each.name: (_least_of(each), each.count, each.first) for each in gang.members
+    }
     for name, indices in indices_by_member.items():
-        least, most = limits.get(name, (0, 0))
-        if sorted(indices) != list(range(len(indices))) or len(indices) > most:
+        least, most, first = limits.get(name, (0, 0, 0))
+        follow = list(range(first, first + len(indices)))
+        if sorted(indices) != follow or len(indices) > most:
             yield f"gangIsWhole: {gang.name} has other pods than it asked for"
         elif len(indices) < least:
             yield f"gangIsWhole: {gang.name} has {len(indices)} of {least} {name}"

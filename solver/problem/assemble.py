@@ -16,6 +16,7 @@ from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceClassName
 from contracts.lifecycle import GangRecord
+from contracts.messages import SubmitGang
 from solver.cache import Slots
 from solver.devices.candidates import (
     MOST_LISTS,
@@ -29,6 +30,7 @@ from solver.devices.pools import pool_of
 from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
 from solver.problem.gangs import GangPart
+from solver.problem.growth import ask_for_more
 from solver.problem.neighbours import find_neighbours
 from solver.problem.problem import (
     ExpectedPart,
@@ -103,7 +105,7 @@ def resolve_gangs(
     *,
     lenient: bool = False,
 ) -> tuple[GangPart, ...]:
-    """Make submitted gangs ready to be decided; `lenient` as in `Resolving`.
+    """Make submitted gangs ready to be decided; `lenient` as in `ResolveOptions`.
 
     In their order: of several that name one ResourceClaim the first is tried.
     """
@@ -111,15 +113,22 @@ def resolve_gangs(
         lookup=SnapshotLookup(snapshot), features=features, lenient=lenient
     )
     resolved = (
-        resolve(
-            record.uid,
-            record.submission.gang,
-            structs.replace(how, of_pods=bool(record.submission.places)),
-        )
+        _resolve_one(record, record.submission, how)
         for record in records
         if record.submission is not None
     )
     return tuple(resolved if lenient else refuse_shared(resolved))
+
+
+def _resolve_one(
+    record: GangRecord, submission: SubmitGang, how: ResolveOptions
+) -> GangPart:
+    """Resolve a gang; of one that is in what it could have besides."""
+    of_pods = bool(submission.places)
+    gang = resolve(record.uid, submission.gang, structs.replace(how, of_pods=of_pods))
+    if record.wants_growth and record.allocated is not None:
+        return ask_for_more(gang, record.allocated)
+    return gang
 
 
 def find_missing_verdicts(

@@ -104,6 +104,8 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     count: int = 1
     min_count: int | None = None
     """So many are enough for the gang to be in; None: all."""
+    first: int = 0
+    """Index of the first of them: those before it have their place already."""
     claims: tuple[ClaimPart, ...] = ()
     node_name: NodeName = NodeName("")
     """The only node that may serve it; empty: any."""
@@ -189,6 +191,11 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
         return any(member.least < member.count for member in self.members)
 
     @property
+    def is_in(self) -> bool:
+        """Whether it has its place already, and is only asked to have more pods."""
+        return not any(member.least for member in self.members)
+
+    @property
     def core(self) -> GangPart:
         """The gang with the pods alone without which it is not in."""
         if not self.is_elastic:
@@ -197,6 +204,19 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
             structs.replace(member, count=member.least, min_count=None)
             for member in self.members
         )
+        return structs.replace(self, members=tuple(members))
+
+    def with_extra(self, extra: int) -> GangPart:
+        """Ask for so many pods at most beyond those that it needs, member by member."""
+        members = []
+        for member in self.members:
+            more = min(extra, member.count - member.least)
+            extra -= more
+            members.append(
+                structs.replace(
+                    member, count=member.least + more, min_count=member.least
+                )
+            )
         return structs.replace(self, members=tuple(members))
 
     @property

@@ -10,6 +10,7 @@ Source: KEP-4381 (resource quotas), pkg/quota/v1/evaluator/core/resource_claims.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -87,19 +88,33 @@ def _grow(
     quotas: tuple[QuotaPart, ...],
     reserved: Reserved,
 ) -> GangPart:
-    """Return the whole gang, or its core where all its pods are too many."""
+    """Return a gang with as many of its extra pods as there is quota for.
+
+    One that is in already, and may have none, is refused for now.
+    """
     if core is gang:
         return gang
     mine = _list_own(gang, quotas)
     needed = _count_all_asked(core, mine)
-    extra = {
-        driver: count - needed[driver]
-        for driver, count in _count_all_asked(gang, mine).items()
-    }
-    if _find_reason(mine, extra, reserved) is not None:
-        return core
-    _reserve(reserved, gang.namespace, extra)
-    return gang
+
+    def count_extra(asked: GangPart) -> dict[DriverName, int]:
+        return {
+            driver: count - needed[driver]
+            for driver, count in _count_all_asked(asked, mine).items()
+        }
+
+    def is_too_many(extra: int) -> bool:
+        asked = count_extra(gang.with_extra(extra))
+        return _find_reason(mine, asked, reserved) is not None
+
+    every = range(gang.pods - core.pods + 1)
+    fits = bisect_left(every, True, key=is_too_many) - 1
+    if not fits and gang.is_in:
+        reason = _find_reason(mine, count_extra(gang), reserved)
+        return structs.replace(gang, refused=(reason,) if reason else ())
+    grown = gang.with_extra(fits) if fits < every[-1] else gang
+    _reserve(reserved, gang.namespace, count_extra(grown))
+    return grown
 
 
 def _list_own(gang: GangPart, quotas: Iterable[QuotaPart]) -> list[QuotaPart]:
@@ -136,7 +151,7 @@ class QuotaAdmission:
             return True
         if gang.refused:
             return True
-        asked = _count_all_asked(gang.core, mine)
+        asked = _count_all_asked(gang if gang.is_in else gang.core, mine)
         if _find_reason(mine, asked, Counter()) is not None:
             return True
         if _find_reason(mine, asked, self._reserved) is not None:

@@ -1,11 +1,10 @@
 """Which gangs are decided together, and when a gang is tried again.
 
 A gang that was tried in vain is set aside until something grows that may concern it.
-Waiting gangs are tried in rounds, each gang once a round, in the order of their turns;
-so even while something grows all the time nobody is passed over. Up to half of a batch
-is for those whose turn was in this round already and who may profit again, so that
-what is freed is offered to the most urgent first. The rest comes next: a large backlog
-never keeps the bus waiting for one answer.
+Waiting gangs are tried in rounds (`rounds.py`), in the order of their turns; so even
+while something grows all the time nobody is passed over. Gangs that are in and may
+grow have rounds of their own, and batches of their own when nobody else is lined up: no
+pod that a gang can do without comes before a gang.
 
 The order follows from the calls alone. Knows no devices, and no time but what it is
 told.
@@ -13,7 +12,7 @@ told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 from msgspec import Struct
@@ -22,18 +21,11 @@ from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.queueing.hints import events_for, widen_events
 from solver.queueing.places import Moved, Places
-from solver.queueing.turns import Ticket, Turns
+from solver.queueing.rounds import Admits, Batch, BatchLimits, Rounds
+from solver.queueing.turns import Ticket
 from solver.quotas import NO_QUOTAS, Quotas
 from solver.snapshot.events import ClusterEvent, quota_event
 from solver.snapshot.snapshot import Snapshot
-
-
-class BatchLimits(Struct, frozen=True, kw_only=True):
-    """How much one solve takes."""
-
-    gangs: int = 256
-    pods: int = 2048
-    """A single gang may have more."""
 
 
 class SetAside(Struct, frozen=True, kw_only=True):
@@ -43,46 +35,12 @@ class SetAside(Struct, frozen=True, kw_only=True):
     events: frozenset[ClusterEvent]
 
 
-Admits = Callable[[GangRecord], bool]
-"""Whether a gang may be tried in one batch with those that were admitted before."""
-
-
 def _admit_all(_: GangRecord) -> bool:
     return True
 
 
-class _Batch:
-    """The gangs that are chosen for one solve."""
-
-    def __init__(self, snapshot: Snapshot, admits: Admits) -> None:
-        self._waiting = snapshot.waiting
-        self._admits = admits
-        self._pods = 0
-        self.tickets: list[Ticket] = []
-        self.records: list[GangRecord] = []
-
-    def fill(self, turns: Turns, limits: BatchLimits, *, at_least: int = 0) -> None:
-        """Take those whose turn it is, within the limits of the whole batch."""
-        while (ticket := turns.peek()) is not None:
-            is_full = (
-                len(self.tickets) >= limits.gangs
-                or self._pods + ticket.pods > limits.pods
-            )
-            if is_full and len(self.tickets) >= at_least:
-                return
-            record = self._waiting.get(ticket.gang)
-            if record is not None and not self._admits(record):
-                turns.pass_over()
-                continue
-            turns.take()
-            if record is not None:
-                self._pods += ticket.pods
-                self.tickets.append(ticket)
-                self.records.append(record)
-
-
 class GangQueue:
-    """The waiting gangs in the order in which they are tried."""
+    """Gangs that wait or may grow, in the order in which they are tried."""
 
     def __init__(
         self, device_quotas: Quotas = NO_QUOTAS, gang_quotas: Quotas = NO_QUOTAS
@@ -92,10 +50,9 @@ class GangQueue:
         """Who may be tried at all."""
         self.displaced: dict[GangKey, None] = {}
         """Who got no place, or lost it, until somebody takes note."""
-        self._due = Turns()
-        """To be tried in this round."""
-        self._again = Turns()
-        """Tried in this round, and something grew since that may concern them."""
+        self._waiting = Rounds()
+        self._growing = Rounds()
+        """Gangs that are in with fewer pods than they ask for."""
         self._aside: dict[GangKey, SetAside] = {}
         self._by_event: dict[ClusterEvent, dict[GangKey, None]] = {}
         """Who is set aside, by what may concern them."""
@@ -104,16 +61,21 @@ class GangQueue:
         """When a rest ends: a heap."""
 
     def __len__(self) -> int:
-        return self.lined_up + len(self._aside) + len(self._resting)
+        lined_up = len(self._waiting) + len(self._growing)
+        return lined_up + len(self._aside) + len(self._resting)
 
     # --- who waits -------------------------------------------------------------------
 
     def follow(self, record: GangRecord) -> None:
-        """Take note of what became of a gang: it waits, or does not any more."""
+        """Take note of what became of a gang: whether it waits, or may grow.
+
+        One that was just tried, and is in since, was tried for all of its pods.
+        """
         gang = record.key
         ticket = make_ticket(record)
-        if record.wants_decision and self._knows(ticket):
+        if record.is_tried and self._knows(ticket):
             return
+        tried = self._aside.get(gang)
         self._forget(gang)
         self._move(self.places.remove(gang))
         self.displaced.pop(gang, None)
@@ -121,6 +83,10 @@ class GangQueue:
             self._move(self.places.put(ticket))
             if self.places.is_beyond(gang):
                 self.displaced[gang] = None
+        elif record.wants_growth and tried is not None:
+            self._set_aside(ticket, tried.events)
+        elif record.wants_growth:
+            self._growing.put(ticket)
 
     def _move(self, moved: Moved) -> None:
         for ticket in moved.displaced:
@@ -128,19 +94,22 @@ class GangQueue:
             self.displaced[ticket.gang] = None
         for ticket in moved.entered:
             self.displaced.pop(ticket.gang, None)
-            self._due.put(ticket)
+            self._waiting.put(ticket)
+
+    def _rounds_of(self, ticket: Ticket) -> Rounds:
+        return self._growing if ticket.grows else self._waiting
 
     @property
     def lined_up(self) -> int:
-        """How many gangs wait for their turn."""
-        return len(self._due) + len(self._again)
+        """How many gangs that are not in wait for their turn."""
+        return len(self._waiting)
 
     def is_lined_up(self, gang: GangKey) -> bool:
         """Whether a gang waits for its turn, rather than for something to grow."""
-        return bool(self._due.get(gang) or self._again.get(gang))
+        return self._waiting.get(gang) is not None
 
     def rest(self, gang: GangKey, until: float) -> None:
-        """Leave a gang out until then, if it waits."""
+        """Leave a gang out until then, if it is here."""
         ticket = self._forget(gang)
         if ticket is not None:
             self._resting[gang] = (until, ticket)
@@ -151,7 +120,7 @@ class GangQueue:
         for gang in gangs:
             ticket = self._forget(gang) if gang in self._aside else None
             if ticket is not None:
-                self._due.put(ticket)
+                self._rounds_of(ticket).put(ticket)
 
     def wake(self, snapshot: Snapshot, grown: Iterable[ClusterEvent]) -> None:
         """Let those be tried again whom it may concern that something grew.
@@ -163,7 +132,7 @@ class GangQueue:
             for gang in list(self._by_event.get(event, ())):
                 ticket = self._forget(gang)
                 if ticket is not None:
-                    self._again.put(ticket)
+                    self._rounds_of(ticket).put_again(ticket)
 
     # --- whose turn it is ------------------------------------------------------------
 
@@ -182,15 +151,12 @@ class GangQueue:
         those chosen before waits for the next batch; alone everybody is admitted.
         """
         self._end_rests(now)
-        if not len(self._due):
-            self._due, self._again = self._again, self._due
-        batch = _Batch(snapshot, admits)
-        half = BatchLimits(gangs=limits.gangs // 2, pods=limits.pods // 2)
-        batch.fill(self._again, half, at_least=min(1, half.gangs))
-        batch.fill(self._due, limits, at_least=len(batch.tickets) + 1)
-        batch.fill(self._again, limits)
-        for turns in (self._due, self._again):
-            turns.resume()
+        batch = Batch(snapshot.waiting, admits)
+        self._waiting.fill(batch, limits)
+        if not batch.tickets and not snapshot.release:
+            # Beside Kubernetes the publisher asks for more pods once a gang runs.
+            batch = Batch(snapshot.growing, admits)
+            self._growing.fill(batch, limits)
         for ticket, record in zip(batch.tickets, batch.records, strict=True):
             events = events_for(snapshot, record)
             if self._device_quotas.of(record.namespace):
@@ -207,7 +173,8 @@ class GangQueue:
         while self._ends and self._ends[0][0] <= now:
             end, gang = heappop(self._ends)
             if gang in self._resting and self._resting[gang][0] == end:
-                self._due.put(self._resting.pop(gang)[1])
+                ticket = self._resting.pop(gang)[1]
+                self._rounds_of(ticket).put(ticket)
 
     # --- where a gang stands ---------------------------------------------------------
 
@@ -221,11 +188,11 @@ class GangQueue:
             return aside.ticket == ticket
         if resting is not None:
             return resting[1] == ticket
-        return ticket in (self._due.get(gang), self._again.get(gang))
+        return self._rounds_of(ticket).get(gang) == ticket
 
     def _forget(self, gang: GangKey) -> Ticket | None:
         """Take a gang out, wherever it stands; None: it is not here."""
-        ticket = self._due.remove(gang) or self._again.remove(gang)
+        ticket = self._waiting.remove(gang) or self._growing.remove(gang)
         if gang in self._resting:
             ticket = self._resting.pop(gang)[1]
         aside = self._aside.pop(gang, None)
@@ -254,6 +221,7 @@ def make_ticket(record: GangRecord) -> Ticket:
         priority=_priority_of(record),
         age=record.submission_sequence,
         pods=count_pods(record),
+        grows=record.wants_growth,
     )
 
 
@@ -267,7 +235,9 @@ def _priority_of(record: GangRecord) -> int:
 
 
 def count_pods(record: GangRecord) -> int:
-    """Count the pods of a gang."""
+    """Count the pods of a gang that have no place yet."""
     if record.submission is None:
         return 0
+    if record.allocated is not None:
+        return sum(record.allocated.growing.values())
     return sum(member.count for member in record.submission.gang.spec.members)

@@ -25,6 +25,8 @@ class Ticket(Struct, frozen=True, kw_only=True):
     age: int
     """Its place in the stream of submissions: less is older."""
     pods: int
+    grows: bool = False
+    """Whether the gang is in already, and could have more pods."""
 
 
 class Turns:

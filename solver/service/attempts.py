@@ -113,9 +113,9 @@ class Attempts:
 
     def _still_waiting(self, batch: Sequence[GangRecord]) -> list[GangRecord]:
         """Look the gangs up again: halves before this one took time."""
-        waiting = self._snapshot().waiting
-        found = [waiting.get(record.key) for record in batch]
-        return [record for record in found if record is not None]
+        gangs = self._snapshot().gangs
+        found = [gangs.get(record.key) for record in batch]
+        return [record for record in found if record is not None and record.is_tried]
 
     async def _put_aside(
         self, record: GangRecord, failure: Exception, cost_s: float
@@ -132,6 +132,8 @@ class Attempts:
         log.warning(
             "gang.failed", subject=subject, reason=reason, rest_s=round(until - now, 3)
         )
+        if record.wants_growth:
+            return  # it is in, and stays as it is
         solve = failure.solve if isinstance(failure, UndecidedError) else SolveID("")
         self._believe(await self._decider.publish_unproven(record, solve, reason))
 

@@ -10,7 +10,8 @@ from contracts.ids import GangKey
 from runtime.metrics import QueueMetrics
 from solver.problem.quotas import is_held_up_by_others
 from solver.problem.shared_claims import waits_for_another
-from solver.queueing.gang_queue import BatchLimits, GangQueue
+from solver.queueing.gang_queue import GangQueue
+from solver.queueing.rounds import BatchLimits
 from solver.service.attempts import Attempts
 from solver.service.config import SolverConfig
 from solver.service.decide import Decider

@@ -182,7 +182,7 @@ class Decider:
         # It still holds if all its gangs wait as they did then, and the judge takes the
         # answer for what is so now.
         records = [snapshot.gangs.get(gang.key) for gang in decision.gangs]
-        waiting = [r for r in records if r is not None and r.wants_decision]
+        waiting = [r for r in records if r is not None and r.is_tried]
         changes: Changes = []
         if len(waiting) == len(records):
             now = await self._problem_now(snapshot, waiting, problem)
@@ -340,9 +340,11 @@ class Decider:
 
 
 def _is_repeated(message: DecisionMessage, record: GangRecord) -> bool:
-    """Whether the gang waits for just that already."""
+    """Whether the gang waits for just that already, or is in as it is."""
     if not isinstance(message, GangPending):
         return False
+    if record.wants_growth:
+        return True  # the decision with more pods would be too large
     last = record.decision
     return isinstance(last, GangPending) and last.reasons == message.reasons
 

@@ -5,6 +5,10 @@ Pure. A gang that still waits for the same reasons is not repeated on the bus.
 
 from __future__ import annotations
 
+from collections import Counter
+
+from msgspec import structs
+
 from contracts import topics
 from contracts.allocation import Reason, Rule
 from contracts.gang import count_growing
@@ -35,6 +39,8 @@ def make_decision(
     epoch: int,
 ) -> DecisionMessage | None:
     """Make the message of what was decided for a gang; None: nothing is new."""
+    if record.wants_growth:
+        return _make_growth(answer, record, solve=solve, epoch=epoch)
     if answer.members:
         return GangAllocated(
             cluster=cluster,
@@ -67,6 +73,30 @@ def make_decision(
         attempt=record.attempt,
         epoch=epoch,
         reasons=answer.reasons,
+    )
+
+
+def _make_growth(
+    answer: GangDecision, record: GangRecord, *, solve: SolveID, epoch: int
+) -> GangAllocated | None:
+    """Make the message that a gang has more pods than before; None: it has not."""
+    before = record.allocated
+    if before is None or record.submission is None or not answer.members:
+        return None
+    more = Counter(pod.member for pod in answer.members)
+    order = [member.name for member in record.submission.gang.spec.members]
+    members = sorted(
+        (*before.members, *answer.members),
+        key=lambda pod: (order.index(pod.member), pod.index),
+    )
+    return structs.replace(
+        before,
+        solve=solve,
+        attempt=record.attempt + 1,
+        epoch=epoch,
+        members=tuple(members),
+        growing=dict(Counter(before.growing) - more),
+        kept=dict(Counter(pod.member for pod in before.members)),
     )
 
 

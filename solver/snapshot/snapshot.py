@@ -16,7 +16,7 @@ from contracts.claim import (
     ResourceClaimTemplate,
 )
 from contracts.device import DeviceTaintRule, ResourceSlice
-from contracts.ids import DeviceClassName, GangKey, NodeName
+from contracts.ids import ClaimRef, DeviceClassName, GangKey, NodeName
 from contracts.kubernetes.decode import KubernetesObject, decode_object
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
@@ -113,6 +113,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     gangs: FrozenMap[GangKey, GangRecord] = FrozenMap()
     waiting: FrozenMap[GangKey, GangRecord] = FrozenMap()
     """The gangs that want a decision."""
+    growing: FrozenMap[GangKey, GangRecord] = FrozenMap()
+    """The gangs that are in and want places for more pods."""
     ending: FrozenMap[GangKey, GangRecord] = FrozenMap()
     """The gangs whose life should end now."""
     unknown: FrozenMap[GangKey, GangRecord] = FrozenMap()
@@ -210,6 +212,7 @@ def _with_gang(
         ended=ended,
         unknown=_keep_if(snapshot.unknown, after, keep=after.submission is None),
         waiting=_keep_if(snapshot.waiting, after, keep=after.wants_decision),
+        growing=_keep_if(snapshot.growing, after, keep=after.wants_growth),
         ending=_keep_if(snapshot.ending, after, keep=after.ending is not None),
     )
 
@@ -247,10 +250,12 @@ def _with_holdings(
     """Let a gang take devices, and what its pods need of nodes, or give it back."""
     holder = f"gang/{after.key}"
     if before.allocated != after.allocated:
-        if before.allocated is not None:
-            inventory = without_holder(inventory, holder, _list_allocations(before))
-        if after.allocated is not None:
-            inventory = with_holder(inventory, holder, _list_allocations(after))
+        # What stays is not touched: nobody could profit from it.
+        held, wanted = _collect_allocations(before), _collect_allocations(after)
+        freed = [a for ref, a in held.items() if wanted.get(ref) != a]
+        taken = [a for ref, a in wanted.items() if held.get(ref) != a]
+        inventory = without_holder(inventory, holder, freed)
+        inventory = with_holder(inventory, holder, taken)
     if (before.allocated, before.submission) != (after.allocated, after.submission):
         nodes, uses = uses_of_gang(before), uses_of_gang(after)
         inventory = with_node_uses(inventory, holder, nodes, uses)
@@ -277,11 +282,11 @@ def _keep_if(
     return records.without(record.key)
 
 
-def _list_allocations(record: GangRecord) -> list[AllocationResult]:
+def _collect_allocations(record: GangRecord) -> dict[ClaimRef, AllocationResult]:
     decision = record.allocated
     if decision is None:
-        return []
-    return [claim.allocation for m in decision.members for claim in m.claims]
+        return {}
+    return {claim.ref: claim.allocation for m in decision.members for claim in m.claims}
 
 
 def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:

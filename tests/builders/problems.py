@@ -35,7 +35,8 @@ from solver.problem.assemble import (
 from solver.problem.problem import ExpectedPart, Parameters, Problem, QuotaPart
 from solver.problem.quotas import refuse_over_quota
 from solver.problem.resolve import ResolveOptions, resolve
-from solver.queueing.gang_queue import BatchLimits, choose_batch
+from solver.queueing.gang_queue import choose_batch
+from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable, Verdict
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 from tests.builders import DEVICE_CLASS, claim, device_class, gang, result

@@ -28,7 +28,8 @@ from solver.problem.assemble import (
 )
 from solver.problem.problem import ExpectedPart, Parameters, Problem
 from solver.problem.resolve import ResolveOptions, resolve
-from solver.queueing.gang_queue import BatchLimits, choose_batch
+from solver.queueing.gang_queue import choose_batch
+from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders.problems import CLUSTER

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from contracts import topics
 from contracts.gang import Gang
@@ -212,6 +213,37 @@ async def test_failing_disk_voids_one_gang_and_leaves_nothing_of_it(
     (blocked / "in-the-way").rmdir()
     blocked.rmdir()
     assert list(manifests(folder)) == ["other-worker-0-gpus.json"]
+
+
+async def test_growth_that_cannot_be_written_leaves_the_gang_as_it_was(
+    bus: Bus, nats_server: LabServer, tmp_path: Path
+) -> None:
+    """Another gang has the claim of the new pod; a restart changes nothing."""
+    folder = tmp_path / "manifests"
+    first = decisions.gang_allocated(pods=1)
+    one, two = decisions.gang_allocated(pods=2).members
+    await submit(bus, pods(3))
+    await submit(bus, pods(1), uid="second")
+    async with publisher(nats_server, folder):
+        await decide(bus, first)
+        await confirmed(bus, written())
+        await decide(bus, decisions.gang_allocated(two, uid="second"))
+        await confirmed(bus, AllocationWritten, uid="second")
+        before = manifests(folder)
+        grown = replace(first, attempt=2, members=(one, two), kept={"worker": 1})
+        await decide(bus, grown)
+        refused = await confirmed(bus, AllocationRefused)
+        assert isinstance(refused, AllocationRefused)
+        assert (refused.attempt, refused.keeps) == (2, True)
+        assert "already allocated" in refused.reason
+    async with publisher(nats_server, folder):
+        await decide(bus, decisions.gang_released("second"))
+        await confirmed(bus, ClaimsReleased, uid="second")
+    ours = [message for message in await confirmations(bus) if message.uid != "second"]
+    assert ours == [written(), refused]
+    name = "train-worker-0-gpus.json"
+    assert list(found := manifests(folder)) == [name]
+    assert found[name]["status"] == before[name]["status"]
 
 
 async def test_template_on_the_bus_gives_the_spec(

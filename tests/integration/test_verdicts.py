@@ -15,7 +15,8 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.cel.wire import Allowance
 from solver.problem.assemble import find_missing_verdicts, resolve_gangs
 from solver.problem.gangs import GangPart
-from solver.queueing.gang_queue import BatchLimits, choose_batch
+from solver.queueing.gang_queue import choose_batch
+from solver.queueing.rounds import BatchLimits
 from solver.service.verdicts import MOST_NEW, Verdicts
 from solver.snapshot.snapshot import Snapshot
 from tests.builders import DRIVER, device, gang, member, member_claim, pool, request

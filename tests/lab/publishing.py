@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from contracts.ids import ClusterName
 from publisher.config import PublisherConfig
 from publisher.service import open_service
 from runtime.run import serve
@@ -18,11 +19,14 @@ from tests.lab.nats_server import LabServer
 
 @asynccontextmanager
 async def publisher(
-    server: LabServer, folder: Path, **fields: Any
+    server: LabServer,
+    folder: Path,
+    cluster: ClusterName = CLUSTER,
+    **fields: Any,
 ) -> AsyncIterator[None]:
     """Run a publisher while the block runs; it must stop as asked."""
     config = PublisherConfig(
-        cluster=CLUSTER, servers=(server.url,), folder=str(folder), **fields
+        cluster=cluster, servers=(server.url,), folder=str(folder), **fields
     )
     stop = asyncio.Event()
     running = asyncio.create_task(

@@ -168,6 +168,13 @@ async def decision_on(bus: Bus, gang: Gang) -> DecisionMessage | None:
     return None if last is None else last.message
 
 
+async def confirmation_on(bus: Bus, gang: Gang) -> ConfirmationMessage | None:
+    """Read the last confirmation about a gang."""
+    uid, namespace = GangUID(gang.metadata.uid), Namespace(gang.metadata.namespace)
+    last = await bus.read_last(topics.CONFIRMATIONS, CLUSTER, namespace, uid)
+    return None if last is None else last.message
+
+
 async def eventually(
     holds: Callable[[], object],
     what: str | Callable[[], str],

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from contracts.gang import Gang
 from contracts.lifecycle import GangRecord
-from solver.queueing.gang_queue import BatchLimits, GangQueue
+from solver.queueing.gang_queue import GangQueue
+from solver.queueing.rounds import BatchLimits
 from solver.snapshot.events import ANYTHING
 from solver.snapshot.snapshot import Snapshot
 from tests.builders import gang, member

@@ -17,7 +17,12 @@ from hypothesis.strategies import SearchStrategy
 
 from contracts.gang import GangPhase
 from contracts.ids import ClusterName, GangUID, Namespace, SolveID
-from contracts.lifecycle import PUBLISHER, GangRecord, LifecycleMessage
+from contracts.lifecycle import (
+    PUBLISHER,
+    GangRecord,
+    LifecycleMessage,
+    without_growth,
+)
 from contracts.messages import (
     AllocationLost,
     AllocationRefused,
@@ -33,7 +38,7 @@ from contracts.messages import (
     ReleaseOutcome,
     SubmitGang,
 )
-from tests.builders import UID, gang
+from tests.builders import UID, decisions, gang
 
 CLUSTER, NAMESPACE, GANG_UID = ClusterName("c"), Namespace("default"), GangUID(UID)
 MOST_ORDERS = 300
@@ -61,6 +66,13 @@ OF_GANG: dict[str, Any] = {
 }
 OF_DECISION = OF_GANG | {"name": "train", "epoch": 1}
 ATTEMPTS = (0, 1, 2, 3)
+PODS = tuple(decisions.member_allocated(index=index) for index in range(3))
+SMALL: dict[str, Any] = {"members": PODS[:1], "growing": {"worker": 2}}
+GROWN: dict[str, Any] = {
+    "members": PODS[:2],
+    "growing": {"worker": 1},
+    "kept": {"worker": 1},
+}
 COMMANDS: tuple[LifecycleMessage, ...] = (
     *(
         CancelGang(**OF_GANG, reason=f"{who}{n}")
@@ -71,9 +83,9 @@ COMMANDS: tuple[LifecycleMessage, ...] = (
 )
 DECISIONS: tuple[LifecycleMessage, ...] = (
     *(
-        GangAllocated(**OF_DECISION, solve=SolveID(solve), attempt=attempt)
+        GangAllocated(**OF_DECISION, solve=SolveID(solve), attempt=attempt, **more)
         for attempt in ATTEMPTS
-        for solve in "st"
+        for solve, more in (("s", {}), ("t", {}), ("u", SMALL), ("v", GROWN))
     ),
     *(
         GangPending(**OF_DECISION, solve=SolveID("s"), attempt=attempt)
@@ -89,6 +101,10 @@ CONFIRMATIONS: tuple[LifecycleMessage, ...] = (
     *(
         kind(**OF_GANG, attempt=attempt, reason="taken")
         for kind in (AllocationRefused, AllocationLost)
+        for attempt in ATTEMPTS
+    ),
+    *(
+        AllocationRefused(**OF_GANG, attempt=attempt, reason="taken", keeps=True)
         for attempt in ATTEMPTS
     ),
     ClaimsReleased(**OF_GANG),
@@ -190,12 +206,21 @@ def test_what_holds_in_every_phase(history: History) -> None:
     assert (record.allocated is not None) == record.phase.holds_devices
     assert record.allocated in (None, record.placed)
     assert record.in_force in (None, record.placed)
-    assert record.placed in (None, record.decision)
+    if record.placed not in (None, record.decision):
+        # Growth was refused: those that had a place before have it still.
+        assert isinstance(record.decision, GangAllocated)
+        assert record.placed == without_growth(record.decision)
+        assert record.phase is GangPhase.WRITTEN
     assert record.is_written <= record.was_written
     assert record.is_written <= (record.placed is not None)
     # Who is to be decided holds nothing, and nobody wants its end.
     if record.wants_decision:
         assert record.placed is None
+        assert not record.is_ending
+    # Who may grow holds devices, and nobody wants its end.
+    if record.wants_growth:
+        assert record.allocated is not None
+        assert record.allocated.growing
         assert not record.is_ending
     # What is over stays over, whatever else was said.
     assert record.is_over == isinstance(record.decision, GangRejected | GangReleased)
@@ -216,6 +241,20 @@ def test_only_what_was_confirmed_of_the_decided_attempt_moves_the_phase(
     if getattr(record.confirmation, "attempt", None) != record.attempt:
         assert record.phase == unconfirmed.phase
         assert record.placed == unconfirmed.placed
+
+
+@given(histories())
+def test_no_pod_loses_its_place_by_growth(history: History) -> None:
+    """Whatever becomes of the decision that lets a gang grow, the kept ones stay."""
+    record = read(one_by_one(history))
+    decision = record.decision
+    if isinstance(decision, GangAllocated) and record.placed is not None:
+        assert set(map(str, decision.members[:1])) <= set(
+            map(str, record.placed.members)
+        )
+        placed, growing = len(record.placed.members), record.placed.growing
+        if decision.members:
+            assert placed + sum(growing.values()) == len(PODS)
 
 
 @given(histories(), st.data())

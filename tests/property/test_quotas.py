@@ -22,7 +22,8 @@ from solver.problem.quotas import (
     is_held_up_by_others,
     refuse_over_quota,
 )
-from solver.queueing.gang_queue import BatchLimits, GangQueue
+from solver.queueing.gang_queue import GangQueue
+from solver.queueing.rounds import BatchLimits
 from solver.quotas import Quotas
 from solver.snapshot.snapshot import Snapshot
 from tests.builders import (

@@ -24,7 +24,8 @@ from solver.problem.expected import (
 )
 from solver.problem.gangs import GangPart
 from solver.problem.problem import ExpectedPart
-from solver.queueing.gang_queue import BatchLimits, choose_batch
+from solver.queueing.gang_queue import choose_batch
+from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable
 from solver.service.messages import make_decision
 from solver.snapshot.snapshot import Snapshot, apply

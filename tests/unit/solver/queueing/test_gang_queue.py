@@ -18,7 +18,8 @@ from contracts.ids import (
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ObjectGone
 from solver.allocate import allocate
-from solver.queueing.gang_queue import BatchLimits, GangQueue, choose_batch
+from solver.queueing.gang_queue import GangQueue, choose_batch
+from solver.queueing.rounds import BatchLimits
 from solver.snapshot.events import ANYTHING
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from contracts.ids import GangKey, GangUID, Namespace
 from contracts.messages import CancelGang
-from solver.queueing.gang_queue import BatchLimits, GangQueue
+from solver.queueing.gang_queue import GangQueue
 from solver.queueing.places import Moved, Places
+from solver.queueing.rounds import BatchLimits
 from solver.queueing.turns import Ticket
 from solver.quotas import NO_QUOTAS, Quotas
 from solver.snapshot.events import ANYTHING

@@ -7,6 +7,7 @@ from math import log2
 from typing import cast
 
 import pytest
+from msgspec import structs
 from structlog.testing import capture_logs
 
 from contracts.allocation import Reason, Rule
@@ -19,7 +20,8 @@ from runtime.refusals import Refusals
 from solver.errors import UndecidedError
 from solver.problem.assemble import resolve_gangs
 from solver.problem.gangs import GangPart
-from solver.queueing.gang_queue import BatchLimits, choose_batch
+from solver.queueing.gang_queue import choose_batch
+from solver.queueing.rounds import BatchLimits
 from solver.service.attempts import Attempts
 from solver.service.decide import Changes, Decider
 from solver.snapshot.snapshot import Snapshot, apply
@@ -198,3 +200,21 @@ async def test_a_deposed_solver_tries_no_halves() -> None:
     with pytest.raises(PublishRefusedError):
         await trial.step()
     assert trial.deciding.asked == [8]
+
+
+async def test_a_gang_that_cannot_be_asked_for_more_stays_as_it_is() -> None:
+    """It rests like any other that failed alone, and nobody says that it waits."""
+    deciding = Deciding(RuntimeError("no answer"))
+    trial = Trial(1, deciding)
+    (record,) = trial.snapshot.waiting.values()
+    await trial.step()
+    decided = trial.snapshot.gangs.get(record.key)
+    assert decided is not None
+    assert isinstance(decided.decision, GangAllocated)
+    fewer = structs.replace(decided.decision, growing={"worker": 1})
+    trial.snapshot = apply(trial.snapshot, fewer, sequence=2)
+    deciding.bad = (record.name,)
+    await trial.attempts.decide(list(trial.snapshot.growing.values()))
+    assert trial.rests
+    assert not deciding.unproven
+    assert record.key in trial.snapshot.growing

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from contracts.allocation import DeviceAllocationConfiguration, Reason, Rule
@@ -17,7 +19,7 @@ from contracts.messages import (
 )
 from solver.decision import GangDecision
 from solver.service.messages import address_decision, make_decision
-from tests.builders import decisions
+from tests.builders import decisions, gang, member
 from tests.builders.problems import CLUSTER
 
 
@@ -63,3 +65,26 @@ def test_a_decision_that_the_bus_cannot_take_waits_and_says_why() -> None:
     assert message.attempt == 2
     assert "bytes" in message.reasons[0].message
     assert len(addressed.data) < 1000
+
+
+def test_a_gang_that_grows_is_decided_again_with_all_its_pods() -> None:
+    """In the order of its members; one that does not is not told so."""
+    first, second, third = (decisions.member_allocated(index=n) for n in range(3))
+    wanted = gang(member(count=4, min_count=1))
+    before = replace(decisions.gang_allocated(first, attempt=4), growing={"worker": 3})
+    record = GangRecord.of(before).apply(decisions.submission(wanted), 1)
+    record = record.apply(before, 2)
+    answer = GangDecision(uid=before.uid, name="train", members=(third, second))
+    fields: Any = {"cluster": CLUSTER, "solve": SolveID("t"), "epoch": 2}
+    assert make_decision(answer, record, **fields) == replace(
+        before,
+        members=(first, second, third),
+        growing={"worker": 1},
+        kept={"worker": 1},
+        attempt=5,
+        solve=SolveID("t"),
+        epoch=2,
+    )
+    for reason in (Reason(rule=Rule.GROWING), Reason(rule=Rule.INVALID)):
+        none = replace(answer, members=(), reasons=(reason,), rejected=True)
+        assert make_decision(none, record, **fields) is None

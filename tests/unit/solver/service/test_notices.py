@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contracts.allocation import Rule
 from contracts.messages import GangPending
-from solver.queueing.gang_queue import BatchLimits, GangQueue
+from solver.queueing.gang_queue import GangQueue
+from solver.queueing.rounds import BatchLimits
 from solver.quotas import NO_QUOTAS, Quotas
 from solver.service.notices import MOST, QUEUED_S, Notices
 from solver.snapshot.snapshot import Snapshot, apply

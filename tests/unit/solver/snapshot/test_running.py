@@ -14,7 +14,8 @@ from contracts.names import GANG_UID
 from contracts.pod_terms import HostPort
 from contracts.pods.node_affinity import REQUIRED
 from contracts.pods.pod_rules import rules_of_node
-from solver.queueing.gang_queue import BatchLimits, GangQueue
+from solver.queueing.gang_queue import GangQueue
+from solver.queueing.rounds import BatchLimits
 from solver.snapshot.node_state import NodeUse, list_running
 from solver.snapshot.running import RunningPod, running_of_member, running_of_pod
 from solver.snapshot.snapshot import Snapshot, apply

@@ -1,0 +1,100 @@
+"""Gangs that take turns in rounds: each is tried once before any is tried again.
+
+Up to half of a batch is for those whose turn was in this round already and who may
+profit again, so that what is freed is offered to the most urgent first. The rest comes
+next: a large backlog never keeps the bus waiting for one answer. Knows no snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from contracts.ids import GangKey
+from contracts.lifecycle import GangRecord
+from solver.queueing.turns import Ticket, Turns
+from solver.snapshot.maps import FrozenMap
+
+
+class BatchLimits(Struct, frozen=True, kw_only=True):
+    """How much one solve takes."""
+
+    gangs: int = 256
+    pods: int = 2048
+    """A single gang may have more."""
+
+
+Admits = Callable[[GangRecord], bool]
+"""Whether a gang may be tried in one batch with those that were admitted before."""
+
+
+class Batch:
+    """The gangs that are chosen for one solve."""
+
+    def __init__(self, records: FrozenMap[GangKey, GangRecord], admits: Admits) -> None:
+        """`records`: the gangs that may be chosen at all."""
+        self._records = records
+        self._admits = admits
+        self._pods = 0
+        self.tickets: list[Ticket] = []
+        self.records: list[GangRecord] = []
+
+    def fill(self, turns: Turns, limits: BatchLimits, *, at_least: int = 0) -> None:
+        """Take those whose turn it is, within the limits of the whole batch."""
+        while (ticket := turns.peek()) is not None:
+            is_full = (
+                len(self.tickets) >= limits.gangs
+                or self._pods + ticket.pods > limits.pods
+            )
+            if is_full and len(self.tickets) >= at_least:
+                return
+            record = self._records.get(ticket.gang)
+            if record is not None and not self._admits(record):
+                turns.pass_over()
+                continue
+            turns.take()
+            if record is not None:
+                self._pods += ticket.pods
+                self.tickets.append(ticket)
+                self.records.append(record)
+
+
+class Rounds:
+    """Gangs that are lined up; each step costs the logarithm of what waits."""
+
+    def __init__(self) -> None:
+        self._due = Turns()
+        """To be tried in this round."""
+        self._again = Turns()
+        """Tried in this round, and something grew since that may concern them."""
+
+    def __len__(self) -> int:
+        return len(self._due) + len(self._again)
+
+    def get(self, gang: GangKey) -> Ticket | None:
+        """Look a gang up; None: it is not here."""
+        return self._due.get(gang) or self._again.get(gang)
+
+    def put(self, ticket: Ticket) -> None:
+        """Line a gang up for this round."""
+        self._due.put(ticket)
+
+    def put_again(self, ticket: Ticket) -> None:
+        """Line a gang up that was tried in this round."""
+        self._again.put(ticket)
+
+    def remove(self, gang: GangKey) -> Ticket | None:
+        """Take a gang out; None: it is not here."""
+        return self._due.remove(gang) or self._again.remove(gang)
+
+    def fill(self, batch: Batch, limits: BatchLimits) -> None:
+        """Take those whose turn it is; see `Batch.fill`."""
+        if not len(self._due):
+            self._due, self._again = self._again, self._due
+        half = BatchLimits(gangs=limits.gangs // 2, pods=limits.pods // 2)
+        batch.fill(self._again, half, at_least=min(1, half.gangs))
+        batch.fill(self._due, limits, at_least=len(batch.tickets) + 1)
+        batch.fill(self._again, limits)
+        for turns in (self._due, self._again):
+            turns.resume()

@@ -79,11 +79,15 @@ def _cost_of(
     for together in rules.together:
         if not together.required:
             domains = _count_pods(demand, together.key, together.kinds, placed)
-            cost += max(len(domains) - 1, 0)
+            new = [at for at, alone in domains if alone or at not in together.standing]
+            cost += len(new) if together.standing else max(len(new) - 1, 0)
     for spread in rules.spread:
         if not spread.required:
             domains = _count_pods(demand, spread.key, spread.kinds, placed)
-            cost += sum(max(pods - spread.most, 0) for pods in domains.values())
+            cost += sum(
+                max(pods - spread.room_in(domain if alone is None else None), 0)
+                for (domain, alone), pods in domains.items()
+            )
     return cost
 
 
@@ -93,9 +97,9 @@ def _devices_of(pod: PodPlacement) -> frozenset[DeviceID]:
 
 def _count_pods(
     demand: Demand, key: DomainKey, kinds: tuple[int, ...], placed: list[_Placed]
-) -> Counter[Hashable]:
+) -> Counter[tuple[Hashable, int | None]]:
     """Count pods by domain; one without a domain is one of its own."""
-    domains = Counter[Hashable]()
+    domains = Counter[tuple[Hashable, int | None]]()
     for pod in placed:
         if pod.kind in kinds:
             domain = _find_domain(demand, key, pod)

@@ -34,6 +34,8 @@ def explain_gang_rules(problem: Problem, gang: GangPart) -> Reason | None:
     """Return the first rule of a gang that leaves too little room; None: none does."""
     if not (gang.topology or gang.constraints or gang.separated):
         return None
+    if gang.standing:
+        return None  # what its other pods leave is not counted
     demand = Demand((gang,))
     kinds = find_node_kinds(problem, demand.query)
     for number, rule in enumerate(gang.topology):
@@ -52,6 +54,8 @@ def explain_together(gang: GangPart) -> Reason | None:
     if not names:
         return None
     message = f"each pod fits on some node, but not all with {', '.join(names)}"
+    if gang.standing:
+        message += f" beside the {len(gang.standing)} that have a place"
     rule = Rule.GANG_TOPOLOGY if required else Rule.CONSTRAINT
     return Reason(rule=rule, message=message, facts={"pods": gang.pods})
 

@@ -154,6 +154,12 @@ class Facts:
         pool = self._pools.get(name.pool_id)
         return pool is not None and any(d.name == name.device for d in pool.devices)
 
+    def read_device(self, name: DeviceID) -> Device | None:
+        """Read what is published of a device, whoever has it; None: nothing is."""
+        pool = self._pools.get(name.pool_id) if self.has_device(name) else None
+        devices = () if pool is None else pool.devices
+        return next((each for each in devices if each.name == name.device), None)
+
     def find_device(self, node: NodeName, name: DeviceID) -> DeviceFacts | None:
         """Look a device up from a node; None: it cannot be allocated there."""
         key = (node, name)

@@ -7,16 +7,18 @@ pod by pod; shares nothing with how the models count.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from msgspec import Struct
 
+from contracts.device import Device
 from contracts.gang_rules import GangConstraint, GangTopology
+from contracts.ids import DeviceID
 from contracts.messages import MemberAllocated
 from solver.judge.facts import Facts, Violations
 from solver.judge.shared import Use
-from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.gangs import GangPart, MemberPart, SubrequestPart
 from solver.snapshot.parts import NodePart
 
 Value = tuple[str, object]
@@ -24,21 +26,60 @@ Value = tuple[str, object]
 Domain = tuple[object, ...]
 
 
+class Had(Struct, frozen=True):
+    """A device that a pod of a gang has."""
+
+    path: tuple[str, ...]
+    """Member, claim, request and subrequest that it was given for."""
+    subrequest: SubrequestPart
+    name: DeviceID
+    device: Device
+    shared: str = ""
+    """The ResourceClaim, if several pods share it."""
+
+
 class GangPod(Struct, frozen=True, eq=False):
     """One pod of a gang that is in."""
 
-    part: MemberPart
+    member: str
     index: int
     node: NodePart
-    uses: tuple[Use, ...]
-
-    @property
-    def count(self) -> int:
-        """How many pods it stands for."""
-        return self.part.resources.get("pods", 1)
+    devices: tuple[Had, ...]
+    count: int = 1
+    """How many pods it stands for."""
 
     def __str__(self) -> str:
-        return f"{self.part.name}/{self.index}"
+        return f"{self.member}/{self.index}"
+
+
+def placed_pod(
+    part: MemberPart, index: int, node: NodePart, uses: Iterable[Use]
+) -> GangPod:
+    """Return a pod that a decision places, with what it gets."""
+    had = []
+    for use in uses:
+        claim = part.claims[use.claim]
+        request = claim.requests[use.request].name
+        path = (part.name, claim.name, request, use.subrequest.name)
+        had.append(Had(path, use.subrequest, use.device, use.facts.device, use.shared))
+    count = part.resources.get("pods", 1)
+    return GangPod(part.name, index, node, tuple(had), count)
+
+
+def standing_pods(facts: Facts, gang: GangPart) -> list[GangPod]:
+    """List the pods of a gang that have their place; devices nobody knows are empty."""
+    pods = []
+    for pod in gang.standing:
+        had = []
+        for held in pod.devices:
+            request, _, alternative = held.request.partition("/")
+            asked = SubrequestPart(derived_attributes=held.derived_attributes)
+            device = facts.read_device(held.device) or Device(name=held.device.device)
+            path = (pod.member, held.claim, request, alternative)
+            had.append(Had(path, asked, held.device, device))
+        node = facts.find_node(pod.node)
+        pods.append(GangPod(pod.member, pod.index, node, tuple(had), pod.pods))
+    return pods
 
 
 def gang_is_whole(gang: GangPart, pods: Sequence[MemberAllocated]) -> Violations:
@@ -76,13 +117,19 @@ def _least_of(member: MemberPart) -> int:
     return member.count if member.min_count is None else member.min_count
 
 
-def judge_gang(facts: Facts, gang: GangPart, pods: Sequence[GangPod]) -> Violations:
-    """Judge one gang that is in by its own rules."""
+def judge_gang(
+    facts: Facts,
+    gang: GangPart,
+    pods: Sequence[GangPod],
+    standing: Sequence[GangPod] = (),
+) -> Violations:
+    """Judge the new pods of a gang by its own rules, with those that have a place."""
     for constraint in gang.constraints:
-        yield from _constraint_holds(facts, gang, constraint, pods)
+        beside = () if constraint.scope == "Pod" else standing
+        yield from _constraint_holds(facts, gang, constraint, [*beside, *pods])
     for topology in gang.topology:
         if topology.mode == "Required":
-            yield from _topology_holds(facts, gang, topology, pods)
+            yield from _topology_holds(facts, gang, topology, [*standing, *pods])
 
 
 def preference_cost(facts: Facts, gang: GangPart, pods: Sequence[GangPod]) -> int:
@@ -118,19 +165,17 @@ def _constraint_holds(
     values_by_set: dict[str, list[set[Value]]] = {}
     counted = set[tuple[object, ...]]()
     for pod in pods:
-        key = {"Pod": str(pod), "Member": pod.part.name}.get(rule.scope, "")
-        for use in pod.uses:
-            if rule.requests and not any(
-                _names(path, pod.part, use) for path in rule.requests
-            ):
+        key = {"Pod": str(pod), "Member": pod.member}.get(rule.scope, "")
+        for had in pod.devices:
+            if rule.requests and not any(_names(path, had) for path in rule.requests):
                 continue
             # What several pods of a set share is one device.
-            same = (key, use.shared, use.request, use.device)
-            if use.shared and same in counted:
+            same = (key, had.shared, had.path[2], had.name)
+            if had.shared and same in counted:
                 continue
             counted.add(same)
             values = facts.compared_values(
-                use.subrequest, name, use.device.driver, use.facts.device
+                had.subrequest, name, had.name.driver, had.device
             )
             values_by_set.setdefault(key, []).append(values)
     for key, listed in values_by_set.items():
@@ -144,13 +189,10 @@ def _constraint_holds(
             yield f"gangAttributesDistinct: {subject} repeats a value of {name}"
 
 
-def _names(path: str, part: MemberPart, use: Use) -> bool:
+def _names(path: str, had: Had) -> bool:
     """Whether a path names what a device was given for."""
-    claim = part.claims[use.claim]
-    request = claim.requests[use.request]
-    whole = [part.name, claim.name, request.name, use.subrequest.name]
-    said = path.split("/")
-    return whole[: len(said)] == said
+    said = tuple(path.split("/"))
+    return had.path[: len(said)] == said
 
 
 # --- topology -----------------------------------------------------------------------
@@ -181,14 +223,14 @@ def _topology_holds(
 
 
 def _list_named(rule: GangTopology, pods: Sequence[GangPod]) -> list[GangPod]:
-    return [pod for pod in pods if not rule.members or pod.part.name in rule.members]
+    return [pod for pod in pods if not rule.members or pod.member in rule.members]
 
 
 def _list_groups(size: int, pods: Sequence[GangPod]) -> Iterator[list[GangPod]]:
     """Sort pods into the groups of their member, by index."""
 
     def group_of(pod: GangPod) -> tuple[str, int]:
-        return pod.part.name, pod.index // size
+        return pod.member, pod.index // size
 
     for _, group in groupby(sorted(pods, key=group_of), group_of):
         yield list(group)
@@ -208,8 +250,8 @@ def _find_domain(facts: Facts, rule: GangTopology, pod: GangPod) -> Domain | Non
         value = pod.node.labels.get(rule.key)
         return None if value is None else ("label", value)
     listed = [
-        facts.published_values(attribute, use.device.driver, use.facts.device)
-        for use in pod.uses
+        facts.published_values(attribute, had.name.driver, had.device)
+        for had in pod.devices
     ]
     listed = [values for values in listed if values]
     common = set.intersection(*listed) if listed else set()

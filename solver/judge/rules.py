@@ -22,7 +22,9 @@ from solver.judge.gang_rules import (
     count_extra,
     gang_is_whole,
     judge_gang,
+    placed_pod,
     preference_cost,
+    standing_pods,
 )
 from solver.judge.nodes import nodes_suffice
 from solver.judge.pods import PodJudge
@@ -56,9 +58,12 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
             if pod.part is not None:
                 node = facts.find_node(member.node)
                 had = (*pod.uses, *shared.uses_of(member))
-                placed.append(GangPod(pod.part, member.index, node, had))
-        violations.extend(judge_gang(facts, gang, placed))
-        cost += preference_cost(facts, gang, placed)
+                placed.append(placed_pod(pod.part, member.index, node, had))
+        # Rules hold over these pods and those that have their place together.
+        standing = standing_pods(facts, gang)
+        violations.extend(judge_gang(facts, gang, placed, standing))
+        cost += preference_cost(facts, gang, [*standing, *placed])
+        cost -= preference_cost(facts, gang, standing)
     # ... then what pods have together, and what all of it is worth.
     violations.extend(_claims_are_given_once(problem, decision))
     violations.extend(_shares_differ(decision))

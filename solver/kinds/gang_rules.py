@@ -8,7 +8,7 @@ are constraints of its member kind, and not here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Protocol
 
@@ -16,7 +16,9 @@ from msgspec import Struct, structs
 
 from contracts.gang_rules import DevicePath, GangConstraint, GangTopology
 from contracts.ids import FullyQualifiedName
+from solver.problem.attributes import Element
 from solver.problem.gangs import GangPart, MemberPart, SubrequestPart
+from solver.problem.standing import StandingView
 
 POD, MEMBER = "Pod", "Member"
 PREFERRED = "Preferred"
@@ -40,6 +42,8 @@ class SetRule(Struct, frozen=True):
     """(member kind, ask, column)."""
     each: int | None = None
     """Member kind of which each pod is a set, with what all of them share."""
+    standing: tuple[tuple[Element, ...], ...] = ()
+    """What devices of pods that have their place have; each is in the set."""
 
 
 class DomainKey(Struct, frozen=True):
@@ -58,6 +62,8 @@ class PodsTogether(Struct, frozen=True):
     kinds: tuple[int, ...]
     """Member kinds."""
     required: bool
+    standing: frozenset[Hashable] = frozenset()
+    """Domains of pods of the group that have their place; None: of one without."""
 
 
 class PodsSpread(Struct, frozen=True):
@@ -67,6 +73,12 @@ class PodsSpread(Struct, frozen=True):
     kinds: tuple[int, ...]
     most: int
     required: bool
+    standing: tuple[tuple[Hashable, int], ...] = ()
+    """Pods that have their place, by domain."""
+
+    def room_in(self, domain: Hashable) -> int:
+        """Count the pods that a domain may have besides."""
+        return max(self.most - dict(self.standing).get(domain, 0), 0)
 
 
 class ClaimShared(Struct, frozen=True):
@@ -132,31 +144,35 @@ def build_rules(
 ) -> GangRules:
     """Write the rules of a gang that span pods over its cells."""
     sets = list[SetRule]()
-    for constraint in gang.constraints:
-        sets.extend(_SetRules(constraint, gang, cells, scope_of).make())
+    for number in range(len(gang.constraints)):
+        sets.extend(_SetRules(number, gang, cells, scope_of).make())
     pods = [number not in gang.claim_members for number in range(len(cells))]
     placed, together, spread = [], list[PodsTogether](), list[PodsSpread]()
-    for rule in gang.topology:
+    for number, rule in enumerate(gang.topology):
         key = _key_of(rule, query)
         required = rule.mode != PREFERRED
         named = [
-            own
+            (member, own)
             for member, own, is_pod in zip(gang.members, cells, pods, strict=True)
             if is_pod and rule.is_about(member.name)
         ]
-        kinds = tuple(cell.kind for own in named for cell in own)
+        standing = StandingView(gang.standing_rules, number, rule)
+        kinds = tuple(cell.kind for _, own in named for cell in own)
         if required:
             placed.append((key, kinds))
         if rule.group_size is None and rule.max_per_domain is None:
-            together.append(PodsTogether(key, kinds, required))
+            together.append(PodsTogether(key, kinds, required, standing.domains()))
         elif rule.group_size is not None and rule.group_size > 1:
             together.extend(
-                PodsTogether(key, group, required)
-                for own in named
-                for group in _list_groups(own, rule.group_size)
+                PodsTogether(
+                    key, group, required, standing.domains_of(member.name, place)
+                )
+                for member, own in named
+                for place, group in _list_groups(own, rule.group_size, member.first)
             )
         if rule.max_per_domain is not None:
-            spread.append(PodsSpread(key, kinds, rule.max_per_domain, required))
+            most = rule.max_per_domain
+            spread.append(PodsSpread(key, kinds, most, required, standing.counts()))
     return GangRules(
         index,
         tuple(sets),
@@ -179,12 +195,13 @@ class _SetRules:
 
     def __init__(
         self,
-        constraint: GangConstraint,
+        number: int,
         gang: GangPart,
         cells: Cells,
         scope_of: ScopeOf,
     ) -> None:
-        self._constraint = constraint
+        self._number = number
+        self._constraint = gang.constraints[number]
         self._gang = gang
         self._cells = cells
         self._scope_of = scope_of
@@ -196,13 +213,14 @@ class _SetRules:
         if self._constraint.scope not in (POD, MEMBER):
             uses = tuple(chain.from_iterable(map(self._uses_of, numbers)))
             if uses:
-                yield SetRule(distinct, uses)
+                yield SetRule(distinct, uses, standing=self._list_standing(""))
             return
         for number in sorted(set(numbers) - self._gang.claim_members):
             own, shared = self._uses_of(number), self._list_shared(number)
             if self._constraint.scope == MEMBER:
                 if own or shared:
-                    yield SetRule(distinct, (*own, *shared))
+                    standing = self._list_standing(self._gang.members[number].name)
+                    yield SetRule(distinct, (*own, *shared), standing=standing)
             elif shared:
                 # Of a pod alone it is a constraint of its kind.
                 for kind in dict.fromkeys(kind for kind, _, _ in own):
@@ -210,6 +228,13 @@ class _SetRules:
                     yield SetRule(distinct, (*mine, *shared), each=kind)
                 if not own:
                     yield SetRule(distinct, shared)
+
+    def _list_standing(self, member: str) -> tuple[tuple[Element, ...], ...]:
+        """List what devices of a set have that pods have had before."""
+        place = (self._number, member)
+        sets = self._gang.standing_rules.sets
+        found = (s.values for s in sets if (s.constraint, s.member) == place)
+        return next(found, ())
 
     def _uses_of(self, number: int, user: int | None = None) -> Uses:
         return tuple(
@@ -236,14 +261,19 @@ def _key_of(rule: GangTopology, query: DomainQuery) -> DomainKey:
     return DomainKey(column=query.column_of_attribute(rule.attribute))
 
 
-def _list_groups(cells: tuple[Cell, ...], size: int) -> Iterator[tuple[int, ...]]:
-    """Go through the groups of a member, each as the kinds of its cells."""
-    first, kinds = 0, list[int]()
+def _list_groups(
+    cells: tuple[Cell, ...], size: int, first: int
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Go through the groups of a member: the number of each, the kinds of its cells.
+
+    `first`: index of the first pod.
+    """
+    kinds = list[int]()
     for cell in cells:
         kinds.append(cell.kind)
         first += cell.pods
         if first % size == 0 or cell is cells[-1]:
-            yield tuple(kinds)
+            yield (first - 1) // size, tuple(kinds)
             kinds.clear()
 
 
@@ -358,6 +388,6 @@ def split_into_cells(gang: GangPart, member: MemberPart) -> tuple[int, ...]:
     for rule in gang.topology:
         size = rule.group_size
         if size is not None and size > 1 and rule.is_about(member.name):
-            ends.update(range(size, member.count, size))
+            ends.update(range(size - member.first % size, member.count, size))
     starts = [0, *sorted(ends)]
     return tuple(end - start for start, end in pairwise(starts))

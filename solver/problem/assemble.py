@@ -207,6 +207,13 @@ def _list_selectors(
         for alternative in alternatives
         for _, expression in alternative.derived_attributes
     }
+    derived |= {
+        (DERIVED + expression,)
+        for gang in gangs
+        for pod in gang.standing
+        for held in pod.devices
+        for _, expression in held.derived_attributes
+    }
     return sorted({alternative.selectors for alternative in alternatives} | derived)
 
 

@@ -25,6 +25,7 @@ from contracts.ids import (
 from contracts.pods.pod_rules import PodRules
 from contracts.quantity import Quantity
 from solver.problem.pod_rules import SettledRules
+from solver.problem.standing import StandingPart, StandingRules
 
 
 class SubrequestPart(
@@ -168,6 +169,10 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     constraints: tuple[GangConstraint, ...] = ()
     """What devices of several claims have in common; each path names something."""
     topology: tuple[GangTopology, ...] = ()
+    standing: tuple[StandingPart, ...] = ()
+    """Its pods that have their place, where its rules hold over them and the others."""
+    standing_rules: StandingRules = StandingRules()
+    """What they leave to the others; never recorded, since it follows."""
     separated: tuple[SeparatedClaim, ...] = ()
     """Shared claims as engines see them; never recorded, since it follows."""
     rejected: bool = False

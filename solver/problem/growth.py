@@ -2,21 +2,21 @@
 
 What has a place keeps it: the gang is asked for as one that needs none of its pods, and
 whose pods are numbered from there on. So it is worth nothing to be in, and each further
-pod is an extra pod.
+pod is an extra pod. Its rules hold over the old pods and the new ones together.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 from msgspec import structs
 
-from contracts.messages import GangAllocated
-from solver.errors import RefusedError
-from solver.problem.gangs import GangPart
-from solver.problem.refusals import not_modelled
-
-_BESIDE = "of a gang that is in already"
+from contracts.ids import FullyQualifiedName
+from contracts.messages import GangAllocated, MemberAllocated
+from contracts.pods.node_resources import PODS
+from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.standing import HeldPart, StandingPart
 
 
 def ask_for_more(gang: GangPart, placed: GangAllocated) -> GangPart:
@@ -32,20 +32,42 @@ def ask_for_more(gang: GangPart, placed: GangAllocated) -> GangPart:
         for member in gang.members
         if member.count > counts[member.name]
     )
-    more = structs.replace(gang, members=members, weight=0, rejected=False)
-    if gang.refused:
-        return more
-    try:
-        _refuse_spanning_rules(gang)
-    except RefusedError as error:
-        return structs.replace(more, refused=(error.reason,))
-    return more
+    standing: tuple[StandingPart, ...] = ()
+    if gang.topology or any(rule.scope != "Pod" for rule in gang.constraints):
+        parts = {member.name: member for member in gang.members}
+        standing = tuple(
+            _stand(pod, parts[pod.member])
+            for pod in placed.members
+            if pod.member in parts
+        )
+    return structs.replace(
+        gang, members=members, weight=0, rejected=False, standing=standing
+    )
 
 
-def _refuse_spanning_rules(gang: GangPart) -> None:
-    """Refuse rules that hold over pods that have a place and others."""
-    for number, constraint in enumerate(gang.constraints):
-        if constraint.scope != "Pod":
-            raise not_modelled(gang.name, f"spec.constraints[{number}] {_BESIDE}")
-    if gang.topology:
-        raise not_modelled(gang.name, f"spec.topology {_BESIDE}")
+def _stand(pod: MemberAllocated, member: MemberPart) -> StandingPart:
+    """Say of a pod what rules of its gang may look at."""
+    return StandingPart(
+        member=pod.member,
+        index=pod.index,
+        node=pod.node,
+        pods=member.resources.get(PODS, 1),
+        devices=tuple(_list_held(pod, member)),
+    )
+
+
+def _list_held(pod: MemberAllocated, member: MemberPart) -> Iterator[HeldPart]:
+    derived: dict[tuple[str, str], tuple[tuple[FullyQualifiedName, str], ...]] = {
+        (claim.name, request.result_name(rank)): alternative.derived_attributes
+        for claim in member.claims
+        for request in claim.requests
+        for rank, alternative in enumerate(request.alternatives)
+    }
+    for claim in pod.claims:
+        for result in claim.allocation.devices.results:
+            yield HeldPart(
+                claim=claim.claim,
+                request=result.request,
+                device=result.device_id,
+                derived_attributes=derived.get((claim.claim, result.request), ()),
+            )

@@ -264,3 +264,9 @@ def _list_expressions(gang: GangPart) -> Iterator[tuple[str, str, str]]:
                     for attribute, expression in part.derived_attributes:
                         place = f"derived attribute {attribute}"
                         yield subject, place, DERIVED + expression
+    for pod in gang.standing:
+        for held in pod.devices:
+            subject = f"{pod.member}/{held.claim}/{held.request}"
+            for attribute, expression in held.derived_attributes:
+                place = f"derived attribute {attribute}"
+                yield subject, place, DERIVED + expression

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import structs
 
 from contracts.claim import DerivedAttribute, DeviceRequest
-from contracts.device import Device, NodeSelector, ResourceSlice
+from contracts.device import Device, NodeSelector, ResourcePool, ResourceSlice
 from contracts.features import Features
 from contracts.gang import Gang, Member, MemberClaim
 from contracts.gang_rules import GangConstraint, GangTopology
-from contracts.ids import DeviceID
+from contracts.ids import DeviceID, NodeName
 from contracts.workload import Node
+from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import ExpectedPart, Parameters, Problem
+from solver.problem.standing import HeldPart, StandingPart
 from tests.builders import (
     DRIVER,
     constraint,
@@ -97,7 +100,9 @@ class _World:
         if draw.random() < 0.1:
             self._seen["expected"] += 1
             expected = expected_of(snapshot, member(count=1))
-        return problem_of(snapshot, PARAMETERS, expected), self._seen
+        problem = problem_of(snapshot, PARAMETERS, expected)
+        standing = [self._beside(gang, pools) for gang in problem.gangs]
+        return problem.with_gangs(tuple(standing)), self._seen
 
     # --- nodes and devices ---------------------------------------------------------
 
@@ -194,6 +199,52 @@ class _World:
         )
         return structs.replace(
             drawn, spec=structs.replace(drawn.spec, members=tuple(members))
+        )
+
+    def _beside(
+        self, drawn: GangPart, pools: Mapping[str, tuple[ResourcePool, ...]]
+    ) -> GangPart:
+        """Let some gangs have pods already; some of these ask for more pods alone."""
+        draw = self._draw
+        shares = any(c.claim_name for m in drawn.members for c in m.claims)
+        rules = drawn.topology or any(c.scope != "Pod" for c in drawn.constraints)
+        if shares or drawn.refused or not rules or draw.random() < 0.6:
+            return drawn
+        standing, members = list[StandingPart](), []
+        for each in drawn.members:
+            count = draw.choice((0, 1, 1, 2))
+            standing += [self._stand(each, n, pools) for n in range(count)]
+            members.append(structs.replace(each, first=count))
+        self._seen["standing"] += 1
+        if draw.random() < 0.4:
+            self._seen["grows"] += 1
+            members = [structs.replace(each, min_count=0) for each in members]
+            drawn = structs.replace(drawn, weight=0)
+        return structs.replace(drawn, members=tuple(members), standing=tuple(standing))
+
+    def _stand(
+        self,
+        part: MemberPart,
+        index: int,
+        pools: Mapping[str, tuple[ResourcePool, ...]],
+    ) -> StandingPart:
+        """Draw a pod with some device of its node for each request."""
+        name = self._draw.choice(sorted(pools))
+        (own,) = pools[name]
+        held = tuple(
+            HeldPart(
+                claim=claim.name,
+                request=asked.result_name(0),
+                device=DeviceID(
+                    own.driver, own.name, self._draw.choice(own.devices).name
+                ),
+                derived_attributes=asked.alternatives[0].derived_attributes,
+            )
+            for claim in part.claims
+            for asked in claim.requests
+        )
+        return StandingPart(
+            member=part.name, index=index, node=NodeName(name), devices=held
         )
 
     def _share(self, gang: int, members: list[Member]) -> list[Member]:

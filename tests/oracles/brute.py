@@ -22,6 +22,7 @@ from tests.oracles.brute_gangs import (
     allowed,
     is_plain,
     list_had,
+    list_standing,
     may_grow,
     preferences_cost,
     worth_of,
@@ -79,7 +80,13 @@ class Brute:
         self.between = Between(problem, self.world)
         self._ways = 0
         self._merged = Merged()
-        self.gangs = [gang for gang in problem.gangs if not gang.refused]
+        # Whose pods break a rule by themselves gets no others.
+        self.gangs = [
+            gang
+            for gang in problem.gangs
+            if not gang.refused
+            and allowed(gang, (), self.world, list_standing(gang, self.world))
+        ]
         self.priorities = sorted({g.priority for g in self.gangs}, reverse=True)
         elastic = (g for g in self.gangs if any(map(may_grow, g.members)))
         self.growing = sorted({g.priority for g in elastic}, reverse=True)
@@ -146,13 +153,16 @@ class Brute:
                     enough = {**enough, **states}
             states = enough
         shared = claims_of_many(gang)
+        standing = list_standing(gang, self.world)
         for claim in shared:
             states = Sharing(self.world, gang, claim).give(states, self._on_claim)
         best: dict[tuple[Taken, ...], tuple[int, int, int]] = {}
         for (more, pods, extra), ranks in states.items():
             if shared and not allowed(gang, pods, self.world):
                 continue
-            value = (extra, -ranks, -preferences_cost(gang, pods, self.world))
+            cost = preferences_cost(gang, (*standing, *pods), self.world)
+            cost -= preferences_cost(gang, standing, self.world)
+            value = (extra, -ranks, -cost)
             best[more] = max(value, best.get(more, value))
         return best
 
@@ -160,8 +170,9 @@ class Brute:
         self, gang: GangPart, pod: tuple[MemberPart, int], states: _Ways, worth: int
     ) -> _Ways:
         """Place one more pod in every way."""
-        member, index = pod
+        member, number = pod
         found: _Ways = {}
+        standing = list_standing(gang, self.world)
         sort, shared = self.between.sort_of(gang, member), claims_of_many(gang)
         own = without_claims(member, shared)
         for (known, pods, extra), ranks in states.items():
@@ -170,9 +181,10 @@ class Brute:
                 # Who is where matters to rules of the gang, and to what pods share.
                 if not is_plain(gang):
                     node, stands_for = place.node, member.resources.get("pods", 1)
+                    index = member.first + number
                     mine = Member(member.name, index, node, stands_for, devices)
                     together = (*pods, mine)
-                    if not shared and not allowed(gang, together, self.world):
+                    if not (shared or allowed(gang, together, self.world, standing)):
                         continue
                 elif shared:
                     together = self._merged.add(pods, member.name, place.node)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from contracts.device import Device
 from contracts.gang_rules import GangConstraint, GangTopology
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
-from solver.snapshot.parts import NodePart
+from solver.snapshot.parts import NodePart, PoolSlice
 from tests.oracles.brute_world import Place, Thing, World
 
 
@@ -63,15 +64,55 @@ def list_had(
     )
 
 
+def list_standing(gang: GangPart, world: World) -> tuple[Member, ...]:
+    """List the pods that have their place; a device that is gone has no values."""
+    pods = []
+    for pod in gang.standing:
+        had = []
+        for held in pod.devices:
+            name, one = held.device, held.device.device
+            found = [
+                device
+                for pool in world.pools
+                if (pool.driver, pool.pool) == (name.driver, name.pool)
+                for device in pool.devices
+                if device.name == one
+            ]
+            thing = Thing(
+                name, (*found, Device(name=one))[0], PoolSlice(name=""), here=True
+            )
+            request, _, sub = held.request.partition("/")
+            asked = SubrequestPart(name=sub, derived_attributes=held.derived_attributes)
+            had.append(Had(ClaimPart(name=held.claim), request, asked, thing))
+        nodes = {place.node.name: place.node for place in world.places}
+        node = nodes.get(pod.node, NodePart(name=pod.node))
+        pods.append(Member(pod.member, pod.index, node, pod.pods, tuple(had)))
+    return tuple(pods)
+
+
 def is_plain(gang: GangPart) -> bool:
     """Say whether it asks nothing of the kind."""
     return not gang.constraints and not gang.topology
 
 
-def allowed(gang: GangPart, pods: tuple[Member, ...], world: World) -> bool:
-    """Say whether these pods, or some more of them, may be a gang."""
-    return all(_agree(rule, pods, world) for rule in gang.constraints) and all(
-        _near(rule, pods, world) for rule in gang.topology if rule.mode == "Required"
+def allowed(
+    gang: GangPart,
+    pods: tuple[Member, ...],
+    world: World,
+    standing: tuple[Member, ...] = (),
+) -> bool:
+    """Say whether these pods, or some more of them, may be a gang.
+
+    What each pod has by itself is not asked of those that have their place.
+    """
+    everybody = (*standing, *pods)
+    return all(
+        _agree(rule, pods if rule.scope == "Pod" else everybody, world)
+        for rule in gang.constraints
+    ) and all(
+        _near(rule, everybody, world)
+        for rule in gang.topology
+        if rule.mode == "Required"
     )
 
 

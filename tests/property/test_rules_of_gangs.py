@@ -31,6 +31,7 @@ FEATURES = (
     "elastic",
     "expected",
     "groups",
+    "grows",
     "list",
     "match Gang",
     "match Member",
@@ -49,6 +50,7 @@ FEATURES = (
     "shared by members",
     "shared claim",
     "spread",
+    "standing",
     "two claims",
 )
 SEEN: Counter[str] = Counter()

@@ -58,16 +58,17 @@ def devices_agree(placements: Placements) -> None:
     """Devices of several pods have one value in common, or none has one twice.
 
     A value is picked for the set: uses <= most * sum(pick[value]). For distinct ones:
-    sum(uses with the value) <= 1.
+    sum(uses with the value) <= 1. What devices of pods that have their place have is
+    given: the value is one of theirs in common, or none of theirs.
     """
     for rules in placements.demand.gang_rules:
         for number, rule in enumerate(rules.sets):
             for place, uses in enumerate(_list_sets(placements, rule)):
                 if rule.distinct:
-                    _forbid_repeats(placements, uses)
+                    _forbid_repeats(placements, rule, uses)
                 else:
                     name = f"common[{rules.gang},{number},{place}]"
-                    _pick_value(placements, uses, name)
+                    _pick_value(placements, rule, uses, name)
 
 
 _Uses = list[tuple[Term, tuple[Element, ...]]]
@@ -98,25 +99,33 @@ def _list_uses(
                 yield term, placements.elements_of(lot, group, column)
 
 
-def _pick_value(placements: Placements, uses: _Uses, name: str) -> None:
-    values = dict.fromkeys(value for _, elements in uses for value in elements)
+def _pick_value(placements: Placements, rule: SetRule, uses: _Uses, name: str) -> None:
+    values = dict.fromkeys(
+        value
+        for _, elements in uses
+        for value in elements
+        if all(value in having for having in rule.standing)
+    )
     picks = {
         value: placements.model.new_bool_var(f"{name}[{number}]")
         for number, value in enumerate(values)
     }
     placements.model.add(total([(pick, 1) for pick in picks.values()]) <= 1)
     for (variable, _), elements in uses:
-        having: list[Term] = [(picks[value], -_most(variable)) for value in elements]
+        having: list[Term] = [
+            (picks[value], -_most(variable)) for value in elements if value in picks
+        ]
         placements.model.add(total([(variable, 1), *having]) <= 0)
 
 
-def _forbid_repeats(placements: Placements, uses: _Uses) -> None:
+def _forbid_repeats(placements: Placements, rule: SetRule, uses: _Uses) -> None:
     terms_by_value: dict[Element, list[Term]] = defaultdict(list)
     for term, elements in uses:
         for value in elements:
             terms_by_value[value].append(term)
-    for terms in terms_by_value.values():
-        placements.model.add(total(terms) <= 1)
+    taken = frozenset(value for having in rule.standing for value in having)
+    for value, terms in terms_by_value.items():
+        placements.model.add(total(terms) <= (value not in taken))
 
 
 def pods_have_domains(placements: Placements) -> None:
@@ -128,11 +137,18 @@ def pods_have_domains(placements: Placements) -> None:
 
 
 def pods_are_together(placements: Placements) -> None:
-    """The pods of a required group are in one domain: pods[domain] <= most * used."""
+    """The pods of a required group are in one domain: pods[domain] <= most * used.
+
+    Where pods of it have their place, that is the domain: pods[other] = 0.
+    """
     for rule in _list_together(placements, required=True):
         domains = _domains_of(placements, rule.key, rule.kinds)
         domains.pop(None, None)
-        if len(domains) > 1:
+        if rule.standing:
+            for domain, pods in domains.items():
+                if domain not in rule.standing:
+                    placements.model.add(total([(count, 1) for _, count in pods]) == 0)
+        elif len(domains) > 1:
             used = [_mark_used(placements, pods) for pods in domains.values()]
             placements.model.add(total([(mark, 1) for mark in used]) <= 1)
 
@@ -142,12 +158,16 @@ def domains_are_not_crowded(placements: Placements) -> None:
     for rule in _list_spread(placements, required=True):
         domains = _domains_of(placements, rule.key, rule.kinds)
         domains.pop(None, None)
-        for pods in domains.values():
-            placements.model.add(total(_weigh(placements, pods)) <= rule.most)
+        for domain, pods in domains.items():
+            room = rule.room_in(domain)
+            placements.model.add(total(_weigh(placements, pods)) <= room)
 
 
 def count_preferences(placements: Placements) -> list[Term]:
-    """Count what preferences cost: domains used less one, and pods above the most."""
+    """Count what preferences cost: domains used less one, and pods above the most.
+
+    Beside pods that have their place only what is added to their domains costs.
+    """
     terms = list[Term]()
     for rules in placements.demand.gang_rules:
         kind = _kind_of(placements, rules)
@@ -155,7 +175,14 @@ def count_preferences(placements: Placements) -> list[Term]:
         for rule in (rule for rule in rules.together if not rule.required):
             domains = _domains_of(placements, rule.key, rule.kinds)
             used: list[Term] = [(pods, 1) for _, pods in domains.pop(None, ())]
-            used += [(_mark_used(placements, d), 1) for d in domains.values()]
+            used += [
+                (_mark_used(placements, pods), 1)
+                for domain, pods in domains.items()
+                if domain not in rule.standing
+            ]
+            if rule.standing:
+                terms += used
+                continue
             # The first domain is free; where no pod need be there, if any is used.
             free = placements.gangs[kind]
             if not any(needed.get(member) for member in rule.kinds):
@@ -175,15 +202,15 @@ def _count_crowded(placements: Placements, rule: PodsSpread) -> list[Term]:
         above = _stands_for(placements, lot) - rule.most
         if above > 0:
             excess.append((alone, above))
-    for pods in domains.values():
-        weighed = _weigh(placements, pods)
+    for domain, pods in domains.items():
+        weighed, room = _weigh(placements, pods), rule.room_in(domain)
         most = sum(_most(variable) * weight for variable, weight in weighed)
-        if most > rule.most:
+        if most > room:
             number = len(placements.model.proto.variables)
             above_most = placements.model.new_int_var(
-                0, most - rule.most, f"crowded[{number}]"
+                0, most - room, f"crowded[{number}]"
             )
-            placements.model.add(total([*weighed, (above_most, -1)]) <= rule.most)
+            placements.model.add(total([*weighed, (above_most, -1)]) <= room)
             excess.append((above_most, 1))
     return excess
 

@@ -9,7 +9,7 @@ find nothing where there is something; what it finds the model checks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from msgspec import Struct
 
@@ -60,7 +60,11 @@ class _Chooser:
         self._kinds = kinds
         self._lots = [_Lot(k, 0, len(kind.nodes)) for k, kind in enumerate(kinds)]
         self._room_by_member: dict[object, list[int]] = {}
-        self._chosen: dict[int, str] = {}
+        self._chosen: dict[int, Hashable] = {
+            number: next(iter(rule.standing))
+            for number, rule in enumerate(self._together)
+            if rule.standing
+        }
         """Domain of each rule's group, by the rule's place."""
         self._crowd: Counter[tuple[int, str | None]] = Counter()
         """Pods by rule that spreads them, and domain."""
@@ -180,5 +184,5 @@ class _Chooser:
             if kind in rule.kinds:
                 domain = self._domain_of(lot, rule)
                 crowd = self._crowd[number, domain]
-                room = 0 if domain is None else min(room, rule.most - crowd)
+                room = 0 if domain is None else min(room, rule.room_in(domain) - crowd)
         return room

@@ -31,12 +31,13 @@ def find_parts(demand: Demand) -> dict[int, tuple[DomainPart, ...]]:
     """Cut gangs whose rules span pods into parts, as far as they come to such parts.
 
     Not those with rules about attributes or devices of several pods, with preferences,
-    with a limit by domain, with groups inside of groups, or with a claim for several
-    nodes.
+    with a limit by domain, with groups inside of groups, with a claim for several
+    nodes, or beside pods that have their place.
     """
     found = {}
     for rules in demand.gang_rules:
-        if demand.gangs[rules.gang].separated:
+        gang = demand.gangs[rules.gang]
+        if gang.separated or gang.standing:
             continue
         parts = _parts_of(demand, rules)
         if parts is not None:

@@ -8,12 +8,15 @@ import pytest
 from msgspec import structs
 
 from contracts.gang_rules import GangConstraint, GangTopology
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from solver.allocate import allocate
 from solver.decision import Decision, TierValue
 from solver.judge.rules import judge
 from solver.problem.problem import Problem
+from solver.problem.standing import HeldPart, StandingPart
 from solver.tiers import Tier
 from tests.builders import (
+    DRIVER,
     device,
     gang,
     gang_constraint,
@@ -121,6 +124,68 @@ def test_an_answer_that_breaks_a_rule_is_refused(broken: Broken) -> None:
     assert judge(problem, decision) == ()
     found = judge(with_rule(problem, broken.rule), decision)
     assert any(text.startswith(broken.says) for text in found), found
+
+
+HOST = "kubernetes.io/hostname"
+
+
+def beside(
+    problem: Problem, number: int, index: int, node: str, device: str
+) -> Problem:
+    """Ask the same of a gang that has one pod already, of member `a` or `b`."""
+    (asked,) = problem.gangs
+    name = DeviceID(DriverName(DRIVER), PoolName("n0"), DeviceName(device))
+    held = HeldPart(claim="c", request="gpu", device=name)
+    pod = StandingPart(
+        member="ab"[number], index=index, node=NodeName(node), devices=(held,)
+    )
+    return problem.with_gangs((structs.replace(asked, standing=(pod,)),))
+
+
+@pytest.mark.parametrize(
+    ("rule", "pod", "says"),
+    [
+        (topology_rule(HOST, "a"), (0, 2, "n1", "d0"), "podsTogether: train is in"),
+        (topology_rule(HOST, "a"), (0, 2, "n0", "d0"), ""),
+        (
+            topology_rule(HOST, "a", max_per_domain=2),
+            (0, 2, "n0", "d0"),
+            "domainNotCrowded: train has 3 pods in kubernetes.io/hostname=n0",
+        ),
+        (topology_rule(HOST, "a", max_per_domain=2), (0, 2, "n1", "d0"), ""),
+        (
+            topology_rule(HOST, "b", group_size=2),
+            (1, 1, "n0", "d0"),
+            "groupTogether: that of train/b/1 is in several",
+        ),
+        (topology_rule(HOST, "b", group_size=2), (1, 2, "n0", "d0"), ""),
+        (
+            gang_constraint(RAIL, "b/c"),
+            (1, 1, "n0", "d0"),
+            "gangAttributesMatch: train has no value",
+        ),
+        (gang_constraint(RAIL, "b/c"), (1, 1, "n0", "d1"), ""),
+        (gang_constraint(RAIL, "b/c", scope="Pod"), (1, 1, "n0", "d0"), ""),
+        (
+            gang_constraint(None, "b/c", distinct=RAIL, scope="Member"),
+            (1, 1, "n0", "d1"),
+            "gangAttributesDistinct: train/b repeats",
+        ),
+        (gang_constraint(None, "b/c", distinct=RAIL), (1, 1, "n0", "d0"), ""),
+        (
+            gang_constraint(RAIL, "b/c"),
+            (1, 1, "n0", "gone"),
+            "gangAttributePresent: train has a device",
+        ),
+    ],
+)
+def test_rules_hold_beside_pods_that_have_their_place(
+    rule: GangConstraint | GangTopology, pod: tuple[int, int, str, str], says: str
+) -> None:
+    """Over their devices and nodes and those of the new ones together."""
+    problem, decision = answered()
+    found = judge(with_rule(beside(problem, *pod), rule), decision)
+    assert [text[: len(says)] for text in found] == ([says] if says else [])
 
 
 def test_a_group_in_two_domains_is_refused() -> None:

@@ -25,8 +25,10 @@ def describe(message: DecisionMessage | ConfirmationMessage) -> str:
     """Return in a few words what a message says of its gang."""
     match message:
         case GangAllocated():
-            nodes = len({member.node for member in message.members})
-            return f"{len(message.members)} pods on {nodes} nodes"
+            pods, nodes = len(message.members), {pod.node for pod in message.members}
+            text = f"{pods} pods on {len(nodes)} nodes"
+            new = pods - sum(message.kept.values())
+            return f"{text}, {new} of them new" if message.kept else text
         case GangPending(reasons=reasons) | GangRejected(reasons=reasons):
             return str(reasons[0]) if reasons else ""
         case GangReleased():
@@ -35,6 +37,8 @@ def describe(message: DecisionMessage | ConfirmationMessage) -> str:
             hidden = len(pods) - MOST_PODS
             words = [*map(_describe_pod, pods[:MOST_PODS])]
             return "; ".join([*words, f"and {hidden} more"] if hidden > 0 else words)
+        case AllocationRefused(reason=reason, keeps=True):
+            return f"stays as it was: {reason}"
         case AllocationRefused(reason=reason) | AllocationLost(reason=reason):
             return reason
         case GatesOpened() | ClaimsReleased():

@@ -35,6 +35,10 @@ class SetAside(Struct, frozen=True, kw_only=True):
     events: frozenset[ClusterEvent]
 
 
+GROWING_PART = 4
+"""A batch of gangs that grow is so many times smaller: who comes meanwhile waits."""
+
+
 def _admit_all(_: GangRecord) -> bool:
     return True
 
@@ -156,7 +160,7 @@ class GangQueue:
         if not batch.tickets and not snapshot.release:
             # Beside Kubernetes the publisher asks for more pods once a gang runs.
             batch = Batch(snapshot.growing, admits)
-            self._growing.fill(batch, limits)
+            self._growing.fill(batch, limits.part(GROWING_PART))
         for ticket, record in zip(batch.tickets, batch.records, strict=True):
             events = events_for(snapshot, record)
             if self._device_quotas.of(record.namespace):

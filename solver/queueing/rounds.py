@@ -24,6 +24,10 @@ class BatchLimits(Struct, frozen=True, kw_only=True):
     pods: int = 2048
     """A single gang may have more."""
 
+    def part(self, times: int) -> BatchLimits:
+        """Return limits that are so many times smaller."""
+        return BatchLimits(gangs=self.gangs // times, pods=self.pods // times)
+
 
 Admits = Callable[[GangRecord], bool]
 """Whether a gang may be tried in one batch with those that were admitted before."""
@@ -92,7 +96,7 @@ class Rounds:
         """Take those whose turn it is; see `Batch.fill`."""
         if not len(self._due):
             self._due, self._again = self._again, self._due
-        half = BatchLimits(gangs=limits.gangs // 2, pods=limits.pods // 2)
+        half = limits.part(2)
         batch.fill(self._again, half, at_least=min(1, half.gangs))
         batch.fill(self._due, limits, at_least=len(batch.tickets) + 1)
         batch.fill(self._again, limits)

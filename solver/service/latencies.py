@@ -107,7 +107,8 @@ def _note_decided(
     if isinstance(message, GangAllocated):
         times.allocated_s, times.written_s = time_s, 0.0
         times.attempt = message.attempt
-        stages.append(times.take("allocated", times.submitted_s, time_s))
+        if not message.kept:  # else it was in before, and has grown
+            stages.append(times.take("allocated", times.submitted_s, time_s))
     return stages
 
 

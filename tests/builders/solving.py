@@ -14,6 +14,7 @@ from solver.problem.quotas import QuotaAdmission, find_quotas, refuse_over_quota
 from solver.queueing.gang_queue import GangQueue
 from solver.queueing.rounds import BatchLimits
 from solver.quotas import NO_QUOTAS, Quotas
+from solver.record import PartCache
 from solver.selectors.table import SelectorTable
 from solver.service.messages import make_decision
 from solver.snapshot.snapshot import Snapshot, SnapshotMessage, apply
@@ -70,6 +71,8 @@ class Solving:
             table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])
         problem = assemble(snapshot, gangs, table, PARAMETERS, quotas=quotas)
         decision = allocate(problem)
+        pages = {page.sha: page.data for page in problem.pages}
+        assert allocate(PartCache().problem(problem.data, pages)) == decision
         for record, answer in zip(batch, decision.gangs, strict=True):
             message = make_decision(
                 answer, record, cluster=CLUSTER, solve=SolveID("s"), epoch=1

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from contracts.allocation import Reason, Rule
 from contracts.messages import (
+    AllocationRefused,
     AllocationWritten,
     ConfirmationMessage,
     DecisionMessage,
@@ -83,6 +84,22 @@ def test_a_decision_is_told_in_numbers_and_a_refusal_by_its_first_reason() -> No
     reasons = (Reason(rule=Rule.WITHDRAWN, message="one"), Reason(rule=Rule.WITHDRAWN))
     assert describe(replace(gang_pending(), reasons=reasons)) == str(reasons[0])
     assert describe(gang_pending()) == ""
+
+
+def test_growth_is_told_by_what_is_new() -> None:
+    """And a refusal of it by what stays."""
+    assert describe(replace(DECISION, kept={"worker": 1})) == (
+        "2 pods on 1 nodes, 1 of them new"
+    )
+    refused = AllocationRefused(
+        cluster=DECISION.cluster,
+        namespace=DECISION.namespace,
+        uid=DECISION.uid,
+        attempt=2,
+        reason="disk full",
+    )
+    assert describe(refused) == "disk full"
+    assert describe(replace(refused, keeps=True)) == "stays as it was: disk full"
 
 
 def test_only_the_first_pods_are_named() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from contracts.ids import GangKey, GangUID
 from contracts.lifecycle import LifecycleMessage
 from contracts.messages import (
@@ -90,3 +92,11 @@ def test_the_oldest_is_the_one_submitted_first() -> None:
     stranger = GangKey(first.key.namespace, GangUID("unknown"))
     assert latencies.oldest_s([stranger, first.key]) == 100.0
     assert latencies.oldest_s([stranger]) is None
+
+
+def test_a_gang_that_grows_was_in_before() -> None:
+    """Only how long its claims take to be written is timed again."""
+    latencies = Latencies()
+    told(latencies, (submission(), 100.0), (gang_allocated(attempt=1), 101.0))
+    grown = replace(gang_allocated(attempt=2, pods=2), kept={"worker": 1})
+    assert told(latencies, (grown, 900.0), (written(2), 902.0)) == {"written": 2.0}

@@ -7,6 +7,7 @@ idle:    one gang of 8 in one rack, again and again, on a cluster without pods.
 scarce:  1.3 times what there is, half of the gangs in one rack or block.
 uneven:  the same with pods of 3 and 6 devices beside those of 1, 2, 4 and 8.
 filled:  gangs bound to racks that fill 95 % of them by construction.
+rails:   gangs bound to one rail each that fill 95 % of all by construction.
 aligned: pods with a GPU and a NIC, in two claims, on one PCIe root.
 
 `first fit` is what the first domain and the first nodes that will do give out. The
@@ -33,6 +34,7 @@ FAMILIES: dict[str, Family] = {
     "scarce": gang_rules.scarce,
     "uneven": gang_rules.uneven,
     "filled": gang_rules.filled,
+    "rails": gang_rules.rails,
     "aligned": lambda size, _: gang_rules.aligned(size),
 }
 SIZES: dict[str, dict[str, tuple[int, ...]]] = {
@@ -41,6 +43,7 @@ SIZES: dict[str, dict[str, tuple[int, ...]]] = {
     "scarce": {"small": (128,), "full": (1_523, 10_000)},
     "uneven": {"small": (128,), "full": (1_523,)},
     "filled": {"small": (128,), "full": (1_024, 7_200)},
+    "rails": {"small": (64,), "full": (256, 1_024)},
     "aligned": {"small": (64,), "full": (64,)},
 }
 """Nodes of the rows of each family."""

@@ -24,7 +24,7 @@ from benchmarks.worlds.objects import (
     text,
 )
 from contracts.codec import to_builtins
-from contracts.device import Device, ResourcePool
+from contracts.device import Device, DeviceAttribute, ResourcePool
 from contracts.gang import Member
 from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.ids import DeviceName, DriverName, FullyQualifiedName, NodeName, PoolName
@@ -35,6 +35,7 @@ from solver.snapshot.snapshot import Snapshot, apply
 
 RACK, BLOCK, ZONE = "example.com/rack", "example.com/block", "example.com/zone"
 GPU, NIC = "gpu.example.com", "nic.example.com"
+RAIL = "example.com/rail"
 DEVICES, IN_RACK, IN_BLOCK = 8, 16, 256
 
 
@@ -112,6 +113,26 @@ def filled(nodes: int, seed: int) -> World:
     return _world(nodes, gangs)
 
 
+def rails(nodes: int, seed: int) -> World:
+    """Cut rails into gangs that must be on one: all of them fit, and fill 95 %.
+
+    Device d of each node is on rail d; a pod has one device.
+    """
+    draw, gangs = random.Random(seed), list[SubmitGang]()
+    same_rail = GangConstraint(match_attribute=FullyQualifiedName(RAIL))
+    for _ in range(DEVICES):
+        left, parts = round(0.95 * nodes), draw.randint(3, 5)
+        for others in range(parts - 1, -1, -1):
+            pods = round(left / (others + 1) * draw.uniform(0.8, 1.2))
+            pods = pods if others else left
+            left -= pods
+            asked = _gang(len(gangs) + 1, pods, 1, ())
+            spec = replace(asked.gang.spec, constraints=(same_rail,))
+            gangs.append(replace(asked, gang=replace(asked.gang, spec=spec)))
+    draw.shuffle(gangs)
+    return replace(_world(nodes, gangs), first_fit=_first_rails(nodes, gangs))
+
+
 def aligned(pods: int) -> World:
     """Ask for pods with a GPU and a NIC, in two claims, on one PCIe root."""
     claims = (
@@ -174,7 +195,10 @@ def _pool(node: NodeName, driver: str) -> ResourcePool:
     content = tuple(
         Device(
             name=DeviceName(f"d{number}"),
-            attributes={PCIE_ROOT: text(f"pci{number}")},
+            attributes={
+                PCIE_ROOT: text(f"pci{number}"),
+                RAIL: DeviceAttribute(int_value=number),
+            },
         )
         for number in range(DEVICES)
     )
@@ -215,4 +239,15 @@ def _first_fit(nodes: int, gangs: Sequence[SubmitGang]) -> int:
         given += (asked if spec.weight is None else spec.weight) if places else 0
         for node in places[: member.count]:
             free[node] -= devices
+    return given
+
+
+def _first_rails(nodes: int, gangs: Sequence[SubmitGang]) -> int:
+    """Give each gang of pods of one device, oldest first, the first rail with room."""
+    free, given = [nodes] * DEVICES, 0
+    for (member,) in (message.gang.spec.members for message in gangs):
+        rail = next((r for r, left in enumerate(free) if left >= member.count), None)
+        if rail is not None:
+            free[rail] -= member.count
+            given += member.count
     return given

@@ -210,6 +210,8 @@ class _NodeReader:
             meant = find_targets(view, selection.bits, kind, features)
             usable = meant & fit & free[kind.admin] & tolerated[kind.tolerations]
             usable = find_with_room(seen, usable, kind, features)
+            for attribute, value in kind.values:
+                usable &= self._find_with_value(seen, usable, attribute, value)
             meant_kinds |= bool(meant) << number
             lacks_some = usable != meant or selection.faulty & view.targeting
             lacking_kinds |= bool(lacks_some) << number
@@ -244,6 +246,17 @@ class _NodeReader:
                 identity,
                 bool(identity) and _is_pinning(pool, index),
             )
+
+    def _find_with_value(
+        self, seen: SeenPool, among: int, attribute: str, value: Element
+    ) -> int:
+        """Find the devices that publish one value of an attribute, this one."""
+        column = Column(attribute)
+        return sum(
+            1 << index
+            for index in indices_of(among)
+            if self._read_value(seen, index, column) == {value}
+        )
 
     def _read_value(
         self, seen: SeenPool, index: int, column: Column

@@ -24,6 +24,7 @@ from solver.kinds.node_fit import (
     needs_of,
     steps_of,
 )
+from solver.problem.attributes import Element
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
 from solver.problem.pod_rules import CountedRule, DomainRule
 
@@ -37,6 +38,8 @@ class RequestKind(Struct, frozen=True, cache_hash=True):
     admin: bool = False
     capacity: tuple[tuple[str, int], ...] = ()
     """(name, 1e-9 units), sorted."""
+    values: tuple[tuple[str, Element], ...] = ()
+    """(attribute, the one value that a device has of it)."""
 
 
 class Column(Struct, frozen=True, order=True):
@@ -131,6 +134,7 @@ def request_kind_of(sub: SubrequestPart) -> RequestKind:
         sub.all_devices,
         sub.admin_access,
         tuple(sorted((name, amount.nano) for name, amount in sub.capacity.items())),
+        sub.values,
     )
 
 

@@ -51,6 +51,9 @@ class SubrequestPart(
     """(attribute, expression): values that only constraints see (KEP-6080)."""
     fault: str = ""
     """Why kube-scheduler's allocator cannot even look for devices; in its words."""
+    values: tuple[tuple[FullyQualifiedName, tuple[str, object]], ...] = ()
+    """(attribute, element): what its devices must have published, and nothing else of
+    that name; never recorded, since an engine chooses it."""
 
     def selector_name(self, index: int) -> str:
         """Name a selector by its place in the class or in the request."""

@@ -45,6 +45,11 @@ def find_parts(demand: Demand) -> dict[int, tuple[DomainPart, ...]]:
     return found
 
 
+def find_whole(demand: Demand, gang: int) -> DomainPart:
+    """Make all pods of a gang without rules one part, which may be anywhere."""
+    return DomainPart((), tuple(own for own, _ in _list_ranges(demand, gang)))
+
+
 def _parts_of(demand: Demand, rules: GangRules) -> tuple[DomainPart, ...] | None:
     if rules.sets or rules.spread or rules.has_preferences:
         return None

@@ -16,13 +16,14 @@ from msgspec import Struct, structs
 from solver.engines.choose import PATTERN, choose_engine
 from solver.engines.domains.dealing import Dealer, PartDemand, count_loose
 from solver.engines.domains.packing import WHOLE, ItemKind, Packing
-from solver.engines.domains.parts import DomainPart, find_parts
+from solver.engines.domains.parts import DomainPart, find_parts, find_whole
 from solver.engines.domains.table import DomainTable, Labels
+from solver.engines.domains.values import narrow_to_values
 from solver.engines.greedy.search import Turn, extract_turns
 from solver.engines.greedy.states import DeviceStates
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import without_spanning_rules
+from solver.kinds.gang_rules import spans_pods, without_spanning_rules
 from solver.kinds.nodes import find_node_kinds
 from solver.placement import GangPlacement
 from solver.problem.gangs import GangPart, MemberPart
@@ -59,8 +60,14 @@ def place_in_domains(
     who goes where; nobody is placed if there are too many of them.
     """
     everybody = tuple(range(len(gangs)))
+    narrowed = narrow_to_values(problem, gangs, work_limit=work_limit)
+    gangs = narrowed.gangs
     demand = Demand(gangs)
-    parts = find_parts(demand)
+    parts = find_parts(demand) | {
+        gang: (find_whole(demand, gang),)
+        for gang in narrowed.numbers
+        if not spans_pods(gangs[gang])
+    }
     if not parts:
         return Placed(others=everybody)
     able = sorted(parts)
@@ -84,8 +91,15 @@ def place_in_domains(
     if found is None:
         return Placed(others=everybody, work=search.work)
     placements = tuple(GangPlacement(able[item.gang], item.members) for item in found)
-    others = tuple(gang for gang in everybody if gang not in parts)
-    return Placed(placements, others, search.work, is_dealt=beside is not None)
+    # Of a narrowed gang without a place nothing is known: another value may do.
+    gangs_in = {item.gang for item in placements}
+    others = tuple(
+        gang
+        for gang in everybody
+        if gang not in parts or gang in narrowed.numbers - gangs_in
+    )
+    work = narrowed.work + search.work
+    return Placed(placements, others, work, is_dealt=beside is not None)
 
 
 def _without_rules(gangs: Iterable[GangPart], beside: Iterable[GangPart]) -> Demand:
@@ -165,11 +179,14 @@ class DomainSearch:
     def _split_levels(
         self,
     ) -> tuple[list[tuple[Labels, list[PartDemand]]], list[PartDemand]]:
-        """List the gangs of one part by labels, narrowest first; and other parts."""
+        """List the gangs of one part by labels, narrowest first; and other parts.
+
+        Parts that may be anywhere have no domain to be chosen.
+        """
         by_labels = defaultdict[Labels, list[PartDemand]](list)
         rest = list[PartDemand]()
         for parts in self._asked.values():
-            if len(parts) == 1:
+            if len(parts) == 1 and parts[0].labels:
                 by_labels[parts[0].labels].append(parts[0])
             else:
                 rest += parts

@@ -17,9 +17,10 @@ from tests.builders.problems import problem_of
         (gang_rules.groups(32), 256),
         (gang_rules.idle(16), 64),
         (gang_rules.filled(32, 1), 240),
+        (gang_rules.rails(120, 1), 912),
         (gang_rules.aligned(4), 8),
     ],
-    ids=["groups", "idle", "filled", "aligned"],
+    ids=["groups", "idle", "filled", "rails", "aligned"],
 )
 def test_what_fits_by_construction_is_found(world: World, devices: int) -> None:
     """All of it, by an answer that the judge agrees with."""

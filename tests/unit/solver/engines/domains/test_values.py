@@ -1,0 +1,167 @@
+"""Gangs whose devices have a value in common, narrowed to one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.gang import Gang, Member
+from solver.engines.domains.search import place_in_domains
+from solver.engines.domains.values import Narrowed, narrow_to_values
+from solver.problem.gangs import GangPart
+from solver.problem.problem import Problem
+from tests.builders import (
+    DRIVER,
+    device,
+    gang,
+    gang_constraint,
+    member,
+    member_claim,
+    pool,
+    request,
+    topology_rule,
+)
+from tests.builders.models import DRAWN_UID
+from tests.builders.problems import problem_of, snapshot_of
+
+RAIL = f"{DRIVER}/rail"
+SAME_RAIL = (gang_constraint(RAIL),)
+LIMIT = 1.0
+
+
+def asking(number: int, *members: Member, **spec: Any) -> Gang:
+    spec = {"constraints": SAME_RAIL} | spec
+    return gang(*members, name=f"g{number}", uid=DRAWN_UID.format(number), **spec)
+
+
+def pods(count: int, size: int = 1, name: str = "worker") -> Member:
+    return member(member_claim(request(count=size)), name=name, count=count)
+
+
+def problem(nodes: int, rails: tuple[object, ...], *gangs: Gang) -> Problem:
+    """Ask on so many nodes, each with a device on each of these rails."""
+    pools = {
+        f"n{number}": [
+            pool(
+                *(
+                    device(f"d{index}", attributes={"rail": rail})  # type: ignore[dict-item]  # drawn values
+                    for index, rail in enumerate(rails)
+                ),
+                name=f"n{number}",
+            )
+        ]
+        for number in range(nodes)
+    }
+    return problem_of(snapshot_of(pools, gangs))
+
+
+def narrowed(asked: Problem) -> Narrowed:
+    return narrow_to_values(asked, asked.gangs, work_limit=LIMIT)
+
+
+def values_of(part: GangPart) -> list[set[object]]:
+    """List the values that each member asks for."""
+    return [
+        {
+            value
+            for claim in each.claims
+            for asked in claim.requests
+            for sub in asked.alternatives
+            for _, (_, value) in sub.values
+        }
+        for each in part.members
+    ]
+
+
+def test_gangs_are_on_rails_that_have_room_for_all_of_them() -> None:
+    """Two of three, two of two: four and six are no sums of a rail of five."""
+    gangs = [asking(n, pods(count)) for n, count in enumerate((3, 2, 3, 2))]
+    found = narrowed(problem(5, (0, 1), *gangs))
+    assert found.numbers == {0, 1, 2, 3}
+    rails = [rail for part in found.gangs for (rail,) in values_of(part)]
+    assert sorted(rails) == [0, 0, 1, 1]
+    assert rails[0] != rails[2]
+    assert not any(part.constraints for part in found.gangs)
+
+
+def test_members_have_a_rail_each_where_the_rule_is_about_members() -> None:
+    """Three and four are on no rail of four together."""
+    rule = (gang_constraint(RAIL, scope="Member"),)
+    asked = asking(0, pods(3), pods(4, name="other"), constraints=rule)
+    (part,) = narrowed(problem(4, (0, 1), asked)).gangs
+    first, second = values_of(part)
+    assert first != second
+
+
+def test_an_attribute_as_a_domain_is_a_value_too() -> None:
+    """Required topology by what devices publish; a rule by label stays."""
+    rules = (topology_rule(f"attribute:{RAIL}"), topology_rule("example.com/rack"))
+    asked = asking(0, pods(3), constraints=(), topology=rules)
+    (part,) = narrowed(problem(4, (0, 1), asked)).gangs
+    assert len(values_of(part)[0]) == 1
+    assert part.topology == rules[1:]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"constraints": (gang_constraint(distinct=RAIL),)},
+        {"constraints": (gang_constraint(RAIL), gang_constraint(RAIL, "worker"))},
+        {
+            "constraints": (),
+            "topology": (topology_rule(f"attribute:{RAIL}", mode="Preferred"),),
+        },
+        {
+            "constraints": (),
+            "topology": (topology_rule(f"attribute:{RAIL}", group_size=2),),
+        },
+        {
+            "constraints": (),
+            "topology": (topology_rule(f"attribute:{RAIL}", max_per_domain=2),),
+        },
+    ],
+    ids=["distinct", "twice", "preferred", "groups", "spread"],
+)
+def test_other_rules_stay_as_they_are(spec: dict[str, Any]) -> None:
+    """Nothing is chosen for them."""
+    asked = problem(4, (0, 1), asking(0, pods(3), **spec))
+    found = narrowed(asked)
+    assert found.gangs == asked.gangs
+    assert not found.numbers
+
+
+def test_a_gang_that_no_value_has_room_for_keeps_its_rule() -> None:
+    """Another engine may know more; so with devices of several values."""
+    large = problem(2, (0, 1), asking(0, pods(3)))
+    assert narrowed(large).gangs == large.gangs
+    everything = member(member_claim(request(mode="All")), count=1)
+    whole = problem(2, (0,), asking(0, everything))
+    assert narrowed(whole).gangs == whole.gangs
+
+
+def test_devices_of_a_narrowed_gang_have_its_value() -> None:
+    """On each node the very device of the rail, beside those of another gang."""
+    asked = problem(4, (0, 1), asking(0, pods(4)), asking(1, pods(3)))
+    found = place_in_domains(asked, asked.gangs, work_limit=LIMIT)
+    devices = [
+        {
+            d.device
+            for own in item.members
+            for pod in own
+            for e in pod.devices
+            for d in e
+        }
+        for item in found.placements
+    ]
+    assert [len(names) for names in devices] == [1, 1]
+    assert devices[0] != devices[1]
+    assert found.others == ()
+
+
+def test_a_narrowed_gang_without_a_place_is_left_to_others() -> None:
+    """Pods of two devices on one rail fit no node, though the rail has enough."""
+    asked = problem(4, (0, 1), asking(0, pods(2, 2)), asking(1, pods(2)))
+    found = place_in_domains(asked, asked.gangs, work_limit=LIMIT)
+    assert found.others == (0,)
+    assert [item.gang for item in found.placements] == [1]

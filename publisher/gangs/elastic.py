@@ -9,7 +9,7 @@ what runs is never moved and the gang's rules hold for all. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -41,15 +41,14 @@ _COMING = (
 
 
 def let_shrink(
-    gang: Gang,
-    members: Sequence[Member],
-    *,
-    is_whole: bool,
+    gang: Gang, members: Sequence[Member], running: Mapping[str, int] | None
 ) -> tuple[Member, ...]:
     """Say of the members of a submission how many of their pods are enough.
 
-    Of pods that join others one is. Where pods share claims all are needed: the solver
-    decides such claims for all of them.
+    `running`: by member, the pods that they join; None: the gang begins. One of them is
+    enough beside as many as the gang needs; else as many as that lacks, such as of a
+    Job whose first pods have succeeded. Where pods share claims all are needed: the
+    solver decides such claims for all of them.
     """
     shares = any(claim.claim_name for member in members for claim in member.claims)
     if shares or not gang.spec.is_elastic:
@@ -57,7 +56,9 @@ def let_shrink(
     least = {member.name: member.least for member in gang.spec.members}
     shrinking = []
     for member in members:
-        enough = least.get(member.name, member.count) if is_whole else 1
+        enough = least.get(member.name, member.count)
+        if running is not None:
+            enough = max(least.get(member.name, 0) - running.get(member.name, 0), 1)
         if enough >= member.count:
             shrinking.append(member)
         else:

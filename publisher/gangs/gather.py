@@ -9,6 +9,7 @@ same. Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import NAMESPACE_URL, uuid5
 
@@ -127,7 +128,9 @@ def assemble(
     if isinstance(members, NotReady):
         return members
     if gang is not None:
-        members = let_shrink(gang, members, is_whole=is_whole)
+        running = _list_running(unsubmitted, view)
+        counts = None if is_whole else Counter(name for name, _ in running)
+        members = let_shrink(gang, members, counts)
     rules = rules if is_whole else keep_rules(rules, members)
     avoided = unsubmitted.avoided
     spec = replace(
@@ -150,20 +153,14 @@ def _join(
     """Bind pods that join a gang to the rules that it keeps already."""
     if not (rules.constraints or rules.topology):
         return grouped.members
-    pods, gang = unsubmitted.pods, unsubmitted.gang
-    running: Iterable[Pod] = unsubmitted.company.ran
-    if unsubmitted.alone:
-        of_gang = view.pods(view.group_of(pods[0]))
-        running = (pod for pod in of_gang if pod not in pods and not is_gated(pod))
-    unnamed = default_member_of(gang)
-
-    def named(some: Iterable[Pod]) -> list[tuple[str, Pod]]:
-        return [(view.membership(pod).member or unnamed, pod) for pod in some]
-
-    beside = named(pod for pod in running if not is_over(pod))
+    beside = _list_running(unsubmitted, view)
     if not beside:
         return grouped.members
-    joining = JoiningPods(named(pods), beside, view, named(unsubmitted.before))
+    new, before = (
+        _name(some, unsubmitted, view)
+        for some in (unsubmitted.pods, unsubmitted.before)
+    )
+    joining = JoiningPods(new, beside, view, before)
     first = joining.find_first(rules)
     if first is not None:
         pod, field = first
@@ -178,6 +175,22 @@ def _join(
             reason=str(narrowed.rule), message=str(narrowed), cause=narrowed
         )
     return narrowed
+
+
+def _list_running(unsubmitted: UnsubmittedPods, view: View) -> list[tuple[str, Pod]]:
+    """List the pods that these join and that are not over, each with its member."""
+    pods, running = unsubmitted.pods, unsubmitted.company.ran
+    if unsubmitted.alone:
+        of_gang = view.pods(view.group_of(pods[0]))
+        running = tuple(p for p in of_gang if p not in pods and not is_gated(p))
+    return _name((pod for pod in running if not is_over(pod)), unsubmitted, view)
+
+
+def _name(
+    pods: Iterable[Pod], unsubmitted: UnsubmittedPods, view: View
+) -> list[tuple[str, Pod]]:
+    unnamed = default_member_of(unsubmitted.gang)
+    return [(view.membership(pod).member or unnamed, pod) for pod in pods]
 
 
 def _find_obstacle(

@@ -271,6 +271,36 @@ def test_pods_beside_those_that_took_held_devices_wait_for_these() -> None:
     assert told(plan)["h"] == (WAITING, "PodsMissing")
 
 
+def test_pods_that_join_restore_what_the_gang_needs() -> None:
+    """Beside fewer than that one more is not enough; beside as many it is."""
+    gang = train(count=6, least=4)
+    assert asked(planned(gang, [runs("r"), *FOUR])) == [[("worker", 4, 3)]]
+    three = [runs(name) for name in "rst"]
+    assert asked(planned(gang, [*three, *FOUR[:3]])) == [[("worker", 3, 1)]]
+    assert asked(planned(gang, [runs("r"), *FOUR[:2]])) == []
+
+
+def test_the_rest_of_a_job_whose_first_pods_succeeded_runs_together() -> None:
+    """Nobody runs beside whom one would do."""
+    done = [
+        waiting_pod(
+            name,
+            gang="train",
+            templates=["gpus"],
+            opened_by=UID,
+            node=NODE,
+            phase="Succeeded",
+            owner="job",
+        )
+        for name in "rs"
+    ]
+    rest = [
+        waiting_pod(name, gang="train", templates=["gpus"], owner="job")
+        for name in "abc"
+    ]
+    assert asked(planned(train(count=5), [*done, *rest])) == [[("worker", 3, 2)]]
+
+
 def test_pods_that_were_to_join_are_not_enough_by_number_alone() -> None:
     """Each member has its least; what was placed beyond what is enough says nothing."""
     gang = builders.gang(

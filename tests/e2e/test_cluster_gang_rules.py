@@ -217,6 +217,12 @@ async def test_a_gang_that_is_made_anew_is_in_one_rack(
     CHECKS["scaled"](example, [await placed(kube, pod) for pod in after])
 
 
+def runs_and_grows(gang: Json) -> bool:
+    """Whether a Gang object says that it runs with fewer pods than it asks for."""
+    status = gang["status"]
+    return (status.get("phase"), status.get("reason")) == ("Running", "Growing")
+
+
 async def test_a_gang_grows_where_others_leave_room(
     example: ExampleSite, kubelets: Kubelets, kube: Kube
 ) -> None:
@@ -233,9 +239,8 @@ async def test_a_gang_grows_where_others_leave_room(
     before = of_service(await running_pods(kube, example.prefix, 8))
     assert len(before) == 6
     assert "6 of 10 pods" in await until_told(kube, created, "Growing")
-    await kube.until(created, lambda found: found["status"].get("reason") == "Growing")
-    found = await kube.get(created)
-    assert (found["status"]["phase"], found["status"]["pods"]) == ("Running", "6/10")
+    found = await kube.until(created, runs_and_grows)
+    assert found["status"]["pods"] == "6/10"
     # Then the other leaves its rack.
     for item in (other, *leaving):
         await kube.delete(item, grace_s=0)

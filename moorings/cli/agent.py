@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moorings.cli.components import list_variables, run_module
 from moorings.cli.drain import drain
 from moorings.cli.options import Context, Kubeconfig, Output, find_kubeconfig
 from moorings.cli.output import ExitCode, Format, notify, say, show
+from moorings.cli.services import list_variables, run_module
 from moorings.errors import UnknownNameError, UsageError
 from moorings.local.cluster import open_api, read_access
 from nodeagent.advertise.advertiser import write_advertisement

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from msgspec import NODEFAULT, Struct, structs
+from msgspec import structs
 
 from authcallout.config import AuthCalloutConfig
 from moorings.cli.documents import read_state
 from moorings.cli.output import ExitCode, notify, say, show_progress
+from moorings.cli.services import list_variables, run_module
 from moorings.console.server import serve_console
 from moorings.errors import UsageError
 from moorings.local.cluster import check_cluster, read_access
@@ -62,27 +61,8 @@ def register(app: typer.Typer) -> None:
         app.command(name, help=text, epilog=variables)(_make_command(module))
 
 
-def list_variables(config: type[Struct], prefix: str) -> Iterator[str]:
-    """List the variables of a service with their defaults."""
-    for field in structs.fields(config):
-        variable = f"{prefix}_{field.name.upper()}"
-        default = field.default
-        if isinstance(default, tuple):
-            default = ",".join(map(str, default))
-        yield (
-            f"{variable}={default}"
-            if default is not NODEFAULT
-            else f"{variable} (needed)"
-        )
-
-
 def _make_command(module: str) -> Callable[[], None]:
     return lambda: run_module(module)
-
-
-def run_module(module: str) -> None:
-    """Become a service: this process is no command line any more."""
-    os.execv(sys.executable, [sys.executable, "-m", module])  # noqa: S606  # our own module
 
 
 def up(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from moorings.cli.components import list_variables, up
+from moorings.cli.components import up
+from moorings.cli.services import list_variables
 from moorings.errors import UsageError
 
 

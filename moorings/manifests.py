@@ -54,11 +54,22 @@ def parse_documents(source: str, text: str) -> Iterator[tuple[str, Any]]:
             if parsed is not None:
                 where = f"{source}, document {number}" if number > 1 else source
                 yield from ((where, value) for value in flatten(parsed))
-    except (yaml.YAMLError, msgspec.DecodeError, ContractsError) as error:
+    except yaml.YAMLError as error:
+        raise BadInputError(source, describe_yaml_error(error)) from error
+    except (msgspec.DecodeError, ContractsError) as error:
         reason = " ".join(str(error).split())
         raise BadInputError(source, reason) from error
     except RecursionError as error:  # msgspec's limit is what is left of Python's stack
         raise BadInputError(source, TOO_DEEP) from error
+
+
+def describe_yaml_error(error: yaml.YAMLError) -> str:
+    """Say where a text is no YAML, and what PyYAML was reading there."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return f"is no YAML: {' '.join(str(error).split())}"
+    mark, context = error.problem_mark, f" {error.context}" if error.context else ""
+    where = f"line {mark.line + 1}, column {mark.column + 1}"
+    return f"is no YAML: {where}: {error.problem}{context}"
 
 
 def _check_yaml(source: str, text: str) -> None:
@@ -117,15 +128,23 @@ def _parse(raw: msgspec.Raw) -> Any:
 
 
 def read_gang(source: str, raw: Any) -> tuple[str, Gang]:
-    """Read a Gang; returned with its source.
+    """Read a Gang that is to be submitted; returned with its source.
+
+    A wish that is not known, or misspelled, would else be dropped.
 
     Raises:
-        BadInputError: the document is no Gang.
+        BadInputError: the document is no Gang, or has a field in `spec` that is not
+            known.
     """
     try:
-        value = decode_object(raw).value
+        decoded = decode_object(raw)
     except ContractsError as error:
         raise BadInputError(source, str(error)) from error
-    if not isinstance(value, Gang):
+    gang = decoded.value
+    if not isinstance(gang, Gang):
         raise BadInputError(source, f"expected a Gang, got {raw.get('kind')}")
-    return source, value
+    for path in decoded.unknown:
+        if path.startswith("spec."):
+            reason = f"Gang {gang.metadata.name}: {path}: unknown field"
+            raise BadInputError(source, reason)
+    return source, gang

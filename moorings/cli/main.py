@@ -96,7 +96,8 @@ def main() -> None:
         code = request.exit_code
     except TyperException as error:
         notify(f"error: {error.format_message().replace(': Value error,', ':')}")
-        notify(f"try: {program} --help")
+        context = getattr(error, "ctx", None)
+        notify(f"try: {context.command_path if context else program} --help")
         code = ExitCode.USAGE
     except UsageError as error:
         notify(f"error: {error}")

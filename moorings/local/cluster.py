@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from contracts.names import LEASE_NAME
 from moorings.errors import BadInputError
+from moorings.manifests import describe_yaml_error
 
 if TYPE_CHECKING:  # kubernetes_asyncio comes with an extra
     from runtime.kube.api import KubernetesApi
@@ -49,7 +50,7 @@ def read_access(file: Path, context: str = "") -> ClusterAccess:
         reason = error.strerror if isinstance(error, OSError) else "is no text"
         raise BadInputError(str(file), str(reason)) from error
     except yaml.YAMLError as error:
-        raise BadInputError(str(file), " ".join(str(error).split())) from error
+        raise BadInputError(str(file), describe_yaml_error(error)) from error
     contexts = _read_named(config, "contexts", "context")
     if not contexts:
         raise BadInputError(str(file), "is no kubeconfig: it has no contexts")

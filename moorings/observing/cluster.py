@@ -27,6 +27,7 @@ from moorings.doctor.facts import (
 from moorings.doctor.rights import ACCOUNTS, FORBIDDEN, PEOPLE, SERVICES
 from moorings.errors import BadInputError
 from moorings.local.cluster import ClusterAccess, list_all, open_api
+from moorings.manifests import describe_yaml_error
 from runtime.kube.errors import ApiError, ClusterError, NotFoundError
 from runtime.kube.kinds import LEASE, NODE, POD, Kind, choose_kinds
 
@@ -110,7 +111,9 @@ def read_scheduler_config(file: Path) -> Json:
     """
     try:
         config = yaml.safe_load(file.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except yaml.YAMLError as error:
+        raise BadInputError(str(file), describe_yaml_error(error)) from error
+    except (OSError, UnicodeDecodeError) as error:
         raise BadInputError(str(file), " ".join(str(error).split())) from error
     kind = config.get("kind") if isinstance(config, dict) else None
     if kind != "KubeSchedulerConfiguration":

@@ -1,0 +1,62 @@
+"""What people write is read whole, or refused with where and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorings.errors import BadInputError
+from moorings.manifests import parse_documents, read_gang
+from nodeagent.sources.fleet import read_fleet
+
+QUICKSTART = Path("docs/quickstart/gang.yaml")
+
+
+def quickstart() -> dict[str, Any]:
+    """Parse the gang that newcomers submit."""
+    ((_, raw),) = parse_documents(QUICKSTART.name, QUICKSTART.read_text())
+    found: dict[str, Any] = raw
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: [b\n", r"a.yaml: is no YAML: line 2, column 1: .* flow sequence$"),
+        ("a: b: c", r"a.yaml: is no YAML: line 1, column 5: mapping values are not"),
+    ],
+    ids=["never closed", "two keys"],
+)
+def test_what_is_no_yaml_is_told_by_line_and_column(text: str, why: str) -> None:
+    with pytest.raises(BadInputError, match=why):
+        list(parse_documents("a.yaml", text))
+
+
+def test_a_misspelled_wish_is_refused_and_not_forgotten() -> None:
+    """Else one device would be given for two, and any rack for one."""
+    raw = quickstart()
+    (asked,) = raw["spec"]["members"][0]["claims"][0]["spec"]["devices"]["requests"]
+    asked["exactly"]["cuont"] = asked["exactly"].pop("count")
+    with pytest.raises(BadInputError, match=r"Gang my-gang: spec\..*cuont: unknown"):
+        read_gang("a.yaml", raw)
+
+
+def test_what_a_cluster_adds_to_a_gang_is_no_wish() -> None:
+    """So a gang may be submitted as `kubectl get` prints it."""
+    raw = quickstart()
+    raw["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    raw["status"] = {"anything": 1}
+    assert read_gang("a.yaml", raw)[1].metadata.name == "my-gang"
+
+
+def test_the_gang_of_the_quick_start_asks_for_devices_of_the_small_fleet() -> None:
+    _, gang = read_gang("gang.yaml", quickstart())
+    small = read_fleet(Path("moorings/fleets/small.yaml").read_text(), "small")
+    drivers = {devices.driver for shape in small.nodes for devices in shape.devices}
+    (claim,) = gang.spec.members[0].claims
+    assert claim.spec is not None
+    (request,) = claim.spec.devices.requests
+    assert request.exactly is not None
+    assert request.exactly.device_class_name in drivers

@@ -59,12 +59,12 @@ class NodeParts:
 class Page:
     """The parts of a few nodes, frozen; `memory`: what is remembered of it."""
 
-    def __init__(self, nodes: Mapping[str, NodeParts], data: bytes = b"") -> None:
+    def __init__(self, nodes: Mapping[str, NodeParts], sha: str = "") -> None:
         self.nodes = nodes
         """By owner."""
         self.memory = Memory()
-        if data:
-            self.data = data
+        if sha:
+            self.sha = sha
 
     @classmethod
     def of(cls, parts: Iterable[Part]) -> Page:
@@ -84,7 +84,7 @@ class Page:
         """
         raws = (bytes(raw) for raw in _PAGE.decode(data))
         page_parts = (parts.get(raw) or Part.decode(raw) for raw in raws)
-        return cls(_group_by_owner(page_parts, nodes), data)
+        return cls(_group_by_owner(page_parts, nodes), sha256(data).hexdigest())
 
     def parts(self) -> Iterator[Part]:
         """Go through all parts, node by node."""
@@ -95,9 +95,13 @@ class Page:
         node = self.nodes.get(owner)
         return (part.value for part in (node.parts.values() if node else ()))
 
-    @cached_property
+    @property
     def data(self) -> bytes:
-        """Canonical bytes: the parts in the order of their keys."""
+        """Canonical bytes: the parts in the order of their keys.
+
+        Put together anew each time: each part keeps its own, and twice is too much for
+        a large cluster.
+        """
         parts = {part.key: part for part in self.parts()}
         return b"[" + b",".join(parts[key].data for key in sorted(parts)) + b"]"
 

@@ -209,17 +209,15 @@ def is_shareable(device: Device, features: Features) -> bool:
 
 def find_free(seen: SeenPool, features: Features, *, admin: bool = False) -> int:
     """Find the devices that nobody holds; with admin access holders do not matter."""
-    devices = seen.view.devices
-    everything = (1 << len(devices)) - 1
-    if admin or seen.use is None or not (seen.use.taken or seen.use.shared):
-        return everything
-    taken = set(seen.use.taken)
-    if not features.consumable_capacity:
-        taken |= {share.device for share in seen.use.shared}
-    for index, device in enumerate(devices):
-        if device.name in taken:
-            everything ^= 1 << index
-    return everything
+    pool, use = pool_of(seen.view.part), seen.use
+    free = (1 << len(pool.devices)) - 1
+    if admin or use is None:
+        return free
+    for name in use.taken:
+        free &= ~pool.bits_by_name.get(name, 0)
+    for share in () if features.consumable_capacity else use.shared:
+        free &= ~pool.bits_by_name.get(share.device, 0)
+    return free
 
 
 def find_supported(seen: SeenPool, node: NodePart, features: Features) -> int:

@@ -108,7 +108,7 @@ def is_fit(fit: NodeFit, node: NodePart) -> bool:
 def is_tolerated(fit: NodeFit, node: NodePart) -> bool:
     """Whether the pod tolerates the node's taints, and that it is cordoned."""
     taints = [*node.taints, *([UNSCHEDULABLE] if node.unschedulable else [])]
-    return all(
+    return not taints or all(
         any(tolerates_taint(toleration, taint) for toleration in fit.tolerations)
         for taint in taints
     )

@@ -86,9 +86,17 @@ class PoolPart(
         )
 
     @cached_property
+    def bits_by_name(self) -> dict[DeviceName, int]:
+        """The devices of each name, as bits: one, unless slices share it."""
+        bits: dict[DeviceName, int] = {}
+        for index, device in enumerate(self.devices):
+            bits[device.name] = bits.get(device.name, 0) | 1 << index
+        return bits
+
+    @property
     def has_unique_names(self) -> bool:
         """Whether no two devices have one name, in whatever slice or generation."""
-        return len({device.name for device in self.devices}) == len(self.devices)
+        return len(self.bits_by_name) == len(self.devices)
 
 
 class ShareUse(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

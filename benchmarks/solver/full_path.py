@@ -8,9 +8,11 @@ collected between batches, as in the solver's worker process.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from msgspec import Struct
 
+from contracts.lifecycle import GangRecord
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
@@ -52,9 +54,12 @@ class Decider:
         self._table = SelectorTable()
         collect_between_batches()
 
-    def problem(self, snapshot: Snapshot) -> Problem:
-        """Make the Problem of all that waits, hashed."""
-        batch = choose_batch(snapshot, ALL)
+    def problem(
+        self, snapshot: Snapshot, batch: Iterable[GangRecord] | None = None
+    ) -> Problem:
+        """Make the Problem of a batch, by default of all that waits, hashed."""
+        if batch is None:
+            batch = choose_batch(snapshot, ALL)
         gangs = resolve_gangs(snapshot, batch, self._parameters.features)
         while missing := find_missing_verdicts(snapshot, gangs, self._table):
             verdicts = self._evaluator.evaluate(missing)
@@ -65,10 +70,12 @@ class Decider:
         assert problem.hash
         return problem
 
-    def decide(self, snapshot: Snapshot) -> Decided:
-        """Decide all that waits."""
+    def decide(
+        self, snapshot: Snapshot, batch: Iterable[GangRecord] | None = None
+    ) -> Decided:
+        """Decide a batch, by default all that waits."""
         started = time.perf_counter()
-        problem = self.problem(snapshot)
+        problem = self.problem(snapshot, batch)
         made = time.perf_counter()
         decision = allocate(problem)
         ended = time.perf_counter()

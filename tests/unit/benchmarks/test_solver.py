@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.solver.arrivals import Run, measure
 from benchmarks.solver.many_worlds import Instance, decide_instance, summarize, to_row
 from solver.cel.evaluator import SelectorEvaluator
 
@@ -48,3 +49,14 @@ def test_a_world_is_decided_again_in_the_same_way() -> None:
     assert first["value"]
     for key in first.keys() - {"solve s"}:
         assert first[key] == again[key]
+
+
+@pytest.mark.parametrize("batch", [1, 256])
+def test_arrivals_last_as_long_as_their_decisions(batch: int) -> None:
+    """Gangs that come while a batch is decided wait for it; few of them at the end."""
+    with SelectorEvaluator() as evaluator:
+        row = measure(evaluator, Run(nodes=10, seconds=0.5, batch=batch))
+    assert int(row["gangs"]) >= 25
+    assert int(row["answered"]) > 0
+    assert int(row["tried"]) <= batch * int(row["batches"])
+    assert 0 < float(row["p50 ms"]) <= float(row["p99 ms"]) <= float(row["max ms"])

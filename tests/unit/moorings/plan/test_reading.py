@@ -170,16 +170,20 @@ def test_devices_share_what_is_equal() -> None:
     """A large cluster has each model a hundred thousand times; no value changes."""
     raws = [
         to_builtins(to_kubernetes(builders.resource_slice(each, name=name)))
-        for name in ("a", "b")
-        for each in [builders.device("d", attributes={"model": "X1", "id": name})]
+        for name, memory in (("a", "1Gi"), ("b", "1Gi"), ("c", "1024Mi"))
+        for attributes in [{"model": "X1", "id": name}]
+        for capacity in [{"memory": memory}]
+        for each in [
+            builders.device("d", attributes=attributes, capacity=capacity),
+        ]
     ]
     read = Reader(print).read([("f", raw) for raw in raws])
     slices = [entry.decoded.value for entry in read]
     assert slices == [decode_object(raw).value for raw in raws]
-    first, second = (
-        value.spec.devices[0].attributes
-        for value in slices
-        if isinstance(value, ResourceSlice)
+    first, second, third = (
+        value.spec.devices[0] for value in slices if isinstance(value, ResourceSlice)
     )
-    assert first["model"] is second["model"]
-    assert first["id"] != second["id"]
+    assert first.attributes["model"] is second.attributes["model"]
+    assert first.attributes["id"] != second.attributes["id"]
+    assert first.capacity is second.capacity
+    assert third.capacity["memory"].value.text == "1024Mi"

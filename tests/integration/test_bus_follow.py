@@ -283,21 +283,23 @@ async def test_a_lost_end_that_was_refilled_is_noticed(
     stop = asyncio.Event()
     known: dict[str, bytes] = {}
     restarts, was_lost = 0, False
-    async for page in bus.follow("STATE", ["state.v1.c.>"], stop, start="all"):
-        if page.restarted:
-            restarts += 1
-            known.clear()
-        known |= {m.subject: m.data for m in page.messages}
-        if restarts:
-            if page.synced:
-                stop.set()
-        elif len(known) == 8 and not was_lost:
-            was_lost = True
-            nats_server.kill()
-            shutil.rmtree(nats_server.store_dir)
-            shutil.copytree(copy, nats_server.store_dir)
-            await _fill(LabServer(nats_server.store_dir), range(10, 16))
-            await asyncio.to_thread(nats_server.start)
+    # Else one who never notices would wait for ever.
+    async with asyncio.timeout(120):
+        async for page in bus.follow("STATE", ["state.v1.c.>"], stop, start="all"):
+            if page.restarted:
+                restarts += 1
+                known.clear()
+            known |= {m.subject: m.data for m in page.messages}
+            if restarts:
+                if page.synced:
+                    stop.set()
+            elif len(known) == 8 and not was_lost:
+                was_lost = True
+                nats_server.kill()
+                shutil.rmtree(nats_server.store_dir)
+                shutil.copytree(copy, nats_server.store_dir)
+                await _fill(LabServer(nats_server.store_dir), range(10, 16))
+                await asyncio.to_thread(nats_server.start)
 
     assert restarts == 1
     assert [*known] == [f"state.v1.c.k.{n}" for n in (*range(5), *range(10, 16))]

@@ -78,8 +78,12 @@ def narrow_to_values(
 
 
 def _find_alike(demand: Demand, rules: GangRules) -> tuple[_Alike, ...]:
-    """Find what a gang wants alike; nothing where it has other rules about devices."""
-    if demand.gangs[rules.gang].separated or rules.has_preferences or rules.spread:
+    """Find what a gang wants alike; nothing where it has other rules about devices.
+
+    Nor where pods that have their place have chosen the value.
+    """
+    gang = demand.gangs[rules.gang]
+    if gang.separated or gang.standing or rules.has_preferences or rules.spread:
         return ()
     member_of = {
         cell.kind: member

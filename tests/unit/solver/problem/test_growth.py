@@ -334,6 +334,26 @@ def test_new_pods_go_where_the_old_ones_are(rules: Any) -> None:
     assert [NODES[name][0] for name in nodes_of(solving, 4)] == ["b"] * 3
 
 
+def test_two_gangs_grow_at_once_each_on_its_rail() -> None:
+    """Though all pods of both have room, and another rail has more."""
+    rules: dict[str, Any] = {"constraints": (gang_constraint(f"{DRIVER}/rail"),)}
+    names = ("a0", "a0", "a1", "b0", "b0", "b1")
+    solving = Solving(railed(tuple(pinned(n, name) for n, name in enumerate(names))))
+    solving.decide()
+    for number in (8, 9):
+        growing = asking(number, 2, 1, **rules)
+        solving.hear(SubmitGang(cluster=CLUSTER, uid=key(number).uid, gang=growing))
+    solving.decide()
+    began = {number: nodes_of(solving, number) for number in (8, 9)}
+    assert sorted(began.values()) == [["a1"], ["b1"]]
+    for number in range(len(names)):
+        end(solving, number)
+    solving.decide()
+    for number, (first,) in began.items():
+        rails = [NODES[name][1] for name in nodes_of(solving, number)]
+        assert rails == [NODES[first][1]] * 2
+
+
 def pinned(number: int, name: str) -> Gang:
     """Ask for one device of a node."""
     wanted = member(member_claim(request()), count=1, node_name=NodeName(name))

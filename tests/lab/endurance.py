@@ -89,7 +89,10 @@ class Asked:
                 return False
             if record.phase is GangPhase.DECIDED or record.ending is not None:
                 return False
-        return True
+        # An agent that starts slowly has announced nothing yet: all wait, and will not.
+        self._unsettled = "nobody holds a device"
+        accepted = (records[GangUID(gang.metadata.uid)] for gang in self.accepted)
+        return any(record.allocated is not None for record in accepted)
 
     def describe_unsettled(self) -> str:
         """Say what did not come to rest when `settled` last looked."""

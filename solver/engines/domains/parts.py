@@ -27,17 +27,22 @@ class DomainPart(Struct, frozen=True):
     ranges: tuple[PodRange, ...]
 
 
-def find_parts(demand: Demand) -> dict[int, tuple[DomainPart, ...]]:
+def find_parts(
+    demand: Demand, *, keeps_preferences: bool = False
+) -> dict[int, tuple[DomainPart, ...]]:
     """Cut gangs whose rules span pods into parts, as far as they come to such parts.
 
-    Not those with rules about attributes or devices of several pods, with preferences,
-    with a limit by domain, with groups inside of groups, with a claim for several
-    nodes, or beside pods that have their place.
+    Not those with rules about attributes or devices of several pods, with a limit by
+    domain, with groups inside of groups, with a claim for several nodes, beside pods
+    that have their place, or with preferences. `keeps_preferences`: what is preferred
+    makes parts, too.
     """
     found = {}
     for rules in demand.gang_rules:
         gang = demand.gangs[rules.gang]
         if gang.separated or gang.standing:
+            continue
+        if rules.has_preferences and not keeps_preferences:
             continue
         parts = _parts_of(demand, rules)
         if parts is not None:
@@ -51,7 +56,9 @@ def find_whole(demand: Demand, gang: int) -> DomainPart:
 
 
 def _parts_of(demand: Demand, rules: GangRules) -> tuple[DomainPart, ...] | None:
-    if rules.sets or rules.spread or rules.has_preferences:
+    if rules.sets or rules.spread:
+        return None
+    if any(rule.key.label is None for rule in rules.together):
         return None
     if any(key.label is None for key, _ in rules.placed):
         return None
@@ -60,7 +67,7 @@ def _parts_of(demand: Demand, rules: GangRules) -> tuple[DomainPart, ...] | None
         own = tuple(i for i, rule in enumerate(rules.together) if kind in rule.kinds)
         labels = {rules.together[i].key.label for i in own}
         needed = {key.label for key, kinds in rules.placed if kind in kinds}
-        if needed != labels:
+        if not needed <= labels:
             return None
         ranges_by_rules.setdefault(own, []).append(piece)
     # A rule that is about several parts has groups inside of its own.

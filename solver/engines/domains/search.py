@@ -63,7 +63,8 @@ def place_in_domains(
     narrowed = narrow_to_values(problem, gangs, work_limit=work_limit)
     gangs = narrowed.gangs
     demand = Demand(gangs)
-    parts = find_parts(demand) | {
+    preferring = {r.gang for r in demand.gang_rules if r.has_preferences}
+    parts = find_parts(demand, keeps_preferences=True) | {
         gang: (find_whole(demand, gang),)
         for gang in narrowed.numbers
         if not spans_pods(gangs[gang])
@@ -80,7 +81,11 @@ def place_in_domains(
     try:
         table = DomainTable(bare, kinds, DeviceStates(bare))
         search = DomainSearch(
-            bare, table, [parts[gang] for gang in able], problem.parameters.seed
+            bare,
+            table,
+            [parts[gang] for gang in able],
+            problem.parameters.seed,
+            last=frozenset(n for n, gang in enumerate(able) if gang in preferring),
         )
         if beside is None:
             found: tuple[GangPlacement, ...] | None = search.run(work_limit)
@@ -91,12 +96,13 @@ def place_in_domains(
     if found is None:
         return Placed(others=everybody, work=search.work)
     placements = tuple(GangPlacement(able[item.gang], item.members) for item in found)
-    # Of a narrowed gang without a place nothing is known: another value may do.
+    # Of a gang without a place nothing is known where it was asked for more than it
+    # needs: another value may do, or less than is preferred.
     gangs_in = {item.gang for item in placements}
     others = tuple(
         gang
         for gang in everybody
-        if gang not in parts or gang in narrowed.numbers - gangs_in
+        if gang not in parts or gang in (narrowed.numbers | preferring) - gangs_in
     )
     work = narrowed.work + search.work
     return Placed(placements, others, work, is_dealt=beside is not None)
@@ -132,8 +138,12 @@ class DomainSearch:
         table: DomainTable,
         parts: Sequence[tuple[DomainPart, ...]],
         seed: int,
+        *,
+        last: frozenset[int] = frozenset(),
     ) -> None:
+        """`last`: gangs that are placed after all others."""
         self._demand = demand
+        self._last = last
         self._table = table
         self._seed = seed
         self._asked = {
@@ -181,12 +191,13 @@ class DomainSearch:
     ) -> tuple[list[tuple[Labels, list[PartDemand]]], list[PartDemand]]:
         """List the gangs of one part by labels, narrowest first; and other parts.
 
-        Parts that may be anywhere have no domain to be chosen.
+        Parts that may be anywhere have no domain to be chosen, and what is preferred
+        takes none from those that need it.
         """
         by_labels = defaultdict[Labels, list[PartDemand]](list)
         rest = list[PartDemand]()
-        for parts in self._asked.values():
-            if len(parts) == 1 and parts[0].labels:
+        for gang, parts in self._asked.items():
+            if len(parts) == 1 and parts[0].labels and gang not in self._last:
                 by_labels[parts[0].labels].append(parts[0])
             else:
                 rest += parts
@@ -195,7 +206,9 @@ class DomainSearch:
 
     def _finish(self) -> tuple[GangPlacement, ...]:
         """Place all others one by one, and name the devices of everybody."""
-        for gang in sorted(self._asked, key=lambda gang: (-self._size_of(gang), gang)):
+        for gang in sorted(
+            self._asked, key=lambda g: (g in self._last, -self._size_of(g), g)
+        ):
             if gang not in self._turns:
                 self._place_gang(gang, {})
         return self._extract()

@@ -48,6 +48,18 @@ def test_members_without_a_rule_are_a_part_without_labels() -> None:
     )
 
 
+def test_what_is_preferred_makes_parts_where_that_is_asked_for() -> None:
+    """As what is required does; both may be on one gang."""
+    rules = (topology_rule(BLOCK), topology_rule(RACK, mode="Preferred"))
+    asked = gang(WORKERS, LOADER, topology=rules)
+    demand, _ = demand_and_kinds(nodes_of_sizes(1), asked)
+    everybody = (PodRange(0, 0, 5), PodRange(1, 0, 1))
+    assert find_parts(demand) == {}
+    assert find_parts(demand, keeps_preferences=True) == {
+        0: (DomainPart((0, 1), everybody),)
+    }
+
+
 @pytest.mark.parametrize(
     "topology",
     [

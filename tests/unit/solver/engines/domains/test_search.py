@@ -144,6 +144,23 @@ def test_what_counting_promised_and_nodes_do_not_hold_is_tried_elsewhere() -> No
     assert {name[0] for own in nodes_of(found, 0) for name in own} == {"b"}
 
 
+def test_what_is_preferred_is_tried_and_takes_nothing_from_what_is_required() -> None:
+    """The larger one prefers the only rack that the other needs: it is left to others.
+
+    The one that prefers less finds a rack.
+    """
+    preferred = (topology_rule(RACK, mode="Preferred"),)
+    asked = (
+        asking(0, pods(8), topology=preferred),
+        asking(1, pods(7)),
+        asking(2, pods(6), topology=preferred),
+    )
+    found = placed(TWO, *asked)
+    assert [item.gang for item in found.placements] == [1, 2]
+    assert {name[0] for name in nodes_of(found, 2)[0]} == {"b"}
+    assert found.others == (0,)
+
+
 def test_gangs_with_other_rules_are_left_to_others() -> None:
     """Nothing is said of them."""
     spread = asking(0, pods(2), topology=(topology_rule(RACK, max_per_domain=1),))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from contracts.gang import Gang, Member
+from contracts.ids import NodeName
 from solver.engines.domains.search import place_in_domains
 from solver.engines.domains.values import Narrowed, narrow_to_values
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
+from solver.problem.standing import StandingPart
 from tests.builders import (
     DRIVER,
     device,
@@ -138,6 +141,15 @@ def test_a_gang_that_no_value_has_room_for_keeps_its_rule() -> None:
     everything = member(member_claim(request(mode="All")), count=1)
     whole = problem(2, (0,), asking(0, everything))
     assert narrowed(whole).gangs == whole.gangs
+
+
+def test_beside_pods_that_have_their_place_no_value_is_chosen() -> None:
+    """They say which one it is."""
+    (alone,) = problem(4, (0, 1), asking(0, pods(3))).gangs
+    there = StandingPart(member="worker", index=3, node=NodeName("n3"))
+    grown = structs.replace(alone, standing=(there,))
+    asked = problem(4, (0, 1)).with_gangs((grown,))
+    assert narrowed(asked).gangs == (grown,)
 
 
 def test_devices_of_a_narrowed_gang_have_its_value() -> None:

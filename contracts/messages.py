@@ -25,6 +25,7 @@ from contracts.ids import (
     NodeName,
     SolveID,
 )
+from contracts.joined import JoinedGang
 from contracts.quantity import Quantity
 from contracts.structs import Count
 
@@ -193,6 +194,8 @@ class SubmitGang(Message, frozen=True, kw_only=True):
     """By member, one for each index: the pods that wait already. Not for deciding."""
     avoided: tuple[AvoidedNode, ...] = ()
     """Nodes that the members' affinity leaves out, and why. Not for deciding."""
+    joins: JoinedGang | None = None
+    """Pods of the gang that run, where its rules hold over these and them."""
 
     def __post_init__(self) -> None:
         spec = self.gang.spec
@@ -203,20 +206,15 @@ class SubmitGang(Message, frozen=True, kw_only=True):
         if not spec.members:
             raise ValueError("gang.spec.members: a gang has at least one member")
         for member in spec.members:
+            field = f"gang.spec.members[{member.name}]"
             if member.count < 1:
-                field = f"gang.spec.members[{member.name}].count"
-                raise ValueError(f"{field}: {member.count} is less than 1")
+                raise ValueError(f"{field}.count: {member.count} is less than 1")
+            if len({claim.name for claim in member.claims}) != len(member.claims):
+                raise ValueError(f"{field}.claims: two of one name")
         if sum(member.count for member in spec.members) > MAX_MEMBERS:
             raise ValueError(f"gang.spec.members: more than {MAX_MEMBERS} pods")
-        names = [member.name for member in spec.members]
-        if len(set(names)) != len(names):
+        if len({member.name for member in spec.members}) != len(spec.members):
             raise ValueError("gang.spec.members: two members of one name")
-        for member in spec.members:
-            claims = [claim.name for claim in member.claims]
-            if len(set(claims)) != len(claims):
-                raise ValueError(
-                    f"gang.spec.members[{member.name}].claims: two of one name"
-                )
         counts = {member.name: member.count for member in spec.members}
         if any(counts.get(name) != len(places) for name, places in self.places.items()):
             raise ValueError("places: not one for each pod of a member")

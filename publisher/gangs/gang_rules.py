@@ -6,7 +6,7 @@ members which are not asked for now, nothing is submitted. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from msgspec.structs import replace
 
@@ -49,19 +49,25 @@ def find_rules(
     return replace(declared, topology=(*declared.topology, *owner.topology))
 
 
-def keep_rules(rules: DeclaredRules, members: Sequence[Member]) -> DeclaredRules:
-    """Keep what is about these members, which are but some of a gang's."""
+def keep_rules(
+    rules: DeclaredRules, members: Sequence[Member], beside: Container[str] = ()
+) -> DeclaredRules:
+    """Keep what is about these members, which are but some of a gang's.
+
+    Of that also what is about members `beside` them, of which pods run.
+    """
     names = {member.name for member in members}
     constraints = []
     for constraint in rules.constraints:
-        requests = tuple(r for r in constraint.requests if r.partition("/")[0] in names)
-        if requests or not constraint.requests:
-            constraints.append(replace(constraint, requests=requests))
+        paths = [(path.partition("/")[0], path) for path in constraint.requests]
+        if not paths or any(member in names for member, _ in paths):
+            kept = (path for of, path in paths if of in names or of in beside)
+            constraints.append(replace(constraint, requests=tuple(kept)))
     topology = []
     for rule in rules.topology:
-        of_rule = tuple(name for name in rule.members if name in names)
-        if of_rule or not rule.members:
-            topology.append(replace(rule, members=of_rule))
+        if not rule.members or any(name in names for name in rule.members):
+            kept = (name for name in rule.members if name in names or name in beside)
+            topology.append(replace(rule, members=tuple(kept)))
     return DeclaredRules(constraints=tuple(constraints), topology=tuple(topology))
 
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from contracts.allocation import Reason
 from contracts.gang import MAX_MEMBERS, AvoidedNode, Gang, GangSpec, Member
 from contracts.ids import GangUID
+from contracts.joined import JoinedGang
 from contracts.messages import Place
 from contracts.meta import ObjectMeta
 from contracts.names import GANG, RECOVERY, WORKLOAD
@@ -32,6 +33,7 @@ from publisher.gangs.completeness import find_shortage
 from publisher.gangs.elastic import let_shrink, split_by_member
 from publisher.gangs.gang_rules import find_rules, keep_rules
 from publisher.gangs.gang_size import ALONE, Company
+from publisher.gangs.joined_pods import JoinedPods
 from publisher.gangs.joining import JoiningPods, split_by_group
 from publisher.gangs.members import ONLY, GroupedPods, Owns, group_pods, leave_out
 from publisher.gangs.readiness import NotReady, find_contention, find_missing
@@ -47,6 +49,8 @@ class ReadyGang(Struct, frozen=True, kw_only=True):
     places: dict[str, tuple[Place, ...]]
     avoided: tuple[AvoidedNode, ...] = ()
     """What its members leave out."""
+    joins: JoinedGang | None = None
+    """Pods that run, where rules are about their devices, too."""
 
 
 class UnsubmittedPods(Struct, frozen=True, kw_only=True):
@@ -112,7 +116,7 @@ def assemble(
         return obstacle
     grouped = group_pods(pods, view, owns, default_member_of(gang))
     if isinstance(grouped, Reason):
-        return NotReady(reason=str(grouped.rule), message=str(grouped), cause=grouped)
+        return _wait_for(grouped)
     is_whole = not unsubmitted.company.count and not unsubmitted.alone
     owner = view.owners.owner_of(view.membership(pods[0]))
     rules = find_rules(pods, gang, owner, grouped.members if is_whole else None)
@@ -124,14 +128,18 @@ def assemble(
     recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
     if isinstance(recovery, NotReady):
         return recovery
-    members = _join(unsubmitted, grouped, rules, view)
-    if isinstance(members, NotReady):
-        return members
+    joined = _join(unsubmitted, grouped, rules, view)
+    if isinstance(joined, NotReady):
+        return joined
+    members, joins = joined
     if gang is not None:
         running = _list_running(unsubmitted, view)
         counts = None if is_whole else Counter(name for name, _ in running)
         members = let_shrink(gang, members, counts)
     rules = rules if is_whole else keep_rules(rules, members)
+    if joins is not None:
+        of_pods = (rule for rule in rules.constraints if rule.scope == "Pod")
+        rules = replace(rules, constraints=tuple(of_pods))
     avoided = unsubmitted.avoided
     spec = replace(
         GangSpec(recovery=recovery) if gang is None else gang.spec,
@@ -144,18 +152,18 @@ def assemble(
         hold=False,
     )
     made = Gang(metadata=_name_gang(unsubmitted, view), spec=spec)
-    return ReadyGang(gang=made, places=grouped.places, avoided=avoided)
+    return ReadyGang(gang=made, places=grouped.places, avoided=avoided, joins=joins)
 
 
 def _join(
     unsubmitted: UnsubmittedPods, grouped: GroupedPods, rules: DeclaredRules, view: View
-) -> tuple[Member, ...] | NotReady:
+) -> tuple[tuple[Member, ...], JoinedGang | None] | NotReady:
     """Bind pods that join a gang to the rules that it keeps already."""
     if not (rules.constraints or rules.topology):
-        return grouped.members
+        return grouped.members, None
     beside = _list_running(unsubmitted, view)
     if not beside:
-        return grouped.members
+        return grouped.members, None
     new, before = (
         _name(some, unsubmitted, view)
         for some in (unsubmitted.pods, unsubmitted.before)
@@ -169,12 +177,19 @@ def _join(
             message=f"{field} is about pod {pod.metadata.name} as well, which was "
             "asked for before: waits until that pod may run",
         )
+    joined = JoinedPods(new, beside, grouped.members, rules, view)
+    field = joined.find_field()
+    if field:
+        described = joined.describe(field)
+        if isinstance(described, JoinedGang):
+            return grouped.members, described
+        return _wait_for(described)
     narrowed = joining.narrow(grouped.members, rules)
-    if isinstance(narrowed, Reason):
-        return NotReady(
-            reason=str(narrowed.rule), message=str(narrowed), cause=narrowed
-        )
-    return narrowed
+    return _wait_for(narrowed) if isinstance(narrowed, Reason) else (narrowed, None)
+
+
+def _wait_for(reason: Reason) -> NotReady:
+    return NotReady(reason=str(reason.rule), message=str(reason), cause=reason)
 
 
 def _list_running(unsubmitted: UnsubmittedPods, view: View) -> list[tuple[str, Pod]]:

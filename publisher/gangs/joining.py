@@ -1,8 +1,8 @@
 """Pods that are decided beside pods of their gang that run: its rules hold for both.
 
 What runs is never moved, so rules about labels of nodes become what the new pods ask of
-their nodes. Other rules across pods cannot be said so: such pods wait, by name, and
-never break a rule that the gang began with. Pure.
+their nodes. Where a rule is about devices of both (`joined_pods`) the solver keeps all
+of them. What neither can say waits, by name; no rule is broken. Pure.
 """
 
 from __future__ import annotations
@@ -89,9 +89,6 @@ class JoiningPods:
         self, members: Sequence[Member], rules: DeclaredRules
     ) -> tuple[Member, ...] | Reason:
         """Ask of the nodes of these members what the rules leave to them."""
-        refusal = self._find_refusal(rules)
-        if refusal is not None:
-            return refusal
         narrowed = []
         for member in members:
             affinity = member.node.affinity
@@ -106,19 +103,6 @@ class JoiningPods:
             node = replace(member.node, affinity=affinity)
             narrowed.append(replace(member, node=node))
         return tuple(narrowed)
-
-    def _find_refusal(self, rules: DeclaredRules) -> Reason | None:
-        """Name a rule that holds over old and new pods and is about their devices."""
-        running = {member for member, _ in self._running}
-        for number, constraint in enumerate(rules.constraints):
-            named = {path.partition("/")[0] for path in constraint.requests} or running
-            if constraint.scope != "Pod" and named & running:
-                return self._refuse(f"spec.constraints[{number}]")
-        for number, rule in enumerate(rules.topology):
-            is_devices = rule.attribute is not None and rule.mode == "Required"
-            if is_devices and any(rule.is_about(member) for member in running):
-                return self._refuse(f"spec.topology[{number}]")
-        return None
 
     def _refuse(self, field: str) -> Reason:
         name = self._new[0][1].metadata.name

@@ -273,4 +273,5 @@ def _submission(context: PlanContext, uid: GangUID, ready: ReadyGang) -> SubmitG
         submitted_at=context.now,
         places=ready.places,
         avoided=ready.avoided,
+        joins=ready.joins,
     )

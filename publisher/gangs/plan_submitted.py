@@ -37,6 +37,7 @@ from publisher.gangs.context import (
     SubmittedGang,
 )
 from publisher.gangs.feasibility import find_fault, find_place_fault
+from publisher.gangs.joined_pods import find_gone
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_claims import (
     Assignment,
@@ -122,7 +123,10 @@ def _plan_undecided(
     """Wait for a decision with nothing left of the one before."""
     waiting, view, record = submitted.waiting, context.view, submitted.record
     message = record.submission
-    ended = "" if message is None else find_end(context, message, waiting)
+    ended = ""
+    if message is not None:
+        ended = find_end(context, message, waiting)
+        ended = ended or find_gone(message, view.pods(context.group))
     if ended:
         _plan_given_up(context, submitted, ended, plan)
         return

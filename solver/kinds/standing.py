@@ -53,47 +53,67 @@ class _Known:
         self._page_by_owner = {
             owner: page for page in problem.pages for owner in page.nodes
         }
+        self._devices: dict[tuple[str, str], dict[str, Device]] = {}
+        """By owner and key of a pool, then by name."""
 
     def label_of(self, pod: StandingPart, key: str) -> str | None:
         node = self._get(pod.node, node_key(pod.node))
         return node.labels.get(key) if isinstance(node, NodePart) else None
 
-    def published(self, pod: StandingPart, held: HeldPart, name: str) -> set[Element]:
+    def published(
+        self, pod: StandingPart, held: HeldPart, name: str, field: str
+    ) -> set[Element]:
         """List what a driver publishes of a device under a name.
 
         Raises:
-            RefusedError: nobody knows the device.
+            RefusedError: nobody knows the device; `field` is the rule that asks.
         """
-        device = self._find(pod, held.device)
+        device = self._find(pod, held.device, field)
         found = find_published(device, held.device.driver, name)
         return set(elements_of(found, self._problem.parameters.features))
 
-    def compared(self, pod: StandingPart, held: HeldPart, name: str) -> set[Element]:
+    def compared(
+        self, pod: StandingPart, held: HeldPart, name: str, field: str
+    ) -> set[Element]:
         """List what constraints compare of a device.
 
         Raises:
-            RefusedError: nobody knows the device.
+            RefusedError: nobody knows the device; `field` is the rule that asks.
         """
-        device = self._find(pod, held.device)
+        device = self._find(pod, held.device, field)
         request = SubrequestPart(derived_attributes=held.derived_attributes)
         table = self._problem.selectors
         derived = find_derived(request, name, device, held.device.driver, table)
         if derived is None:
-            return self.published(pod, held, name)
+            return self.published(pod, held, name, field)
         features = self._problem.parameters.features
         return set(elements_of(derived.attribute, features))
 
-    def _find(self, pod: StandingPart, name: DeviceID) -> Device:
+    def _find(self, pod: StandingPart, name: DeviceID, field: str) -> Device:
         key = pool_key(name.driver, name.pool)
         for owner in (pod.node, ""):
+            device = self._list_devices(owner, key).get(name.device)
+            if device is not None:
+                return device
+        raise RefusedError(
+            Reason(
+                rule=Rule.NOT_MODELLED,
+                subject=str(name),
+                field=field,
+                message=f"{pod.member}/{pod.index} has it, and it is not known now",
+            ),
+            rejected=False,
+        )
+
+    def _list_devices(self, owner: str, key: str) -> dict[str, Device]:
+        """List the devices of a pool; none: it is not there."""
+        listed = self._devices.get((owner, key))
+        if listed is None:
             pool = self._get(owner, key)
-            if isinstance(pool, PoolPart):
-                for device in pool.devices:
-                    if device.name == name.device:
-                        return device
-        message = f"{pod.member}/{pod.index} has it, and it is not known now"
-        reason = Reason(rule=Rule.NOT_MODELLED, subject=str(name), message=message)
-        raise RefusedError(reason, rejected=False)
+            found = pool.devices if isinstance(pool, PoolPart) else ()
+            listed = {device.name: device for device in found}
+            self._devices[owner, key] = listed
+        return listed
 
     def _get(self, owner: str, key: str) -> PartValue | None:
         page = self._page_by_owner.get(owner)
@@ -114,7 +134,10 @@ def _settle(gang: GangPart, known: _Known) -> GangPart:
                 pod.member,
                 pod.index,
                 pod.pods,
-                tuple(_find_domain(rule, pod, known) for rule in gang.topology),
+                tuple(
+                    _find_domain(rule, pod, known, f"spec.topology[{number}]")
+                    for number, rule in enumerate(gang.topology)
+                ),
             )
             for pod in gang.standing
         )
@@ -132,12 +155,14 @@ def _list_sets(gang: GangPart, known: _Known) -> Iterator[StandingSet]:
     for number, constraint in enumerate(gang.constraints):
         if constraint.scope == POD:
             continue
+        field = f"spec.constraints[{number}]"
         by_member: dict[str, list[set[Element]]] = {}
         for pod in gang.standing:
             member = pod.member if constraint.scope == MEMBER else ""
             for held in pod.devices:
                 if names_path(constraint, (pod.path_of(held),)):
-                    values = known.compared(pod, held, attribute_of(constraint))
+                    name = attribute_of(constraint)
+                    values = known.compared(pod, held, name, field)
                     by_member.setdefault(member, []).append(values)
         for member, listed in by_member.items():
             _check_set(number, constraint, listed)
@@ -160,13 +185,17 @@ def _check_set(
 # --- topology -------------------------------------------------------------------------
 
 
-def _find_domain(rule: GangTopology, pod: StandingPart, known: _Known) -> Hashable:
+def _find_domain(
+    rule: GangTopology, pod: StandingPart, known: _Known, field: str
+) -> Hashable:
     if not rule.is_about(pod.member):
         return None
     if rule.attribute is None:
         return known.label_of(pod, rule.key)
-    listed = [known.published(pod, held, rule.attribute) for held in pod.devices]
-    having = [values for values in listed if values]
+    published = (
+        known.published(pod, held, rule.attribute, field) for held in pod.devices
+    )
+    having = [values for values in published if values]
     common = set.intersection(*having) if having else set()
     return common.pop() if len(common) == 1 else None
 

@@ -31,6 +31,7 @@ from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
 from solver.problem.gangs import GangPart
 from solver.problem.growth import ask_for_more
+from solver.problem.joined import join_running
 from solver.problem.neighbours import find_neighbours
 from solver.problem.problem import (
     ExpectedPart,
@@ -128,6 +129,8 @@ def _resolve_one(
     gang = resolve(record.uid, submission.gang, structs.replace(how, of_pods=of_pods))
     if record.wants_growth and record.allocated is not None:
         return ask_for_more(gang, record.allocated)
+    if submission.joins is not None:
+        return join_running(gang, submission.gang.spec, submission.joins)
     return gang
 
 

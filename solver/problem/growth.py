@@ -18,6 +18,8 @@ from contracts.pods.node_resources import PODS
 from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.standing import HeldPart, StandingPart
 
+Derived = dict[tuple[str, str], tuple[tuple[FullyQualifiedName, str], ...]]
+
 
 def ask_for_more(gang: GangPart, placed: GangAllocated) -> GangPart:
     """Ask for the pods of a gang that have no place in a decision."""
@@ -57,12 +59,7 @@ def _stand(pod: MemberAllocated, member: MemberPart) -> StandingPart:
 
 
 def _list_held(pod: MemberAllocated, member: MemberPart) -> Iterator[HeldPart]:
-    derived: dict[tuple[str, str], tuple[tuple[FullyQualifiedName, str], ...]] = {
-        (claim.name, request.result_name(rank)): alternative.derived_attributes
-        for claim in member.claims
-        for request in claim.requests
-        for rank, alternative in enumerate(request.alternatives)
-    }
+    derived = list_derived(member)
     for claim in pod.claims:
         for result in claim.allocation.devices.results:
             yield HeldPart(
@@ -71,3 +68,16 @@ def _list_held(pod: MemberAllocated, member: MemberPart) -> Iterator[HeldPart]:
                 device=result.device_id,
                 derived_attributes=derived.get((claim.claim, result.request), ()),
             )
+
+
+def list_derived(member: MemberPart) -> Derived:
+    """List what requests of a member derive, by claim and request as results name it.
+
+    With each: (attribute, expression).
+    """
+    return {
+        (claim.name, request.result_name(rank)): alternative.derived_attributes
+        for claim in member.claims
+        for request in claim.requests
+        for rank, alternative in enumerate(request.alternatives)
+    }

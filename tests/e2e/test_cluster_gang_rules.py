@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
-from contracts.names import RECOVERY, TOPOLOGY
+from contracts.names import CONSTRAINTS, RECOVERY, TOPOLOGY
 from tests.lab import cluster
 from tests.lab.cluster import Stack, exists, is_running, uid_of
 from tests.lab.controlplane import kubelet, objects
@@ -160,6 +161,42 @@ async def test_pods_that_come_later_go_to_the_rack_of_those_that_run(
     await kube.until(late, exists)
     note = await until_told(kube, await kube.get(late), "GangDevicesTaken")
     assert "room for 0 of 1 pods" in note
+
+
+async def test_pods_that_come_later_are_on_the_rail_of_those_that_run(
+    example: ExampleSite, kubelets: Kubelets, kube: Kube
+) -> None:
+    """By names alone they would be on both; what has no room on it waits."""
+    assert kubelets.nodes
+    template, service = example.read("scaled", example.prefix)
+    nic = f"nic.{example.prefix}.example.com"
+    exactly = {"deviceClassName": nic}
+    template["spec"]["spec"]["devices"]["requests"] = [
+        {"name": "nic", "exactly": exactly}
+    ]
+    rules = json.dumps([{"matchAttribute": f"{nic}/rail"}])
+    service["spec"]["template"]["metadata"]["annotations"] = {CONSTRAINTS: rules}
+    await kube.create(template)
+    created = await kube.create(service)
+    before = await running_pods(kube, example.prefix, 2)
+    await kube.patch(created, {"spec": {"replicas": 3}})
+    pods = await running_pods(kube, example.prefix, 3)
+    assert {uid_of(pod) for pod in before} < {uid_of(pod) for pod in pods}
+    rails = example.values("rail", [await placed(kube, pod) for pod in pods])
+    assert len(rails) == 3
+    assert len(set.union(*rails)) == 1
+    # A rail has eight NICs.
+    await kube.patch(created, {"spec": {"replicas": 9}})
+    late = named("v1", "Pod", "scaled-8", example.prefix)
+    await kube.until(late, exists)
+    note = await until_told(kube, await kube.get(late), "GangConstraintUnsatisfiable")
+    assert f"{nic}/rail beside the 3 that have a place" in note
+    # Without the last there is room for all.
+    await kube.patch(created, {"spec": {"replicas": 8}})
+    pods = await running_pods(kube, example.prefix, 8)
+    rails = example.values("rail", [await placed(kube, pod) for pod in pods])
+    assert len(rails) == 8
+    assert len(set.union(*rails)) == 1
 
 
 async def test_what_a_gang_loses_comes_back_to_its_rack(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from contracts.gang import AvoidedNode
 from contracts.ids import GangUID, NodeName
 from contracts.messages import SubmitGang
-from contracts.names import RECOVERY, TOPOLOGY
+from contracts.names import CONSTRAINTS, RECOVERY, TOPOLOGY
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.membership import WorkloadAPI
 from contracts.pods.node_affinity import read_required_nodes
@@ -154,6 +154,27 @@ def test_a_pod_that_replaces_another_keeps_to_the_rack_of_those_that_run() -> No
     assert selector is not None
     (required,) = selector.node_selector_terms[0].match_expressions
     assert (required.key, required.operator, required.values) == ("rack", "In", ("r1",))
+
+
+def test_a_pod_that_replaces_another_is_told_with_devices_of_those_that_run() -> None:
+    """The rules over both are the solver's; what is of one pod stays with the gang."""
+    rules = '[{"matchAttribute": "a.io/rail"}, {"matchAttribute": "a.io/x", %s}]'
+    said = {CONSTRAINTS: rules % '"scope": "Pod"'}
+    runs = waiting_pod(
+        "b", gang="train", opened_by="u", node="node-2", templates=["nic"]
+    )
+    new = waiting_pod("a", gang="train", size=2, templates=["nic"], annotations=said)
+    claims = [real_claim("a-nic"), real_claim("b-nic", allocated=builders.allocation())]
+    some = UnsubmittedPods(pods=(new,), company=Company(ran=(runs,)))
+    view = view_of([runs], claims, nodes=["node-1", "node-2"])
+    made = assemble(some, view, lambda _: True)
+    assert isinstance(made, ReadyGang)
+    assert made.joins is not None
+    (joined,) = made.joins.pods
+    assert (joined.name, joined.node) == ("b", "node-2")
+    assert [held.claim for held in joined.devices] == ["nic"]
+    assert [rule.scope for rule in made.joins.constraints] == ["Gang", "Pod"]
+    assert [rule.scope for rule in made.gang.spec.constraints] == ["Pod"]
 
 
 def with_recovery(name: str, value: str) -> Pod:

@@ -105,21 +105,6 @@ def test_a_pod_joins_its_group_by_its_number() -> None:
     [
         (rules(group_size=2), (None,), "spec.topology[0].groupSize"),
         (rules(group_size=2), (1, 2), "spec.topology[0].groupSize"),
-        (
-            DeclaredRules(topology=(topology_rule("attribute:a.io/x"),)),
-            (1,),
-            "spec.topology[0]",
-        ),
-        (
-            DeclaredRules(constraints=(gang_constraint("a.io/x"),)),
-            (1,),
-            "spec.constraints[0]",
-        ),
-        (
-            DeclaredRules(constraints=(gang_constraint("a.io/x", scope="Member"),)),
-            (1,),
-            "spec.constraints[0]",
-        ),
     ],
 )
 def test_what_nodes_cannot_be_asked_is_never_broken(
@@ -129,16 +114,6 @@ def test_what_nodes_cannot_be_asked_is_never_broken(
     told = terms_of(asked, [running("n0", 0), running("n2", 3)], *indexes)
     assert isinstance(told, Reason)
     assert (told.rule, told.field) == (Rule.NOT_MODELLED, field)
-
-
-def test_rules_of_one_pod_are_for_the_solver() -> None:
-    """So are those about members of which nothing runs."""
-    old = [running("n0", 0)]
-    of_pod = gang_constraint("a.io/x", scope="Pod")
-    assert terms_of(DeclaredRules(constraints=(of_pod,)), old, 1) == []
-    of_worker = gang_constraint("a.io/x", "worker")
-    asked = DeclaredRules(constraints=(of_worker,))
-    assert terms_of(asked, old, 1, of_old="driver") == []
 
 
 def test_pods_of_several_groups_are_asked_for_apart() -> None:

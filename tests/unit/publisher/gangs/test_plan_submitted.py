@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from contracts.claim import ResourceClaim
+from contracts.ids import NodeName
+from contracts.joined import JoinedGang, JoinedPod
 from contracts.lifecycle import LifecycleMessage, is_by_publisher
 from contracts.messages import (
     AllocationLost,
@@ -12,6 +16,7 @@ from contracts.messages import (
     AllocationWritten,
     CancelGang,
     GatesOpened,
+    SubmitGang,
 )
 from contracts.names import ATTEMPT, VOID
 from contracts.workload import Pod
@@ -44,10 +49,13 @@ OPEN = waiting_pod(
 
 
 def planned(
-    claim: ResourceClaim | None, *said: LifecycleMessage, pod: Pod = POD
+    claim: ResourceClaim | None,
+    *said: LifecycleMessage,
+    pod: Pod = POD,
+    asked: SubmitGang = SUBMITTED,
 ) -> GroupPlan:
     """Plan what comes next of a gang of one pod, of which this was said."""
-    record, plan = record_of(SUBMITTED, *said), GroupPlan()
+    record, plan = record_of(asked, *said), GroupPlan()
     context = context_of(view_of([pod], [claim] if claim else []), record)
     plan_submitted(context, gang_of(record, pod), plan)
     return plan
@@ -115,6 +123,16 @@ def test_without_a_decision_nothing_is_left_of_the_one_before() -> None:
     plan = planned(unprepared)
     assert purposes(plan) == [Purpose.PREPARE]
     assert [report.reason for report in plan.reports] == ["Undecided"]
+
+
+def test_who_was_to_join_a_pod_that_is_gone_is_asked_for_anew() -> None:
+    """As long as nothing is decided; what is decided goes on."""
+    gone = JoinedPod(member="worker", name="b", uid="b", node=NodeName("n"))
+    joining = replace(SUBMITTED, joins=JoinedGang(pods=(gone,)))
+    (message,) = planned(FREE, asked=joining).messages
+    assert isinstance(message, CancelGang)
+    assert message.reason.endswith("pod b, which these were to join, is gone")
+    assert planned(FREE, DECISION, asked=joining).messages == []
 
 
 def test_pods_that_run_by_an_older_attempt_end_the_gang() -> None:

@@ -11,7 +11,10 @@ beside=""
 
 finish() {
   local status=$?
+  trap "" INT TERM
   for lane in "${lanes[@]}"; do kill -INT -- "-$lane" 2>/dev/null || true; done
+  for lane in "${lanes[@]}"; do wait "$lane" || true; done # they stop their servers
+  if [ -n "$beside" ]; then cat "$beside"; fi
   rm -f "$beside"
   if [ "$status" -eq 0 ]; then
     echo "== all passed after $SECONDS s"
@@ -52,9 +55,8 @@ else
 fi
 step "unit and property tests" "$bin/pytest" -q -n 2 --dist loadfile tests/unit tests/property
 
-# The tests that run servers mostly wait: on two processors or more they run in two lanes
-# side by side, each with servers of its own; the second has the time that the first leaves.
-# What it prints is shown at the end.
+# The tests that run servers mostly wait: on four processors or more they run in two lanes
+# side by side, each with servers of its own. What the second prints is shown at the end.
 emulated() {
   MOORINGS_EMULATED=$1 step "Kubernetes $1, emulated" \
     "$bin/pytest" -q -m every_release tests/integration tests/e2e
@@ -64,14 +66,13 @@ integration_lane() {
   if [ -n "$kubernetes" ]; then emulated 1.34; fi
 }
 end_to_end_lane() {
-  renice -n 10 -p $BASHPID >/dev/null
   step "end-to-end tests" "$bin/pytest" -q tests/e2e
   if [ -n "$kubernetes" ]; then
     emulated 1.35
     emulated 1.36
   fi
 }
-if [ "$(getconf _NPROCESSORS_ONLN)" -lt 2 ]; then
+if [ "$(getconf _NPROCESSORS_ONLN)" -lt 4 ]; then
   integration_lane
   end_to_end_lane
   exit 0
@@ -86,5 +87,4 @@ name="integration or end-to-end tests"
 failed=0
 for lane in "${lanes[@]}"; do wait "$lane" || failed=1; done
 lanes=()
-cat "$beside"
 exit "$failed"

@@ -167,7 +167,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
                 return GangPhase.WRITTEN
             case GatesOpened(attempt=confirmed) if confirmed == attempt:
                 return GangPhase.RUNNING
-            case AllocationRefused() if self._is_growth_refused:
+            case AllocationRefused() if self.is_growth_refused:
                 return GangPhase.WRITTEN
             case AllocationRefused(attempt=void) | AllocationLost(attempt=void) if (
                 void == attempt
@@ -204,7 +204,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         decision = self.decision
         if not isinstance(decision, GangAllocated) or self.phase is GangPhase.PENDING:
             return None
-        return without_growth(decision) if self._is_growth_refused else decision
+        return without_growth(decision) if self.is_growth_refused else decision
 
     @property
     def allocated(self) -> GangAllocated | None:
@@ -256,10 +256,10 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     def was_written(self) -> bool:
         """Whether what was confirmed last lets gates be opened, of any attempt."""
         opens = isinstance(self.confirmation, AllocationWritten | GatesOpened)
-        return opens or self._is_growth_refused
+        return opens or self.is_growth_refused
 
     @property
-    def _is_growth_refused(self) -> bool:
+    def is_growth_refused(self) -> bool:
         """Whether the gang is as it was before the decision that let it grow."""
         match self.decision, self.confirmation:
             case GangAllocated() as decision, AllocationRefused() as refused:

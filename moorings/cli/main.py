@@ -95,9 +95,11 @@ def main() -> None:
     except typer.Exit as request:
         code = request.exit_code
     except TyperException as error:
-        notify(f"error: {error.format_message().replace(': Value error,', ':')}")
-        context = getattr(error, "ctx", None)
-        notify(f"try: {context.command_path if context else program} --help")
+        # Nothing is said of a group without a command: its help was printed.
+        if message := error.format_message():
+            notify(f"error: {message.replace(': Value error,', ':')}")
+            context = getattr(error, "ctx", None)
+            notify(f"try: {context.command_path if context else program} --help")
         code = ExitCode.USAGE
     except UsageError as error:
         notify(f"error: {error}")

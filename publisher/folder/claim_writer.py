@@ -26,7 +26,12 @@ from contracts.messages import (
 )
 from contracts.topics import CONFIRMATIONS, DECISIONS
 from publisher.config import PublisherConfig
-from publisher.errors import ClaimRefusedError, FolderError, PublisherError
+from publisher.errors import (
+    ClaimRefusedError,
+    DecisionError,
+    FolderError,
+    PublisherError,
+)
 from publisher.folder.files import Folder
 from publisher.folder.known_claims import KnownClaims
 from publisher.folder.lookup import fetch_sources
@@ -163,7 +168,8 @@ class ClaimWriter:
 
         Raises:
             BusError: nothing could be said or asked.
-            FolderError: what is not wanted any more could not be removed.
+            FolderError: what is not wanted any more could not be removed, or what
+                runs could not be left as it was.
         """
         decision = record.placed
         if decision is not None:
@@ -191,8 +197,10 @@ class ClaimWriter:
             attempt=decision.attempt,
         )
         try:
-            claims = await self._write(decision)
+            claims = await self._write(decision, restores=record.is_growth_refused)
         except PublisherError as error:
+            if record.is_written and isinstance(error, FolderError):
+                raise  # its pods may run: what is missing is written in time
             if not await self._keep(decision, str(error)):
                 await self._give_up(decision, str(error))
             return
@@ -208,16 +216,22 @@ class ClaimWriter:
                 write_ms=round((monotonic() - began) * 1000),
             )
 
-    async def _write(self, decision: GangAllocated) -> int:
+    async def _write(self, decision: GangAllocated, *, restores: bool = False) -> int:
         """Write all claims of a gang; returns how many steps that took.
+
+        `restores`: claims that have their allocation stay as they are, and what is to
+        be written is tried once.
 
         Raises:
             PublisherError: it cannot be written, or not within the budget.
         """
-        if is_written(decision, self._claims.of_gang(decision.key)):
+        there = self._claims.of_gang(decision.key)
+        if is_written(decision, there, any_attempt=restores):
             return 0
         sources = await fetch_sources(self._bus, decision, self._refusals)
         claims = build_claims(decision, sources, self._now())
+        if restores:
+            return await self._reconcile_once(decision.key, claims, any_attempt=True)
         return await self._reconcile(decision.key, claims)
 
     async def _remove(self, gang: GangKey) -> None:
@@ -231,12 +245,18 @@ class ClaimWriter:
             log.info("claims.removed", gang_uid=gang.uid, claims=removed)
 
     async def _keep(self, decision: GangAllocated, reason: str) -> bool:
-        """Leave a gang that cannot grow as it was before; False: nor can that be."""
+        """Leave a gang that cannot grow as it was before; False: nor can that be.
+
+        Its pods run, so only what cannot be theirs is a reason to take their claims.
+
+        Raises:
+            FolderError: the folder cannot be put back now; all of it is tried again.
+        """
         if not decision.kept:
             return False
         try:
-            await self._write(without_growth(decision))
-        except PublisherError:
+            await self._write(without_growth(decision), restores=True)
+        except (ClaimRefusedError, DecisionError):
             return False
         await self._refuse(decision, reason, keeps=True)
         return True
@@ -272,17 +292,26 @@ class ClaimWriter:
 
     async def _reconcile(self, gang: GangKey, claims: Sequence[ResourceClaim]) -> int:
         """Plan and write, and after a failed write look and plan again."""
-        keys = [key_of(claim) for claim in claims]
+        return await retry(
+            "claims",
+            lambda: self._reconcile_once(gang, claims),
+            on=FolderError,
+            budget_s=self._config.write_budget_s,
+        )
 
-        async def attempt() -> int:
-            plan = plan_claims(claims, self._claims.of_gang(gang, keys), gang.uid)
-            if plan.refusals:
-                raise ClaimRefusedError(plan.refusals)
-            await self._take_steps(plan.steps)
-            return len(plan.steps)
-
-        budget_s = self._config.write_budget_s
-        return await retry("claims", attempt, on=FolderError, budget_s=budget_s)
+    async def _reconcile_once(
+        self,
+        gang: GangKey,
+        claims: Sequence[ResourceClaim],
+        *,
+        any_attempt: bool = False,
+    ) -> int:
+        observed = self._claims.of_gang(gang, map(key_of, claims))
+        plan = plan_claims(claims, observed, gang.uid, any_attempt=any_attempt)
+        if plan.refusals:
+            raise ClaimRefusedError(plan.refusals)
+        await self._take_steps(plan.steps)
+        return len(plan.steps)
 
     async def _take_steps(self, steps: Sequence[Step[ResourceClaim]]) -> None:
         if not steps:

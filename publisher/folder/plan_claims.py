@@ -37,19 +37,27 @@ class ClaimSteps(Struct, frozen=True, kw_only=True):
 
 
 def plan_claims(
-    decided: Sequence[ResourceClaim], observed: Iterable[ResourceClaim], gang: GangUID
+    decided: Sequence[ResourceClaim],
+    observed: Iterable[ResourceClaim],
+    gang: GangUID,
+    *,
+    any_attempt: bool = False,
 ) -> ClaimSteps:
     """Plan what makes the gang's claims exactly the decided ones.
 
     `observed` holds at least the gang's claims and those of the decided names. Nothing
-    decided: whatever the gang has is given up.
+    decided: whatever the gang has is given up. `any_attempt`: what has the decided
+    allocation is left as it is, whatever attempt it names.
     """
     claims_by_key = {key_of(claim): claim for claim in observed}
     steps: list[Step[ResourceClaim]] = []
     refusals: list[str] = []
     # First every claim that was decided; one refusal stops the whole gang.
     for claim in decided:
-        step = _step(claim, claims_by_key.pop(key_of(claim), None), gang)
+        there = claims_by_key.pop(key_of(claim), None)
+        if any_attempt and there is not None and _has_allocation(there, claim, gang):
+            continue
+        step = _step(claim, there, gang)
         if isinstance(step, str):
             refusals.append(step)
         elif step is not None:
@@ -65,8 +73,16 @@ def plan_claims(
     return ClaimSteps(steps=(*map(_give_up, surplus), *steps))
 
 
-def is_written(decision: GangAllocated, observed: Iterable[ResourceClaim]) -> bool:
-    """Whether exactly what was decided is there; `observed` is the gang's claims."""
+def is_written(
+    decision: GangAllocated,
+    observed: Iterable[ResourceClaim],
+    *,
+    any_attempt: bool = False,
+) -> bool:
+    """Whether exactly what was decided is there; `observed` is the gang's claims.
+
+    `any_attempt`: whatever attempt they name.
+    """
     claims_by_key = {key_of(claim): claim for claim in observed}
     decided = {
         ObjectKey(
@@ -75,8 +91,9 @@ def is_written(decision: GangAllocated, observed: Iterable[ResourceClaim]) -> bo
         for member in decision.members
         for claim in member.claims
     }
+    attempt = str(decision.attempt)
     return claims_by_key.keys() == decided.keys() and all(
-        claim.metadata.annotations.get(ATTEMPT) == str(decision.attempt)
+        (any_attempt or claim.metadata.annotations.get(ATTEMPT) == attempt)
         and _is_same(claim.allocation, decided[key])
         for key, claim in claims_by_key.items()
     )
@@ -100,6 +117,14 @@ def _step(
         return f"claim {name} is already allocated for {holder}"
     merged = _merge(decided, observed, adopted=owner != gang)
     return None if merged == observed else Update(merged)
+
+
+def _has_allocation(
+    observed: ResourceClaim, decided: ResourceClaim, gang: GangUID
+) -> bool:
+    """Whether a claim is the gang's, and is allocated as decided."""
+    is_ours = _owner_of(observed) == gang
+    return is_ours and _is_same(observed.allocation, decided.allocation)
 
 
 def _merge(

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,6 @@ from contracts.messages import (
     AllocationRefused,
     AllocationWritten,
     ClaimsReleased,
-    ConfirmationMessage,
     DecisionMessage,
     ObjectObserved,
     SubmitGang,
@@ -30,8 +30,9 @@ from runtime.wire import Outgoing
 from tests import builders
 from tests.builders import decisions
 from tests.builders.decisions import CLUSTER
+from tests.lab import small_disk
 from tests.lab.nats_server import LabServer
-from tests.lab.publishing import manifests, publisher
+from tests.lab.publishing import confirmations, confirmed, manifests, publisher
 
 NAMESPACE = Namespace(builders.NAMESPACE)
 WAIT_S = 60.0
@@ -46,42 +47,11 @@ async def decide(bus: Bus, decision: DecisionMessage) -> None:
     await bus.publish(Outgoing.of(topics.DECISIONS, decision))
 
 
-async def confirmed(
-    bus: Bus, wanted: type[ConfirmationMessage] | ConfirmationMessage, uid: str = ""
-) -> ConfirmationMessage:
-    """Wait until the last confirmation about a gang is this one, or of this type."""
-    subject = topics.CONFIRMATIONS.subject(
-        CLUSTER, NAMESPACE, GangUID(uid or builders.UID)
-    )
-    async with asyncio.timeout(WAIT_S):
-        while True:
-            received = await bus.last("CONF", subject)
-            if received is not None:
-                message = topics.CONFIRMATIONS.codec.decode(received.data)
-                if message == wanted or type(message) is wanted:
-                    return message
-            await asyncio.sleep(0.01)
-
-
 async def until(holds: Callable[[], bool]) -> None:
     """Wait until something that happens in files has happened."""
     async with asyncio.timeout(WAIT_S):
         while not holds():  # noqa: ASYNC110 # files tell nobody
             await asyncio.sleep(0.002)
-
-
-async def confirmations(bus: Bus) -> list[ConfirmationMessage]:
-    """Read every confirmation that is stored."""
-    stop = asyncio.Event()
-    found: list[ConfirmationMessage] = []
-    subject = topics.CONFIRMATIONS.subjects_below(CLUSTER)
-    async for page in bus.follow("CONF", [subject], stop, start="all"):
-        found += [
-            topics.CONFIRMATIONS.codec.decode(item.data) for item in page.messages
-        ]
-        if page.synced:
-            stop.set()
-    return found
 
 
 def written(attempt: int = 1, uid: str = builders.UID) -> AllocationWritten:
@@ -244,6 +214,59 @@ async def test_growth_that_cannot_be_written_leaves_the_gang_as_it_was(
     name = "train-worker-0-gpus.json"
     assert list(found := manifests(folder)) == [name]
     assert found[name]["status"] == before[name]["status"]
+
+
+@pytest.mark.skipif(bool(small_disk.why_not()), reason=small_disk.why_not())
+async def test_growth_on_a_full_disk_takes_nothing_from_what_runs(
+    bus: Bus,
+    nats_server: LabServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nor does a restart; what cannot be as it was is tried until there is room."""
+    first = decisions.gang_allocated(pods=2)
+    members = decisions.gang_allocated(pods=3).members
+    grown = replace(first, attempt=2, members=members, kept={"worker": 2})
+    await submit(bus, pods(3))
+    await submit(bus, pods(1), uid="second")
+    second = decisions.member_allocated(gang="other")
+    with small_disk.small_disk(tmp_path / "disk") as disk:
+        folder = tmp_path / "disk" / "manifests"
+        run = partial(publisher, nats_server, folder, write_budget_s=0.5, workers=1)
+        async with run():
+            await decide(bus, decisions.gang_allocated(second, uid="second"))
+            await decide(bus, first)
+            await confirmed(bus, written())
+            before = manifests(folder)
+            disk.fill()
+            await decide(bus, grown)
+            refused = await confirmed(bus, AllocationRefused)
+            assert isinstance(refused, AllocationRefused)
+            assert (refused.attempt, refused.keeps) == (2, True)
+            assert "No space left on device" in refused.reason
+            assert manifests(folder) == before
+
+        # With one worker the gang was looked at when the one after it is released.
+        async with run():
+            await decide(bus, decisions.gang_released("second"))
+            await confirmed(bus, ClaimsReleased, uid="second")
+            del before["other-worker-0-gpus.json"]
+            assert manifests(folder) == before
+
+        # One of its claims is lost as well, so it is not as it was.
+        lost = next(folder.rglob("train-worker-1-gpus.json"))
+        lost.unlink()
+        disk.fill()
+        capsys.readouterr()
+        async with run():
+            await decide(bus, replace(grown, attempt=3))
+            await until(lambda: "gang.delayed" in capsys.readouterr().out)
+            assert list(manifests(folder)) == ["train-worker-0-gpus.json"]
+            disk.make_room()
+            await confirmed(bus, written(attempt=3))
+            assert len(manifests(folder)) == 3
+    ours = [message for message in await confirmations(bus) if message.uid != "second"]
+    assert ours == [written(), refused, written(attempt=3)]
 
 
 async def test_template_on_the_bus_gives_the_spec(

@@ -9,12 +9,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from contracts.ids import ClusterName
+from contracts import topics
+from contracts.ids import ClusterName, GangUID, Namespace
+from contracts.messages import ConfirmationMessage
 from publisher.config import PublisherConfig
 from publisher.service import open_service
+from runtime.bus.bus import Bus
 from runtime.run import serve
+from tests import builders
 from tests.builders.decisions import CLUSTER
 from tests.lab.nats_server import LabServer
+
+_WAIT_S = 60.0
 
 
 @asynccontextmanager
@@ -45,3 +51,34 @@ def manifests(folder: Path, kind: str = "resourceclaims") -> dict[str, Any]:
         path.name: json.loads(path.read_bytes())
         for path in sorted((folder / kind).rglob("*.json"))
     }
+
+
+async def confirmed(
+    bus: Bus, wanted: type[ConfirmationMessage] | ConfirmationMessage, uid: str = ""
+) -> ConfirmationMessage:
+    """Wait until the last confirmation about a gang is this one, or of this type."""
+    subject = topics.CONFIRMATIONS.subject(
+        CLUSTER, Namespace(builders.NAMESPACE), GangUID(uid or builders.UID)
+    )
+    async with asyncio.timeout(_WAIT_S):
+        while True:
+            received = await bus.last("CONF", subject)
+            if received is not None:
+                message = topics.CONFIRMATIONS.codec.decode(received.data)
+                if message == wanted or type(message) is wanted:
+                    return message
+            await asyncio.sleep(0.01)
+
+
+async def confirmations(bus: Bus) -> list[ConfirmationMessage]:
+    """Read every confirmation that is stored."""
+    stop = asyncio.Event()
+    found: list[ConfirmationMessage] = []
+    subject = topics.CONFIRMATIONS.subjects_below(CLUSTER)
+    async for page in bus.follow("CONF", [subject], stop, start="all"):
+        found += [
+            topics.CONFIRMATIONS.codec.decode(item.data) for item in page.messages
+        ]
+        if page.synced:
+            stop.set()
+    return found

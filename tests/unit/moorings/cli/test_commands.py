@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 import typer
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from moorings.cli.commands import MODULE_BY_COMMAND
 from moorings.cli.main import app
+from tests.lab.command_line import moorings
 
 SLOW = ("aiohttp", "nats", "numpy", "ortools", "pandas")
 """Libraries that take a noticeable part of a second to import."""
@@ -39,6 +41,16 @@ def test_a_misspelled_command_is_answered_with_the_one_that_is_meant() -> None:
     result = CliRunner().invoke(app, ["submti"])
     assert result.exit_code == 2
     assert "submit" in result.output
+
+
+@pytest.mark.parametrize("arguments", [(), ("bus",), ("solves",)])
+def test_a_group_without_a_command_is_answered_with_its_help_alone(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = moorings(*arguments, home=tmp_path)
+    assert done.returncode == 2
+    assert "Usage:" in done.stdout + done.stderr
+    assert not {"error:", "try:"} & set(done.stderr.split())
 
 
 @pytest.mark.parametrize("arguments", [("plan", "-h"), ("lint", "-h"), ("version",)])

@@ -51,6 +51,28 @@ def test_new_attempt_replaces_and_keeps_the_time_of_equal_allocations() -> None:
     assert step.object.metadata.annotations[ATTEMPT] == "2"
 
 
+def test_claims_of_any_attempt_are_left_alone_where_that_is_asked() -> None:
+    """What is beyond them goes, and what is missing or differs is written."""
+    there = claims(decisions.gang_allocated(pods=3))
+    decision = decisions.gang_allocated(pods=2, attempt=2)
+    wanted = claims(decision, LATER)
+    plan = plan_claims(wanted, there, GANG, any_attempt=True)
+    assert plan.steps == (Delete(there[2]),)
+    assert not is_written(decision, there, any_attempt=True)
+    assert is_written(decision, there[:2], any_attempt=True)
+    assert plan_claims(wanted, there[:1], GANG, any_attempt=True).steps == (
+        Create(wanted[1]),
+    )
+    moved = decisions.gang_allocated(decisions.member_allocated(device="b"), attempt=2)
+    assert not is_written(moved, there[:1], any_attempt=True)
+    (step,) = plan_claims(claims(moved), there[:1], GANG, any_attempt=True).steps
+    assert isinstance(step, Update)
+    foreign = replace(
+        there[0], metadata=replace(there[0].metadata, annotations={GANG_UID: "else"})
+    )
+    assert plan_claims(wanted[:1], (foreign,), GANG, any_attempt=True).refusals
+
+
 def test_new_attempt_with_other_devices_takes_a_new_time() -> None:
     old = claims(decisions.gang_allocated(decisions.member_allocated(device="a")))
     member = decisions.member_allocated(device="b")

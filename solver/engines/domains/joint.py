@@ -28,7 +28,9 @@ MOST_KINDS = 24
 PATIENCE = 16
 """Rounds that lead to nothing more, after which the rest is given up."""
 ROUND_WORK = 0.05
-"""Deterministic time of one round."""
+"""Deterministic time of one round, at most."""
+MODEL_WORK = 0.005
+"""And at least: small models take longer to make than to solve."""
 
 
 class AlikeNodes(Struct, frozen=True):
@@ -72,7 +74,8 @@ class JointPacking:
     ) -> None:
         """`loose`: pods by member kind that may be anywhere.
 
-        `worth`: of a pod, by member kind.
+        `worth`: of a pod, by member kind. `work_limit`: what no round begins beyond;
+        domains that are not packed by then stay empty.
         """
         self._sites = sites
         self._kinds = kinds
@@ -98,6 +101,8 @@ class JointPacking:
     def run(self) -> Dealt:
         """Return what each domain has, and the patterns of its nodes."""
         for domains, parts, loose in self._deal(list(self._group_domains())):
+            if self.work >= self._work_limit:
+                break
             self._pack(domains, parts, loose)
         failures = number = 0
         while failures < PATIENCE and self.work < self._work_limit:
@@ -217,7 +222,7 @@ class JointPacking:
         outcome = cpsat.solve(
             model.model, work_limit=ROUND_WORK, seed=self._seed, feasibility=False
         )
-        self.work += outcome.work
+        self.work += max(outcome.work, MODEL_WORK)
         if not isinstance(outcome, cpsat.Solved):
             return
         before = sum(map(self._value_of, domains))

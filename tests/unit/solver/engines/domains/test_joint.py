@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
+from solver.engines.domains import joint
 from solver.engines.domains.joint import (
     AlikeNodes,
     Dealt,
@@ -82,14 +85,16 @@ def test_more_than_there_is_is_not_promised() -> None:
     assert pods_of(found)[ONE] == 8
 
 
-def test_what_is_missing_after_the_first_deal_is_packed_anew() -> None:
+def test_what_is_missing_after_the_first_deal_is_packed_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Many domains are dealt in groups; a later round mixes them."""
     nodes = (5,) * 110
     counts = {1: 60, 2: 65, 3: 60, 4: 45}
     parts = [PartKind(count, ((SIX, pods),)) for pods, count in counts.items()]
-    (first, once), (later, more) = (
-        dealt(nodes, parts, {}, work_limit) for work_limit in (0, 1.0)
-    )
+    later, more = dealt(nodes, parts, {})
+    monkeypatch.setattr(joint, "PATIENCE", 0)
+    first, once = dealt(nodes, parts, {})
     packed = [
         sum(
             pods * own[k]
@@ -100,6 +105,22 @@ def test_what_is_missing_after_the_first_deal_is_packed_anew() -> None:
     ]
     assert packed[0] < packed[1]
     assert once.work < more.work
+
+
+def test_without_work_nothing_is_dealt() -> None:
+    """All of it is placed otherwise."""
+    found, packing = dealt((2, 2), [PartKind(2, ((SIX, 2),))], {}, work_limit=0)
+    assert not any(+own for own in found.parts.values())
+    assert not packing.work
+
+
+def test_the_first_deal_ends_at_the_limit_too() -> None:
+    """Of four groups of domains one is packed: each costs something, however small."""
+    parts = [PartKind(300, ((SIX, 1),))]
+    limit = joint.MODEL_WORK
+    found, packing = dealt((1,) * 300, parts, {}, work_limit=limit)
+    assert 0 < sum(own[0] for own in found.parts.values()) <= 75
+    assert limit <= packing.work < 2 * limit
 
 
 def test_the_same_is_dealt_the_same_way() -> None:

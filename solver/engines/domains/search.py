@@ -55,13 +55,14 @@ def place_in_domains(
 ) -> Placed:
     """Place as many of these gangs as is found, on a cluster as it is.
 
-    `gangs` are numbered as they stand. `work_limit`: deterministic time for packing.
-    `beside`: gangs that want room besides, wherever it is. Then patterns of nodes say
-    who goes where; nobody is placed if there are too many of them.
+    `gangs` are numbered as they stand. `work_limit`: deterministic time for choosing
+    values and packing together. `beside`: gangs that want room besides, wherever it is.
+    Then patterns of nodes say who goes where; nobody is placed if there are too many of
+    them.
     """
     everybody = tuple(range(len(gangs)))
     narrowed = narrow_to_values(problem, gangs, work_limit=work_limit)
-    gangs = narrowed.gangs
+    gangs, nobody = narrowed.gangs, Placed(others=everybody, work=narrowed.work)
     demand = Demand(gangs)
     preferring = {r.gang for r in demand.gang_rules if r.has_preferences}
     parts = find_parts(demand, keeps_preferences=True) | {
@@ -70,14 +71,15 @@ def place_in_domains(
         if not spans_pods(gangs[gang])
     }
     if not parts:
-        return Placed(others=everybody)
+        return nobody
     able = sorted(parts)
     bare = _without_rules((gangs[gang] for gang in able), beside or ())
     query = structs.replace(bare.query, labels=demand.query.labels)
     kinds = find_node_kinds(problem, query)
     is_countable = len(bare.member_kinds) <= MOST_KINDS
     if not is_countable or choose_engine(bare, kinds).engine != PATTERN:
-        return Placed(others=everybody)
+        return nobody
+    work_limit -= narrowed.work
     try:
         table = DomainTable(bare, kinds, DeviceStates(bare))
         search = DomainSearch(
@@ -92,9 +94,10 @@ def place_in_domains(
         else:
             found = search.deal(work_limit)
     except PatternLimitError:
-        return Placed(others=everybody)
+        return nobody
+    work = narrowed.work + search.work
     if found is None:
-        return Placed(others=everybody, work=search.work)
+        return structs.replace(nobody, work=work)
     placements = tuple(GangPlacement(able[item.gang], item.members) for item in found)
     # Of a gang without a place nothing is known where it was asked for more than it
     # needs: another value may do, or less than is preferred.
@@ -104,7 +107,6 @@ def place_in_domains(
         for gang in everybody
         if gang not in parts or gang in (narrowed.numbers | preferring) - gangs_in
     )
-    work = narrowed.work + search.work
     return Placed(placements, others, work, is_dealt=beside is not None)
 
 

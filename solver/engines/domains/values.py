@@ -24,7 +24,7 @@ from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Problem
 
 MOST_VALUES = 256
-"""Of an attribute, that are chosen from."""
+"""Of an attribute, that are chosen from: those with the most room."""
 Ask = tuple[int, int]
 """(member, index of an alternative among all of its pod)."""
 
@@ -150,8 +150,12 @@ class _ValuePacking:
         self._rules = rules
         self._room = room
         column = rules[0].column
-        values = {value for _, each, value in room if each == column}
-        self._values = sorted(values, key=repr)[:MOST_VALUES]
+        devices = Counter[Element]()
+        for (_, each, value), size in room.items():
+            if each == column:
+                devices[value] += size
+        self._values = sorted(devices, key=lambda v: (-devices[v], repr(v)))
+        del self._values[MOST_VALUES:]
         self.work = 0.0
 
     def run(self, work_limit: float, seed: int) -> dict[_Alike, Element]:

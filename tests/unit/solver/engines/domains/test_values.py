@@ -9,6 +9,7 @@ from msgspec import structs
 
 from contracts.gang import Gang, Member
 from contracts.ids import NodeName
+from solver.engines.domains import search, values
 from solver.engines.domains.search import place_in_domains
 from solver.engines.domains.values import Narrowed, narrow_to_values
 from solver.problem.gangs import GangPart
@@ -21,14 +22,16 @@ from tests.builders import (
     gang_constraint,
     member,
     member_claim,
+    node,
     pool,
     request,
     topology_rule,
 )
 from tests.builders.models import DRAWN_UID
-from tests.builders.problems import problem_of, snapshot_of
+from tests.builders.problems import observe_core, problem_of, snapshot_of
 
 RAIL = f"{DRIVER}/rail"
+RACK = "example.com/rack"
 SAME_RAIL = (gang_constraint(RAIL),)
 LIMIT = 1.0
 
@@ -43,7 +46,7 @@ def pods(count: int, size: int = 1, name: str = "worker") -> Member:
 
 
 def problem(nodes: int, rails: tuple[object, ...], *gangs: Gang) -> Problem:
-    """Ask on so many nodes, each with a device on each of these rails."""
+    """Ask on so many nodes of a rack, each with a device on each of these rails."""
     pools = {
         f"n{number}": [
             pool(
@@ -56,7 +59,10 @@ def problem(nodes: int, rails: tuple[object, ...], *gangs: Gang) -> Problem:
         ]
         for number in range(nodes)
     }
-    return problem_of(snapshot_of(pools, gangs))
+    snapshot = observe_core(
+        snapshot_of(pools, gangs), *(node(name, labels={RACK: "a"}) for name in pools)
+    )
+    return problem_of(snapshot)
 
 
 def narrowed(asked: Problem) -> Narrowed:
@@ -99,7 +105,7 @@ def test_members_have_a_rail_each_where_the_rule_is_about_members() -> None:
 
 def test_an_attribute_as_a_domain_is_a_value_too() -> None:
     """Required topology by what devices publish; a rule by label stays."""
-    rules = (topology_rule(f"attribute:{RAIL}"), topology_rule("example.com/rack"))
+    rules = (topology_rule(f"attribute:{RAIL}"), topology_rule(RACK))
     asked = asking(0, pods(3), constraints=(), topology=rules)
     (part,) = narrowed(problem(4, (0, 1), asked)).gangs
     assert len(values_of(part)[0]) == 1
@@ -177,3 +183,36 @@ def test_a_narrowed_gang_without_a_place_is_left_to_others() -> None:
     found = place_in_domains(asked, asked.gangs, work_limit=LIMIT)
     assert found.others == (0,)
     assert [item.gang for item in found.placements] == [1]
+
+
+def test_of_many_values_those_with_the_most_room_are_chosen_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rails that come first by name have four devices, the last has eight."""
+    monkeypatch.setattr(values, "MOST_VALUES", 1)
+    (part,) = narrowed(problem(4, (0, 1, 2, 2), asking(0, pods(5)))).gangs
+    assert values_of(part) == [{2}]
+
+
+def test_the_work_limit_is_of_values_and_domains_together() -> None:
+    """Whoever is on a rail took all of it: no model deals the other one to a rack."""
+    rails = [asking(number, pods(3)) for number in range(3)]
+    rack = asking(3, pods(1), constraints=(), topology=(topology_rule(RACK),))
+    asked = problem(4, (0, 1), *rails, rack)
+    limit = 1e-9
+    spent = narrow_to_values(asked, asked.gangs, work_limit=limit).work
+    assert spent > limit
+    found = place_in_domains(asked, asked.gangs, work_limit=limit, beside=())
+    assert found.work == spent
+    assert 3 in {item.gang for item in found.placements}
+
+
+def test_values_cost_work_also_where_nobody_is_placed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Pods that cannot be counted are left to others."""
+    monkeypatch.setattr(search, "MOST_KINDS", 0)
+    asked = problem(4, (0, 1), *(asking(number, pods(3)) for number in range(3)))
+    found = place_in_domains(asked, asked.gangs, work_limit=LIMIT)
+    assert found.others == (0, 1, 2)
+    assert found.work == narrowed(asked).work > 0

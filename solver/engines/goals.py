@@ -1,8 +1,7 @@
 """The goals of a batch, in order, and the answer of an engine to them.
 
 Gangs are a goal once for each priority, highest first, and so are the pods that some
-may have besides; what is left over is one where
-something is expected.
+may have besides; what is left over is one where something is expected.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ class EngineResult(Struct, frozen=True, kw_only=True):
     status: Status
     placements: tuple[GangPlacement, ...] = ()
     bounds: dict[Goal, int | None] = {}
-    """Of each goal; None: not proven. Gangs or alternatives that are
-    left out are reached, a later goal was not pursued."""
+    """Of each goal; None: not proven. Gangs or alternatives that are left out are
+    reached, a later goal was not pursued."""
     effort: Effort = Effort()
 
 

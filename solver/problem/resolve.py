@@ -104,7 +104,6 @@ def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
         if not how.lenient:
             gang = default_gang(gang)
             _validate(gang.metadata.name, gang)
-        if not how.lenient:
             _refuse_held(GangKey(Namespace(gang.metadata.namespace), uid), gang, how)
         members = tuple(
             _resolve_member(gang, member, how) for member in gang.spec.members

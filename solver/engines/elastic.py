@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 
 from msgspec import Struct, structs
 
@@ -22,6 +22,7 @@ from solver.engines.direct.part import place_part
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.taking import take
 from solver.engines.tier_values import extra_in, join_parts, weight_in
+from solver.growth import MOST_EXTRA, MOST_GROWN
 from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import spans_pods
 from solver.kinds.nodes import find_node_kinds
@@ -30,10 +31,6 @@ from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 
-MOST_EXTRA = 4_096
-"""Extra pods that are asked for in one batch; the rest may be asked for later."""
-MOST_GROWN = 16
-"""Gangs with rules that span pods which grow in one batch; likewise."""
 DecideRigid = Callable[[Problem, Demand], Decided]
 """Asks the engines that are made for a batch without elastic gangs."""
 Placed = dict[int, GangPlacement]
@@ -114,10 +111,7 @@ class ElasticSearch:
         """Ask for some gangs, and for extra pods of those without spanning rules."""
         asked = [number for number in numbers if not self._gangs[number].is_in]
         cores = [self._gangs[number].core for number in asked]
-        by_urgency = sorted(numbers, key=lambda number: -self._gangs[number].priority)
-        every = chain.from_iterable(map(self._list_extra, by_urgency))
-        extra = list(islice(every, MOST_EXTRA))
-        is_whole = next(every, None) is None
+        extra, is_whole = self._choose_extra(numbers)
         decided = self._decide_gangs((*cores, *(pod.part for pod in extra)))
         placed: dict[int, list[list[PodPlacement]]] = {
             number: [[] for _ in self._gangs[number].members]
@@ -144,8 +138,23 @@ class ElasticSearch:
         }
         return _Attempted(grown, decided, reached, is_linked, is_whole)
 
-    def _list_extra(self, number: int) -> Iterator[_ExtraPod]:
-        """Go through the extra pods of a gang, by member."""
+    def _choose_extra(self, numbers: Sequence[int]) -> tuple[list[_ExtraPod], bool]:
+        """Choose the extra pods to ask for; and whether that is all of them.
+
+        One of each member is: whoever gets none has no place for any.
+        """
+        by_urgency = sorted(numbers, key=lambda number: -self._gangs[number].priority)
+        every = list(chain.from_iterable(map(self._list_extra, by_urgency)))
+        extra: list[_ExtraPod] = []
+        left = MOST_EXTRA - len(every)
+        for pod, count in every:
+            further = max(min(count - 1, left), 0)
+            extra += [pod] * (1 + further)
+            left -= further
+        return extra, len(extra) == sum(count for _, count in every)
+
+    def _list_extra(self, number: int) -> Iterator[tuple[_ExtraPod, int]]:
+        """Go through the extra pods of a gang, by member: one, and how many alike."""
         gang = self._gangs[number]
         if spans_pods(gang):
             return
@@ -156,8 +165,8 @@ class ElasticSearch:
                 weight=member.worth,
                 members=(structs.replace(member, count=1, min_count=None),),
             )
-            for _ in range(member.least, member.count):
-                yield _ExtraPod(number, place, alone)
+            if member.least < member.count:
+                yield _ExtraPod(number, place, alone), member.count - member.least
 
     def _priority_below(self, priority: int) -> int:
         """Return the priority of extra pods: that of their gangs, below all gangs."""

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
+from solver.growth import MOST_EXTRA, MOST_GROWN
 from solver.queueing.hints import events_for, widen_events
 from solver.queueing.places import Moved, Places
 from solver.queueing.rounds import Admits, Batch, BatchLimits, Rounds
@@ -37,6 +38,14 @@ class SetAside(Struct, frozen=True, kw_only=True):
 
 GROWING_PART = 4
 """A batch of gangs that grow is so many times smaller: who comes meanwhile waits."""
+
+
+def _limit_growth(limits: BatchLimits) -> BatchLimits:
+    """Take no more gangs that grow than are tried in one batch."""
+    part = limits.part(GROWING_PART)
+    return BatchLimits(
+        gangs=min(part.gangs, MOST_GROWN), pods=min(part.pods, MOST_EXTRA)
+    )
 
 
 def _admit_all(_: GangRecord) -> bool:
@@ -73,7 +82,8 @@ class GangQueue:
     def follow(self, record: GangRecord) -> None:
         """Take note of what became of a gang: whether it waits, or may grow.
 
-        One that was just tried, and is in since, was tried for all of its pods.
+        One that has more pods since it was tried may have been asked for a part of the
+        rest alone; so it is tried again, until that brings it none.
         """
         gang = record.key
         ticket = make_ticket(record)
@@ -87,10 +97,13 @@ class GangQueue:
             self._move(self.places.put(ticket))
             if self.places.is_beyond(gang):
                 self.displaced[gang] = None
-        elif record.wants_growth and tried is not None:
-            self._set_aside(ticket, tried.events)
-        elif record.wants_growth:
+        elif record.wants_growth and tried is None:
             self._growing.put(ticket)
+        elif record.wants_growth and tried is not None:
+            if ticket.pods < tried.ticket.pods:
+                self._growing.put_again(ticket)
+            else:
+                self._set_aside(ticket, tried.events)
 
     def _move(self, moved: Moved) -> None:
         for ticket in moved.displaced:
@@ -160,7 +173,7 @@ class GangQueue:
         if not batch.tickets and not snapshot.release:
             # Beside Kubernetes the publisher asks for more pods once a gang runs.
             batch = Batch(snapshot.growing, admits)
-            self._growing.fill(batch, limits.part(GROWING_PART))
+            self._growing.fill(batch, _limit_growth(limits))
         for ticket, record in zip(batch.tickets, batch.records, strict=True):
             events = events_for(snapshot, record)
             if self._device_quotas.of(record.namespace):

@@ -12,8 +12,9 @@ from solver.allocate import allocate
 from solver.decision import Decision, Status
 from solver.engines import choose
 from solver.engines.choose import DIRECT, PATTERN
-from solver.engines.elastic import MOST_EXTRA, ElasticSearch
+from solver.engines.elastic import ElasticSearch
 from solver.engines.solve import answer
+from solver.growth import MOST_EXTRA
 from solver.judge.rules import judge
 from solver.problem.problem import Problem
 from solver.tiers import Tier

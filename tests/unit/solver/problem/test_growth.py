@@ -13,6 +13,7 @@ from contracts.messages import (
     AllocationRefused,
     AllocationWritten,
     CancelGang,
+    DevicesAnnounced,
     GangReleased,
     ObjectObserved,
     ReleaseGang,
@@ -20,7 +21,8 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.release import RELEASE
-from solver.engines import choose
+from solver.engines import choose, elastic
+from solver.queueing import gang_queue
 from solver.queueing.rounds import BatchLimits
 from solver.quotas import Quotas
 from solver.snapshot.snapshot import Snapshot
@@ -177,6 +179,28 @@ def test_only_what_could_help_wakes_it() -> None:
     solving.hear(written)
     assert not solving.decide()
     assert key(1) in solving.snapshot.growing
+
+
+@pytest.mark.parametrize("spec", [{}, {"topology": (topology_rule(RACK),)}])
+def test_who_may_grow_past_what_one_batch_tries_is_tried_again(
+    spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When gangs come in, and when what they wait for comes; more pods, and gangs."""
+    monkeypatch.setattr(elastic, "MOST_EXTRA", 2)
+    monkeypatch.setattr(elastic, "MOST_GROWN", 1)
+    monkeypatch.setattr(gang_queue, "MOST_GROWN", 1)
+    wanted = [asking(number, 7, 1, **spec) for number in range(1, 4)]
+    racks = [node(f"n{number}", labels={RACK: "r"}) for number in range(9)]
+    solving = Solving(observe_core(cluster(*wanted, nodes=6), *racks))
+    solving.decide()
+    names = [key(number) for number in range(1, 4)]
+    assert sum(solving.counts(names)) == 12
+    for number in range(6, 9):
+        content = pool(*devices(2), name=f"n{number}")
+        name = NodeName(f"n{number}")
+        solving.hear(DevicesAnnounced(cluster=CLUSTER, node=name, pools=(content,)))
+    solving.decide()
+    assert sum(solving.counts(names)) == 18
 
 
 def test_beside_kubernetes_only_the_publisher_asks_for_more() -> None:

@@ -7,12 +7,13 @@ node changes; what it all means stands in `shapes.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
 from contracts.features import Features
 from contracts.ids import DeviceID
+from solver.cache import Slots
 from solver.devices.candidates import (
     Selection,
     find_free,
@@ -52,9 +53,13 @@ from solver.problem.problem import Problem
 from solver.selectors.footprint import footprint_of
 from solver.selectors.projection import project
 from solver.selectors.table import SelectorTable
-from solver.snapshot.parts import PoolPart
+from solver.snapshot.parts import Part, PoolPart
 
+MOST_ATTRIBUTES = 16
+"""Whose values are remembered of one pool."""
 _VIEWS: ViewCache[NodeView] = ViewCache()
+_BITS_BY_VALUE: Slots[tuple[str, bool], Mapping[Element, int]] = Slots(MOST_ATTRIBUTES)
+"""Of a pool's part, by attribute and whether lists count: who has a value."""
 
 
 def find_node_kinds(problem: Problem, query: Query) -> tuple[NodeKind, ...]:
@@ -211,7 +216,7 @@ class _NodeReader:
             usable = meant & fit & free[kind.admin] & tolerated[kind.tolerations]
             usable = find_with_room(seen, usable, kind, features)
             for attribute, value in kind.values:
-                usable &= self._find_with_value(seen, usable, attribute, value)
+                usable &= _find_values(view.part, attribute, features).get(value, 0)
             meant_kinds |= bool(meant) << number
             lacks_some = usable != meant or selection.faulty & view.targeting
             lacking_kinds |= bool(lacks_some) << number
@@ -247,17 +252,6 @@ class _NodeReader:
                 bool(identity) and _is_pinning(pool, index),
             )
 
-    def _find_with_value(
-        self, seen: SeenPool, among: int, attribute: str, value: Element
-    ) -> int:
-        """Find the devices that publish one value of an attribute, this one."""
-        column = Column(attribute)
-        return sum(
-            1 << index
-            for index in indices_of(among)
-            if self._read_value(seen, index, column) == {value}
-        )
-
     def _read_value(
         self, seen: SeenPool, index: int, column: Column
     ) -> frozenset[Element]:
@@ -271,6 +265,25 @@ class _NodeReader:
         if verdict is None:
             raise VerdictMissingError(expression)
         return elements_of(verdict.attribute, self._features)
+
+
+def _find_values(
+    part: Part, attribute: str, features: Features
+) -> Mapping[Element, int]:
+    """Find the devices of a pool that publish one value of an attribute, by value."""
+    results = _BITS_BY_VALUE.of(part.memory)
+    key = (attribute, features.list_type_attributes)
+    bits_by_value = results.get(key)
+    if bits_by_value is None:
+        pool, found = pool_of(part), dict[Element, int]()
+        for index, device in enumerate(pool.devices):
+            published = find_published(device, pool.driver, attribute)
+            elements = elements_of(published, features)
+            if len(elements) == 1:
+                (value,) = elements
+                found[value] = found.get(value, 0) | 1 << index
+        bits_by_value = results.keep(key, found)
+    return bits_by_value
 
 
 def _count_own(groups: Iterable[GroupShape]) -> int | None:

@@ -43,6 +43,10 @@ class JetStreamError(Struct, frozen=True):
         return is_away or self.code in (429, 503)
 
 
+_HEARD_NS = 3_000_000_000
+"""Servers that share a stream hear of each other every second."""
+
+
 class _Answer(Struct, frozen=True):
     error: JetStreamError | None = None
 
@@ -62,6 +66,8 @@ class PeerInfo(Struct, frozen=True):
     name: str = ""
     current: bool = False
     offline: bool = False
+    active: int = 0
+    """Nanoseconds since the leader last heard of it."""
 
 
 class ClusterInfo(Struct, frozen=True):
@@ -86,11 +92,18 @@ class StreamInfo(Struct, frozen=True):
         """Whether the stream's leader says this, or nobody else has a copy.
 
         While a stream has no leader any copy answers for itself, and may lack messages
-        that are stored (nats-server 2.15, `jsStreamInfoRequest`). Whoever answers does
-        not name itself among the replicas.
+        that are stored (nats-server 2.15, `jsStreamInfoRequest`); it does not name
+        itself among the replicas. A leader that is cut off takes itself for one for 10
+        s more (`lostQuorumInterval`), while the others elect another after 4 s at the
+        earliest (`minElectionTimeout`): its word counts if it just heard of so many
+        that no other can have been elected.
         """
         others = {peer.name for peer in self.cluster.replicas}
-        return not others or self.cluster.leader not in {"", *others}
+        if not others:
+            return True
+        heard = sum(peer.active < _HEARD_NS for peer in self.cluster.replicas)
+        is_majority = 1 + heard > (1 + len(others)) // 2
+        return is_majority and self.cluster.leader not in {"", *others}
 
 
 class _StoredMessage(Struct, frozen=True):
@@ -156,7 +169,7 @@ async def read_info(
     operation = f"STREAM.INFO.{stream}"
     info = await call(connection, operation, None, StreamInfo, timeout_s)
     if not info.is_leaders:
-        raise BusUnavailableError(operation, "the stream has no leader")
+        raise BusUnavailableError(operation, "no certain leader of the stream")
     return info
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -80,8 +81,24 @@ async def test_what_is_only_proposed_takes_no_subject(nats: SecuredNats) -> None
     assert (stored.sequence, stored.data) == (sequence, b"x")
 
 
-async def test_a_copy_without_a_leader_has_lost_nothing(nats: SecuredNats) -> None:
-    """It says how far it is itself, and lacks what the others stored since."""
+@asynccontextmanager
+async def connected_first(
+    nats: SecuredNats, first: int, then: int
+) -> AsyncIterator[Bus]:
+    """Make a bus that is connected to one server and knows one other."""
+    while True:
+        async with connect(nats, first, then) as bus:
+            await bus.wait_connected(10)
+            if connected_to(bus) == nats.urls[first]:
+                yield bus
+                return
+
+
+async def test_who_is_cut_off_has_lost_nothing(nats: SecuredNats) -> None:
+    """It says how far it is itself, and lacks what the others stored since.
+
+    For seconds it takes itself for the leader still, then nobody leads it.
+    """
     got: list[int] = []
     pages = 0
     stop = asyncio.Event()
@@ -95,26 +112,30 @@ async def test_a_copy_without_a_leader_has_lost_nothing(nats: SecuredNats) -> No
             got.extend(message.sequence for message in page.messages)
             pages += 1
 
-    async with nats.running_linked(), connect(nats, 0, 1) as following:
-        await following.wait_connected(10)
-        await following.ensure_streams()
-        await following.publish(submission("a"))
-        near = nats.urls.index(connected_to(following))
-        behind = 1 - near
+    async with nats.running_linked(), AsyncExitStack() as stack:
+        async with connect(nats, *range(SERVERS)) as bus:
+            await bus.wait_connected(10)
+            await bus.ensure_streams()
+            await bus.publish(submission("a"))
+            behind = await leader_of(bus, STREAM)
+        near, other = (number for number in range(SERVERS) if number != behind)
+        following = await stack.enter_async_context(connected_first(nats, near, behind))
         task = asyncio.create_task(follow(following))
+        await eventually(lambda: got == [1], "what there was is read")
         nats.isolate(behind)
-        async with connect(nats, near, 2) as bus, connect(nats, behind) as cut_off:
+        async with connect(nats, near, other) as bus:
             await bus.publish(submission("b"))
             await eventually(lambda: got == [1, 2], "both are read")
-            await eventually(partial(says, cut_off, 1), "the copy answers", 60)
         nats.kill(near)
         pages = 0
-        await eventually(lambda: task.done() or pages > 2, "it was asked", 60)
+        async with connect(nats, behind) as cut_off:
+            await eventually(partial(says, cut_off, 1), "who is cut off answers", 60)
+            await eventually(lambda: task.done() or pages > 15, "it was asked", 60)
         assert following.connection == 2
         nats.heal()
         nats.start(near)
         await following.publish(submission("c"))
-        await eventually(lambda: got[-1:] == [3], "all is read", 120)
+        await eventually(lambda: task.done() or got[-1:] == [3], "all is read", 120)
         stop.set()
         await task
     assert got == [1, 2, 3]

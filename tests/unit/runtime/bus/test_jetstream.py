@@ -8,7 +8,14 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from runtime.bus.jetstream import JetStreamError, read_server_time
+from runtime.bus.jetstream import (
+    ClusterInfo,
+    JetStreamError,
+    PeerInfo,
+    StreamInfo,
+    StreamState,
+    read_server_time,
+)
 
 
 class Servers:
@@ -49,3 +56,27 @@ async def test_the_time_is_the_leader_s() -> None:
 )
 def test_what_passes_is_asked_again(error: JetStreamError, *, is_passing: bool) -> None:
     assert error.passing is is_passing
+
+
+@pytest.mark.parametrize(
+    ("leader", "heard_s", "counts"),
+    [
+        ("a", (), True),
+        ("a", (0.9, 0.9), True),
+        ("a", (0.9, 60.0), True),
+        ("a", (4.0, 60.0), False),
+        ("a", (4.0,), False),
+        ("", (0.9, 0.9), False),
+        ("b0", (0.9, 0.9), False),
+    ],
+)
+def test_the_word_of_a_leader_counts_that_hears_a_majority(
+    leader: str, heard_s: tuple[float, ...], *, counts: bool
+) -> None:
+    """Of one that is cut off nobody knows whether another was elected."""
+    replicas = tuple(
+        PeerInfo(name=f"b{number}", active=int(seconds * 1e9))
+        for number, seconds in enumerate(heard_s)
+    )
+    info = StreamInfo({}, StreamState(), ClusterInfo(leader, replicas))
+    assert info.is_leaders is counts

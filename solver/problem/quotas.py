@@ -131,7 +131,8 @@ class QuotaAdmission:
     """Lets gangs into one batch: no more than the quotas have left for all of them.
 
     So nobody is refused for what others only ask for. Who asks for more than is left by
-    what is held comes in all the same, to be told.
+    what is held comes in all the same, to be told. One that is in already, and may have
+    a part of what it asks for, comes as the only one that asks for that.
     """
 
     def __init__(self, snapshot: Snapshot, quotas: Quotas, features: Features) -> None:
@@ -153,8 +154,12 @@ class QuotaAdmission:
             return True
         asked = _count_all_asked(gang if gang.is_in else gang.core, mine)
         if _find_reason(mine, asked, Counter()) is not None:
-            return True
-        if _find_reason(mine, asked, self._reserved) is not None:
+            one = _count_all_asked(gang.with_extra(1), mine)
+            if not gang.is_in or _find_reason(mine, one, Counter()) is not None:
+                return True
+            if any(self._reserved[record.namespace, d] for d in asked if asked[d]):
+                return False
+        elif _find_reason(mine, asked, self._reserved) is not None:
             return False
         _reserve(self._reserved, record.namespace, asked)
         return True

@@ -81,6 +81,17 @@ def cluster(*gangs: Gang, nodes: int = 2) -> Snapshot:
     return snapshot_of({n: [pool(*devices(2), name=n)] for n in names}, gangs)
 
 
+RACKED = [node(name, labels={RACK: name[0]}) for name in ("a", "b", "b2", "b3")]
+
+
+def announce(solving: Solving, name: str, count: int) -> None:
+    """Let a node come with so many devices."""
+    content = pool(*devices(count), name=name)
+    solving.hear(
+        DevicesAnnounced(cluster=CLUSTER, node=NodeName(name), pools=(content,))
+    )
+
+
 def end(solving: Solving, number: int, namespace: str = "default") -> None:
     """Let a gang end as the service does."""
     about: dict[str, Any] = {
@@ -196,9 +207,7 @@ def test_who_may_grow_past_what_one_batch_tries_is_tried_again(
     names = [key(number) for number in range(1, 4)]
     assert sum(solving.counts(names)) == 12
     for number in range(6, 9):
-        content = pool(*devices(2), name=f"n{number}")
-        name = NodeName(f"n{number}")
-        solving.hear(DevicesAnnounced(cluster=CLUSTER, node=name, pools=(content,)))
+        announce(solving, f"n{number}", 2)
     solving.decide()
     assert sum(solving.counts(names)) == 18
 
@@ -250,6 +259,26 @@ def test_growth_that_is_refused_leaves_the_gang_as_it_was() -> None:
     solving.decide()
     again = solving.placed(key(2))
     assert (len(again.members), again.attempt) == (4, 3)
+
+
+def test_quota_that_one_gang_cannot_use_lets_another_grow() -> None:
+    """Both ask for more than is left; only the younger has a place for it."""
+    quotas = Quotas.read(["default=3"], of_drivers=True)
+    solving = Solving(observe_core(cluster(nodes=0), *RACKED), quotas)
+    for name in ("a", "b"):
+        announce(solving, name, 1)
+    for number, rack in ((1, "a"), (2, "b")):
+        claim = member_claim(request())
+        wanted = member(claim, count=3, min_count=1, node_selector={RACK: rack})
+        about: dict[str, Any] = {"name": f"g{number}", "namespace": "default"}
+        asked = gang(wanted, uid=key(number).uid, **about)
+        solving.hear(SubmitGang(cluster=CLUSTER, uid=key(number).uid, gang=asked))
+    solving.decide()
+    announce(solving, "b2", 1)
+    solving.decide()
+    assert solving.counts([key(1), key(2)]) == [1, 2]
+    announce(solving, "b3", 1)
+    assert len(solving.decide()) == 1, "nothing is left: nobody is tried alone"
 
 
 def test_a_namespace_grows_up_to_its_quota() -> None:

@@ -298,21 +298,21 @@ class Connection:
 
     async def _supervise(self) -> None:
         """Make one client after the other until closing; use each until it fails."""
-        pause_s = _FIRST_PAUSE_S
+        pause_s, told = _FIRST_PAUSE_S, False
         loop = asyncio.get_running_loop()
         while not self._closing.is_set():
             began_s, count = loop.time(), self.count
-            lost = asyncio.Event()
-            client = Client()
+            lost, client = asyncio.Event(), Client()
             try:
                 await self._connect(client, lost)
                 await self._serve(client, lost)
             except (nats.errors.Error, OSError, ValueError, EOFError) as error:
                 self._failure = str(error)
-                if pause_s == _FIRST_PAUSE_S:
+                if self.count == count and not told:
                     log.warning("bus.connect_failed", reason=str(error))
             finally:
                 await self._drop(client)
+            told = self.count == count
             if self.count > count and loop.time() - began_s > _STABLE_S:
                 pause_s = _FIRST_PAUSE_S
             spread_s = pause_s * random.uniform(0.5, 1.5)  # noqa: S311 # spreads the load, hides nothing

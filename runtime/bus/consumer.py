@@ -3,6 +3,9 @@
 Collects what the server sends and says whether the consumer can still be trusted;
 reader.py throws it away and makes the next. Pull, because only pull makes a slow
 reader slow the server down instead of losing messages; acknowledgements off.
+
+One whose name others may use is looked at before a pull: they could have changed it, or
+have it by now.
 """
 
 from __future__ import annotations
@@ -18,8 +21,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from runtime.bus.connection import Connection, Delivery, Subscription
-from runtime.bus.jetstream import CONSUMER_EXISTS, Nothing, call
+from runtime.bus.jetstream import (
+    CONSUMER_EXISTS,
+    NO_CONSUMER,
+    ConsumerInfo,
+    Nothing,
+    call,
+)
 from runtime.errors import BusError, BusRefusedError
+from runtime.log import get_logger
 
 BATCH = 500
 _PULL_BYTES = 16 << 20
@@ -30,8 +40,8 @@ _SILENCE_S = 2.5
 _UNUSED_S = 60
 _UNUSED_NAMED_S = 10
 """Names are few: one that was left behind by a lost connection is soon free."""
-_TRIED = 16
-"""Names that are tried at a time, of those that a user has."""
+_SURE_S = 8.0
+"""A name that was ours so short a time ago still is; less than `_UNUSED_NAMED_S`."""
 _MAKER = "moorings.dev/maker"
 """In a consumer's metadata: who made it, so that nobody is given another's."""
 REQUEST_S = 2.0
@@ -42,6 +52,8 @@ _ACK_TOKENS = 9
 
 _FILLED = ("Batch Completed", "MaxBytes")
 """A pull that brought as much as it was allowed to, in the server's words."""
+
+log = get_logger(__name__)
 
 
 class Position(NamedTuple):
@@ -68,6 +80,15 @@ def _is_filled(status: Delivery) -> bool:
     return status.status == "409" and any(text in description for text in _FILLED)
 
 
+def _differing(made: ConsumerInfo, now: ConsumerInfo) -> tuple[str, ...]:
+    """Name the settings that somebody has changed, but for the server's own labels."""
+    return tuple(
+        field
+        for field in sorted({*made.config, *now.config} - {"metadata"})
+        if made.config.get(field) != now.config.get(field)
+    )
+
+
 class Consumer:
     """What was pulled and not yet taken, and whether more will come.
 
@@ -92,8 +113,17 @@ class Consumer:
         self._heard_s = 0.0
         self._broken = False
         self._maker = uuid.uuid4().hex[:16]
+        self._made: ConsumerInfo | None = None
+        self._seen_s = 0.0
+        """When it was last asked whether it is ours and as we made it."""
+        self._last = 0
+        """The sequence of what was taken last."""
         self.name = ""
-        """Empty while it is not on the server."""
+        """Empty until the server says that it is made."""
+        self.is_changed = False
+        """Whether others changed it: what it gave since `sure` may lack messages."""
+        self.sure = 0
+        """The sequence up to which it gave what it was made for."""
 
     @property
     def usable(self) -> bool:
@@ -117,7 +147,8 @@ class Consumer:
         self._subscription = await self._connection.subscribe(
             f"{self._inbox}.*", self._receive
         )
-        names = self._connection.settings.consumer_names
+        settings = self._connection.settings
+        names = settings.consumer_names
         unused_s = _UNUSED_NAMED_S if names else _UNUSED_S
         config = {
             "ack_policy": "none",
@@ -128,33 +159,50 @@ class Consumer:
             "metadata": {_MAKER: self._maker},
             **policy,
         }
-        tried = random.sample(names, min(_TRIED, len(names))) or [self._maker]
-        while not await self._made(tried.pop(), config, is_last=not tried):
-            pass
-        await self.pull()
+        self.sure = self._last = policy.get("opt_start_seq", 1) - 1
+        # In no order, so that those who start at once seldom try the same.
+        for name in random.sample(names, len(names)) or [self._maker]:
+            if await self._try_name(name, config):
+                await self.pull()
+                return
+        raise BusRefusedError(
+            f"CONSUMER.CREATE.{self._stream}",
+            f"all {len(names)} consumers of {self._stream} for {settings.user} are "
+            "in use",
+            CONSUMER_EXISTS,
+        )
 
-    async def _made(self, name: str, config: dict[str, Any], *, is_last: bool) -> bool:
-        """Create it with a name, unless that is in use and another can be tried."""
-        wanted = {**config, "name": name}
-        self.name = name
+    async def _try_name(self, name: str, config: dict[str, Any]) -> bool:
+        """Create it with a name, unless that is in use."""
+        seen_s = asyncio.get_running_loop().time()
+        body = {
+            "stream_name": self._stream,
+            "config": {**config, "name": name},
+            "action": "create",
+        }
+        operation = f"CONSUMER.CREATE.{self._stream}.{name}"
         try:
-            await call(
-                self._connection,
-                f"CONSUMER.CREATE.{self._stream}.{name}",
-                {"stream_name": self._stream, "config": wanted, "action": "create"},
-                Nothing,
-                REQUEST_S,
+            made = await call(
+                self._connection, operation, body, ConsumerInfo, REQUEST_S
             )
         except BusRefusedError as error:
-            self.name = ""  # whoever made it uses it
-            if error.code != CONSUMER_EXISTS or is_last:
+            if error.code != CONSUMER_EXISTS:
                 raise
             return False
+        # Unanswered, it has no name here: the server ends it by itself.
+        self.name, self._made, self._seen_s = name, made, seen_s
         return True
 
     async def pull(self) -> None:
-        """Request a batch, unless the one before is still under way."""
+        """Request a batch, unless the one before is still under way.
+
+        Raises:
+            BusError: the server cannot be asked now.
+        """
         if self._expected > 0 or self._broken:
+            return
+        await self._look()
+        if self._broken:
             return
         self._pull += 1
         self._expected = BATCH
@@ -184,6 +232,7 @@ class Consumer:
                 self._buffer.clear()
                 break
             self._number += 1
+            self._last = position.sequence
             taken.append((position, delivery))
         return taken
 
@@ -195,7 +244,58 @@ class Consumer:
         if self.name and is_same and self._connection.connected:
             operation = f"CONSUMER.DELETE.{self._stream}.{self.name}"
             with contextlib.suppress(BusError):
-                await call(self._connection, operation, None, Nothing, REQUEST_S)
+                if not self._is_shared or await self._find_own() is not None:
+                    await call(self._connection, operation, None, Nothing, REQUEST_S)
+
+    @property
+    def _is_shared(self) -> bool:
+        """Whether others may use its name: to change it, or to make another."""
+        return self.name != self._maker
+
+    async def _look(self) -> None:
+        """Find out whether it is ours and as we made it, if that was long ago.
+
+        While no pull is under way, so what it gave has come.
+        """
+        now_s = asyncio.get_running_loop().time()
+        if not self._is_shared or now_s - self._seen_s < _SURE_S:
+            return
+        own = await self._find_own()
+        # Where more was given than we have, somebody else pulled from it.
+        if own is None or self.is_changed or own.delivered.consumer_seq != self._number:
+            self._broken = True
+        else:
+            self._seen_s, self.sure = now_s, self._last
+
+    async def _find_own(self) -> ConsumerInfo | None:
+        """Read how it is, and note whether it was changed.
+
+        None: it has ended, and its name may be another's.
+
+        Raises:
+            BusError: the server does not say.
+        """
+        operation = f"CONSUMER.INFO.{self._stream}.{self.name}"
+        try:
+            info = await call(
+                self._connection, operation, None, ConsumerInfo, REQUEST_S
+            )
+        except BusRefusedError as error:
+            if error.code == NO_CONSUMER:
+                return None
+            raise
+        if self._made is None or info.created != self._made.created:
+            return None
+        fields = _differing(self._made, info)
+        if fields and not self.is_changed:
+            self.is_changed = True
+            log.warning(
+                "consumer.changed",
+                stream=self._stream,
+                consumer=self.name,
+                fields=fields,
+            )
+        return info
 
     def _receive(self, delivery: Delivery) -> None:
         self._heard_s = asyncio.get_running_loop().time()

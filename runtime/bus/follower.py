@@ -198,6 +198,8 @@ class _Reader:
     async def _renew(self) -> None:
         """Make a consumer behind the last message, if the server can be reached."""
         await self.discard()
+        if self._consumer is not None and self._consumer.is_changed:
+            self._go_back(self._consumer.sure)
         self._consumer = None
         if not self._patient:
             await self._connection.wait_up("read")
@@ -262,6 +264,18 @@ class _Reader:
         self._live = info.state.num_subjects
         self._seen = set() if _keeps_subjects(info.config) else None
         self._synced = self._missing <= 0
+
+    def _go_back(self, sequence: int) -> None:
+        """Stand where nothing was missed yet: what comes from there may come again.
+
+        Synced only when the stream was asked anew.
+        """
+        self._taken = deque(
+            (place for place in self._taken if place.sequence <= sequence),
+            maxlen=_REMEMBERED,
+        )
+        self._sequence = self._end_sequence = sequence
+        self._synced, self._seen, self._missing = False, None, 1
 
     def _beginning(self) -> dict[str, Any]:
         if self._start == "last_per_subject":

@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 NO_MESSAGE = 10037
 NO_STREAM = 10059
+NO_CONSUMER = 10014
 CONSUMER_EXISTS = 10148
 _NO_PEERS = 10005
 _NOT_FOUND = "404"
@@ -104,6 +105,22 @@ class StreamInfo(Struct, frozen=True):
         heard = sum(peer.active < _HEARD_NS for peer in self.cluster.replicas)
         is_majority = 1 + heard > (1 + len(others)) // 2
         return is_majority and self.cluster.leader not in {"", *others}
+
+
+class Delivered(Struct, frozen=True):
+    """How far a consumer has come."""
+
+    consumer_seq: int = 0
+    """Messages that it was asked for and gave, whoever asked."""
+
+
+class ConsumerInfo(Struct, frozen=True):
+    """A consumer as the server describes it."""
+
+    created: str
+    """The server's time: another one of the same name has another."""
+    config: dict[str, Any]
+    delivered: Delivered = Delivered()
 
 
 class _StoredMessage(Struct, frozen=True):

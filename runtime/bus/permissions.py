@@ -20,6 +20,7 @@ from runtime.users import (
     CORE,
     PLATFORM,
     USERS,
+    VIEWER,
     VOUCHED,
     api_prefix,
     consumer_names,
@@ -38,7 +39,7 @@ CREATORS = ("solver", "publisher")
 """Who creates streams that are not there, and brings older ones up to date."""
 RETIRER = "solver"
 """Who removes gangs that ended long ago."""
-SUBSCRIBERS = ("platform", "viewer")
+SUBSCRIBERS = (PLATFORM, VIEWER)
 """Who may listen to what is republished, without a consumer."""
 MAX_CONSUMERS = 4_096
 """Of one stream, whoever made them (nats-server counts so)."""

@@ -22,10 +22,11 @@ from nats.errors import NoRespondersError
 
 from contracts.streams import STREAMS
 from contracts.topics import BLOBS, TOPICS, SubjectFamily
+from runtime.bus import consumer
 from runtime.bus.bus import Bus
 from runtime.bus.follower import follow
-from runtime.bus.jetstream import call
-from runtime.errors import BusRefusedError
+from runtime.bus.jetstream import call, purge
+from runtime.errors import BusRefusedError, BusUnavailableError
 from runtime.users import (
     PLATFORM,
     USERS,
@@ -108,12 +109,20 @@ def _requests(user: str) -> Iterator[tuple[str, bytes]]:
 
 
 async def _make_consumer(
-    client: Client, api: str, stream: str, consumer: str, **config: Any
+    client: Client,
+    api: str,
+    stream: str,
+    name: str,
+    /,
+    *,
+    action: str = "",
+    **config: Any,
 ) -> None:
     body = {
         "stream_name": stream,
+        "action": action,
         "config": {
-            "name": consumer,
+            "name": name,
             "ack_policy": "none",
             "mem_storage": True,
             **config,
@@ -121,7 +130,7 @@ async def _make_consumer(
     }
     with suppress(NoRespondersError):
         await client.request(
-            f"{api}.CONSUMER.CREATE.{stream}.{consumer}",
+            f"{api}.CONSUMER.CREATE.{stream}.{name}",
             json.dumps(body).encode(),
             timeout=ANSWER_S,
         )
@@ -227,21 +236,124 @@ async def test_who_reads_leaves_services_their_consumers(
         for name in own:
             await _make_consumer(client, api, "DEC", name)
 
-        assert await _consumers(solver) == len(own)
-        with pytest.raises(BusRefusedError, match="consumer already exists"):
+        await _until_consumers(solver, len(own))
+        all_used = f"all {len(own)} consumers of DEC for {user} are in use"
+        with pytest.raises(BusRefusedError, match=all_used):
             await _read_decisions(bus)
         assert await _read_decisions(solver) == [b"kept"]
 
-        for name in own[16:]:
+        for name in own[:16]:
             await _drop_consumer(client, api, "DEC", name)
         readings = [_decisions(bus, asyncio.Event()) for _ in range(16)]
         await asyncio.gather(*map(anext, readings))
-        assert await _consumers(solver) == 32  # one each
+        await _until_consumers(solver, len(own))  # one each, and none is left
         await asyncio.gather(*(reading.aclose() for reading in readings))
         assert await _read_decisions(bus) == [b"kept"]
-        for name in own[:16]:
+        for name in own[16:]:
             await _drop_consumer(client, api, "DEC", name)
-        assert await _consumers(solver) == 0
+        await _until_consumers(solver, 0)
+
+
+async def test_a_reader_finds_that_its_consumer_was_changed(
+    secured: SecuredNats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks for what it missed, though later messages came."""
+    monkeypatch.setattr(consumer, "_PULL_S", 1)
+    monkeypatch.setattr(consumer, "_SURE_S", 0.0)
+    api, stop = api_prefix(VIEWER), asyncio.Event()
+    read: list[str] = []
+    async with (
+        _bus_of(secured, VIEWER) as bus,
+        _bus_of(secured, "solver") as solver,
+        secured.client(VIEWER) as hostile,
+        secured.client("solver") as sender,
+    ):
+
+        async def interfere() -> None:
+            (config,) = await _configs(hostile, api)
+            config["filter_subjects"] = ["dec.v1.changed.shown.*"]
+            name = config.pop("name")
+            await _make_consumer(hostile, api, "DEC", name, action="update", **config)
+            for name in ("hidden", "shown"):
+                await sender.request(f"dec.v1.changed.{name}.g", timeout=ANSWER_S)
+
+        subjects = ["dec.v1.changed.>"]
+        pages = follow(bus._connection, "DEC", subjects, stop, "all")
+        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+            assert (await anext(pages)).synced
+            tasks.create_task(interfere())
+            async for page in pages:
+                read += [message.subject.split(".")[3] for message in page.messages]
+                if "hidden" in read and page.synced:
+                    stop.set()
+        await purge(solver._connection, "DEC", "dec.v1.changed.>")
+        await _until_consumers(solver, 0)
+
+    assert read[-2:] == ["hidden", "shown"]
+
+
+async def test_a_reader_leaves_alone_whoever_has_its_name_now(
+    secured: SecuredNats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was stopped for so long that the server ended its consumer."""
+    monkeypatch.setattr(consumer, "_PULL_S", 1)
+    monkeypatch.setattr(consumer, "_UNUSED_NAMED_S", 1)
+    monkeypatch.setattr(consumer, "_SURE_S", 0.0)
+    api = api_prefix(VIEWER)
+    async with (
+        _bus_of(secured, VIEWER) as bus,
+        _bus_of(secured, "solver") as solver,
+        secured.client(VIEWER) as client,
+    ):
+        late = consumer.Consumer(bus._connection, "DEC", lambda: None)
+        await late.create(["dec.v1.none.>"], {"deliver_policy": "all"})
+        await _until_consumers(solver, 0)
+        await _make_consumer(client, api, "DEC", late.name)
+
+        await late.pull()
+        assert not late.usable
+        await late.discard()
+
+        info = await _info(client, api, late.name)
+        assert info["num_waiting"] == 0
+        await _drop_consumer(client, api, "DEC", late.name)
+
+
+async def test_who_got_no_answer_ends_nobodys_consumer(
+    secured: SecuredNats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name that it asked for may be another's."""
+    api, own = api_prefix(VIEWER), consumer_names(VIEWER)
+    async with (
+        _bus_of(secured, VIEWER) as bus,
+        _bus_of(secured, "solver") as solver,
+        secured.client(VIEWER) as client,
+    ):
+        for name in own:
+            await _make_consumer(client, api, "DEC", name)
+        await _until_consumers(solver, len(own))
+        unanswered = consumer.Consumer(bus._connection, "DEC", lambda: None)
+        with monkeypatch.context() as hurried:
+            hurried.setattr(consumer, "REQUEST_S", 1e-9)
+            with pytest.raises(BusUnavailableError, match="no answer"):
+                await unanswered.create(["dec.v1.>"], {})
+        await unanswered.discard()
+
+        assert len(await _configs(client, api)) == len(own)
+        for name in own:
+            await _drop_consumer(client, api, "DEC", name)
+
+
+async def _configs(client: Client, api: str) -> list[dict[str, Any]]:
+    """Read how the viewer's consumers of DEC were made; by guessing their names."""
+    infos = [await _info(client, api, name) for name in consumer_names(VIEWER)]
+    return [info["config"] for info in infos if "config" in info]
+
+
+async def _info(client: Client, api: str, name: str) -> dict[str, Any]:
+    subject = f"{api}.CONSUMER.INFO.DEC.{name}"
+    answer = await client.request(subject, timeout=ANSWER_S)
+    return dict(json.loads(answer.data))
 
 
 @asynccontextmanager
@@ -256,6 +368,13 @@ async def _consumers(bus: Bus) -> int:
     """Count those of DEC."""
     info = await call(bus._connection, "STREAM.INFO.DEC", None, dict[str, Any])
     return int(info["state"]["consumer_count"])
+
+
+async def _until_consumers(bus: Bus, count: int) -> None:
+    """The stream's leader hears a little later of what other servers have made."""
+    async with asyncio.timeout(60):
+        while await _consumers(bus) != count:  # noqa: ASYNC110 # no event
+            await asyncio.sleep(0.05)
 
 
 def _decisions(bus: Bus, stop: asyncio.Event) -> AsyncGenerator[Fetched, None]:
@@ -277,7 +396,7 @@ async def _read_decisions(bus: Bus) -> list[bytes]:
     return read
 
 
-@pytest.mark.parametrize("user", [u for u in OUTSIDE if u != "viewer"])
+@pytest.mark.parametrize("user", [u for u in OUTSIDE if u != VIEWER])
 async def test_no_header_wipes_what_others_sent(
     secured: SecuredNats, user: str
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from asyncio import Event, StreamReader, StreamWriter
 
 import pytest
+from structlog.testing import capture_logs
 
 from runtime.bus import connection
 from runtime.bus.connection import Connection
@@ -49,3 +50,39 @@ async def test_who_is_never_answered_is_not_connected_and_waits_for_longer(
     for attempt, pause_s in enumerate(pauses[:ATTEMPTS]):
         expected_s = connection._FIRST_PAUSE_S * 2**attempt
         assert 0.5 * expected_s <= pause_s <= 1.5 * expected_s
+
+
+async def test_each_outage_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not each attempt; and not only that of a process that begins."""
+    monkeypatch.setattr(connection, "_LONGEST_PAUSE_S", 0.01)
+    monkeypatch.setattr(connection, "_FIRST_PAUSE_S", 0.01)
+    refusals = iter([True, True, True, False, True, True, True, False])
+    served: asyncio.Queue[StreamWriter] = asyncio.Queue()
+
+    async def serve(reader: StreamReader, writer: StreamWriter) -> None:
+        if next(refusals):
+            writer.close()
+            return
+        writer.write(INFO)
+        while line := await reader.readline():
+            if line == b"PING\r\n":
+                writer.write(b"PONG\r\n")
+            if line.startswith(b"SUB "):
+                served.put_nowait(writer)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        bus = Connection(
+            BusSettings(name="test", servers=(f"nats://127.0.0.1:{port}",))
+        )
+        with capture_logs() as logged:
+            async with asyncio.timeout(60), bus.keep_up():
+                writer = await served.get()
+                await bus.wait_up("first", 60)
+                writer.close()
+                await served.get()
+                await bus.wait_up("second", 60)
+
+    events = [line["event"] for line in logged if line["event"].startswith("bus.con")]
+    assert events == ["bus.connect_failed", "bus.connected"] * 2

@@ -128,12 +128,12 @@ def assemble(
     recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
     if isinstance(recovery, NotReady):
         return recovery
-    joined = _join(unsubmitted, grouped, rules, view)
+    running = _list_running(unsubmitted, view)
+    joined = _join(unsubmitted, running, grouped, rules, view)
     if isinstance(joined, NotReady):
         return joined
     members, joins = joined
     if gang is not None:
-        running = _list_running(unsubmitted, view)
         counts = None if is_whole else Counter(name for name, _ in running)
         members = let_shrink(gang, members, counts)
     rules = rules if is_whole else keep_rules(rules, members)
@@ -156,19 +156,20 @@ def assemble(
 
 
 def _join(
-    unsubmitted: UnsubmittedPods, grouped: GroupedPods, rules: DeclaredRules, view: View
+    unsubmitted: UnsubmittedPods,
+    running: Sequence[tuple[str, Pod]],
+    grouped: GroupedPods,
+    rules: DeclaredRules,
+    view: View,
 ) -> tuple[tuple[Member, ...], JoinedGang | None] | NotReady:
     """Bind pods that join a gang to the rules that it keeps already."""
-    if not (rules.constraints or rules.topology):
-        return grouped.members, None
-    beside = _list_running(unsubmitted, view)
-    if not beside:
+    if not running or not (rules.constraints or rules.topology):
         return grouped.members, None
     new, before = (
         _name(some, unsubmitted, view)
         for some in (unsubmitted.pods, unsubmitted.before)
     )
-    joining = JoiningPods(new, beside, view, before)
+    joining = JoiningPods(new, running, view, before)
     first = joining.find_first(rules)
     if first is not None:
         pod, field = first
@@ -177,7 +178,7 @@ def _join(
             message=f"{field} is about pod {pod.metadata.name} as well, which was "
             "asked for before: waits until that pod may run",
         )
-    joined = JoinedPods(new, beside, grouped.members, rules, view)
+    joined = JoinedPods(new, running, grouped.members, rules, view)
     field = joined.find_field()
     if field:
         described = joined.describe(field)

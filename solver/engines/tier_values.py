@@ -51,7 +51,7 @@ def tier_values_of(
         # Nothing is lost where nothing is placed: that needs no proof.
         default = value if tier.place <= Tier.ALTERNATIVES.place or not value else None
         bound = result.bounds.get((tier, priority), default)
-        # That nothing is lost needs no proof.
+        # Nor does it that no preference is missed, even if the engine proved none.
         if bound is None and not value and tier is Tier.TOPOLOGY:
             bound = 0
         values.append(TierValue(tier=tier, priority=priority, value=value, bound=bound))

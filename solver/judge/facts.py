@@ -149,14 +149,13 @@ class Facts:
 
     def has_device(self, name: DeviceID) -> bool:
         """Whether any node could see a device of this name."""
-        for owner in tuple(self._unread):
-            self._read(owner)
-        pool = self._pools.get(name.pool_id)
-        return pool is not None and any(d.name == name.device for d in pool.devices)
+        return self.read_device(name) is not None
 
     def read_device(self, name: DeviceID) -> Device | None:
         """Read what is published of a device, whoever has it; None: nothing is."""
-        pool = self._pools.get(name.pool_id) if self.has_device(name) else None
+        for owner in tuple(self._unread):
+            self._read(owner)
+        pool = self._pools.get(name.pool_id)
         devices = () if pool is None else pool.devices
         return next((each for each in devices if each.name == name.device), None)
 

@@ -53,8 +53,6 @@ class _Known:
         self._page_by_owner = {
             owner: page for page in problem.pages for owner in page.nodes
         }
-        self._devices: dict[tuple[str, str], dict[str, Device]] = {}
-        """By owner and key of a pool, then by name."""
 
     def label_of(self, pod: StandingPart, key: str) -> str | None:
         node = self._get(pod.node, node_key(pod.node))
@@ -92,9 +90,9 @@ class _Known:
     def _find(self, pod: StandingPart, name: DeviceID, field: str) -> Device:
         key = pool_key(name.driver, name.pool)
         for owner in (pod.node, ""):
-            device = self._list_devices(owner, key).get(name.device)
-            if device is not None:
-                return device
+            pool = self._get(owner, key)
+            if isinstance(pool, PoolPart) and name.device in pool.bits_by_name:
+                return pool.devices[pool.bits_by_name[name.device].bit_length() - 1]
         raise RefusedError(
             Reason(
                 rule=Rule.NOT_MODELLED,
@@ -104,16 +102,6 @@ class _Known:
             ),
             rejected=False,
         )
-
-    def _list_devices(self, owner: str, key: str) -> dict[str, Device]:
-        """List the devices of a pool; none: it is not there."""
-        listed = self._devices.get((owner, key))
-        if listed is None:
-            pool = self._get(owner, key)
-            found = pool.devices if isinstance(pool, PoolPart) else ()
-            listed = {device.name: device for device in found}
-            self._devices[owner, key] = listed
-        return listed
 
     def _get(self, owner: str, key: str) -> PartValue | None:
         page = self._page_by_owner.get(owner)

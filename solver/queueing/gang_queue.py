@@ -97,13 +97,16 @@ class GangQueue:
             self._move(self.places.put(ticket))
             if self.places.is_beyond(gang):
                 self.displaced[gang] = None
-        elif record.wants_growth and tried is None:
+        elif record.wants_growth:
+            self._follow_growth(ticket, tried)
+
+    def _follow_growth(self, ticket: Ticket, tried: SetAside | None) -> None:
+        if tried is None:
             self._growing.put(ticket)
-        elif record.wants_growth and tried is not None:
-            if ticket.pods < tried.ticket.pods:
-                self._growing.put_again(ticket)
-            else:
-                self._set_aside(ticket, tried.events)
+        elif ticket.pods < tried.ticket.pods:
+            self._growing.put_again(ticket)
+        else:
+            self._set_aside(ticket, tried.events)
 
     def _move(self, moved: Moved) -> None:
         for ticket in moved.displaced:

@@ -227,12 +227,12 @@ def _with_claims_held(
 ) -> Snapshot:
     """Let a gang take what it was given, the claims that it names too, or give back."""
     inventory = _with_holdings(snapshot.inventory, before, after)
-    holders, lost = snapshot.claim_holders, _claims_of(before) - _claims_of(after)
-    for key in sorted(lost):
+    holders, had, has = snapshot.claim_holders, _claims_of(before), _claims_of(after)
+    for key in sorted(had - has):
         if holders.get(key) == after.key:
             holders = holders.without(key)
             inventory = inventory.with_grown(claim_event(key))
-    for key in sorted(_claims_of(after)):
+    for key in sorted(has):
         holders = holders.with_item(key, after.key)
     return structs.replace(snapshot, inventory=inventory, claim_holders=holders)
 

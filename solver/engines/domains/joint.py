@@ -118,9 +118,7 @@ class JointPacking:
 
     def _missed(self) -> int:
         """Value what has no place."""
-        return sum(
-            self._worth_of(kind) * count for kind, count in self._missing.items()
-        ) + sum(self._worth[m] * pods for m, pods in self._missing_loose.items())
+        return self._value(self._missing, self._missing_loose)
 
     def _worth_of(self, kind: int) -> int:
         return self._worth_by(self._kinds[kind].needs)
@@ -167,10 +165,12 @@ class JointPacking:
 
     def _value_of(self, domain: int) -> int:
         """Value what is in a domain."""
-        parts, loose = self._parts[domain], self._loose[domain]
-        return sum(self._worth_of(kind) * n for kind, n in parts.items()) + sum(
-            self._worth[member] * n for member, n in loose.items()
-        )
+        return self._value(self._parts[domain], self._loose[domain])
+
+    def _value(self, parts: Counter[int], loose: Counter[int]) -> int:
+        """Value parts by kind, and pods by member kind."""
+        of_parts = sum(self._worth_of(kind) * count for kind, count in parts.items())
+        return of_parts + self._worth_by(loose.items())
 
     def _deal(
         self, groups: list[list[int]]

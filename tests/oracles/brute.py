@@ -34,14 +34,13 @@ from tests.oracles.brute_sharing import (
     without_claims,
 )
 from tests.oracles.brute_slack import Leftover
+from tests.oracles.brute_sums import Cost, sums_hold
 from tests.oracles.brute_world import Place, Thing, World
 
 Value = tuple[int, ...]
 """Weight that is in, by priority, highest first; likewise what extra pods are worth,
 where any may be; then, negative, the ranks, the value of what is left over that is
 lost, what preferences cost, and the nodes touched."""
-Cost = tuple[tuple[str, int], ...]
-"""What a use consumes: (capacity, 1e-9 units), sorted."""
 MAX = 32
 POD = -1
 """Stands for a pod itself among the things that are taken."""
@@ -337,7 +336,7 @@ class Brute:
                 return False
         everything = [use for uses in given.values() for use in uses]
         return all(
-            self._sums_hold(self.world.places[number], everything)
+            sums_hold(self.world, self.world.places[number], everything)
             for number in {item.place for item in state}
         )
 
@@ -363,44 +362,4 @@ class Brute:
         mine: Iterable[tuple[int, Cost, bool]],
     ) -> bool:
         own = [(place.things[device], cost) for device, cost, _ in mine]
-        return self._sums_hold(place, [*others, *own])
-
-    def _sums_hold(self, place: Place, uses: list[tuple[Thing, Cost]]) -> bool:
-        world, totals = self.world, dict[tuple[object, str], int]()
-        left, groups = (
-            dict(place.counters),
-            {k: list(v) for k, v in place.members.items()},
-        )
-        charged: set[object] = set()
-        touched: set[object] = set()
-        for thing, cost in uses:
-            shares = world.shares(thing.name)
-            if world.features.consumable_capacity:
-                for name, amount in cost:
-                    key = (thing.name, name)
-                    if not world.shareable(thing):
-                        totals[key] = (shares or {}).get(name, 0)
-                    totals[key] = totals.get(key, (shares or {}).get(name, 0)) + amount
-                    if totals[key] > thing.device.capacity[name].value.nano:
-                        return False
-            if world.shareable(thing) and (shares is not None or thing.name in charged):
-                continue
-            charged.add(thing.name)
-            pool = (thing.name.driver, thing.name.pool)
-            seen_here = {p for p, _, _ in place.counters}
-            for c in thing.device.consumes_counters if pool in seen_here else ():
-                touched.add(pool)
-                mine = frozenset(c.compatibility_groups or ())
-                groups.setdefault((pool, c.counter_set), []).append(mine)
-                for name, counter in c.counters.items():
-                    key_of = (pool, c.counter_set, name)
-                    left[key_of] = left.get(key_of, 0) - counter.value.nano
-        if any(amount < 0 for (pool, _, _), amount in left.items() if pool in touched):
-            return False
-        if not world.features.compatibility_groups:
-            return True
-        return all(
-            not any(listed) or bool(frozenset.intersection(*listed))
-            for (pool, _), listed in groups.items()
-            if pool in touched
-        )
+        return sums_hold(self.world, place, [*others, *own])

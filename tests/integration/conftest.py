@@ -1,7 +1,10 @@
-"""A control plane with k8s/base installed; node agents that speak to one."""
+"""A control plane with k8s/base installed; node agents that speak to one; a bus."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -19,10 +22,13 @@ from tests.lab.controlplane.options import (
     ETCD,
     Options,
 )
+from tests.lab.controlplane.programs import REQUIRED
 from tests.lab.controlplane.server import ControlPlane, running
 from tests.lab.manifests import CRD, OVERLAYS, SIMULATED, owned, write_site
 from tests.lab.nats_server import LabServer
 from tests.lab.personas import ANYWHERE, OTHERS, PERSONAS, SYSTEM, TEAM
+from tests.lab.secured_nats import SecuredNats
+from tests.lab.seeded_bus import seed
 
 OLDER = OVERLAYS / "kubernetes-1.35"
 QUIET = tuple(sorted({*CONTROLLERS} - {"statefulset-controller"}))
@@ -171,3 +177,14 @@ def _binding(user: str, role: str, where: str, kind: str = "ClusterRole") -> Jso
     binding["roleRef"] = {"apiGroup": RBAC, "kind": kind, "name": role}
     binding["subjects"] = [{"apiGroup": RBAC, "kind": "User", "name": user}]
     return binding
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredNats]:
+    """Three servers with a message of each row; certificates need openssl."""
+    if shutil.which("openssl") is None and os.environ.get(REQUIRED) != "1":
+        pytest.skip("openssl is not installed: k8s/secrets.sh needs it")
+    nats = SecuredNats(tmp_path_factory.mktemp("seeded"))
+    with nats.running():
+        asyncio.run(seed(nats))
+        yield nats

@@ -19,7 +19,7 @@ from contracts.messages import (
     ReleaseGang,
     SubmitGang,
 )
-from contracts.names import ATTEMPT, GANG_UID, INDEX, VOID
+from contracts.names import ATTEMPT, GANG, GANG_UID, INDEX, VOID
 from contracts.pods.node_affinity import read_pinned_node
 from publisher.gangs.patches import Purpose
 from tests import builders
@@ -215,6 +215,15 @@ class Laws:
                     askers[uid_of(pod)] += 1
         assert not askers or max(askers.values()) == 1, askers
 
+    def _list_asked(self) -> dict[str, set[str]]:
+        """List the pods that wait and are asked for, as uids by gang."""
+        asked: dict[str, set[str]] = {}
+        for pod in (pod for uid in self._alive() for pod in self._named(uid)):
+            if is_gated(pod) and not is_over(pod):
+                gang = pod["metadata"].get("labels", {}).get(GANG, "")
+                asked.setdefault(gang, set()).add(uid_of(pod))
+        return asked
+
     def _named(self, uid: GangUID) -> list[Json]:
         uids = self._uids(uid)
         return [pod for _, pod in self._world.all("Pod") if uid_of(pod) in uids]
@@ -247,7 +256,8 @@ class Laws:
         """Nothing is left half done, and whoever waits was told why."""
         self.check_askers()
         told = publisher.tell_all()
-        self._wholeness.check_waiting(why for why, _ in told.values())
+        reports = (why for why, _ in told.values())
+        self._wholeness.check_waiting(reports, self._list_asked())
         holders: Counter[tuple[str, str]] = Counter()
         for key, claim in self._world.all("ResourceClaim"):
             if not key.startswith(f"{NS}/foreign") and key not in self._world.damaged:

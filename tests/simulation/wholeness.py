@@ -8,7 +8,7 @@ knew when it planned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
 from msgspec import Struct
@@ -74,8 +74,14 @@ class Wholeness:
             f"{pod.metadata.name} runs beside {len(ran)} pods, {missing} are missing"
         )
 
-    def check_waiting(self, reports: Iterable[StatusReport]) -> None:
-        """Nobody waits for others who would be whole with those that run."""
+    def check_waiting(
+        self, reports: Iterable[StatusReport], asked: Mapping[str, set[str]]
+    ) -> None:
+        """Nobody waits for others who would be whole with those that run.
+
+        Nor beside none that runs, unless others of the gang wait that are `asked` for
+        already, as uids by gang: it begins once, not in two parts.
+        """
         self._follow()
         for report in reports:
             if report.reason != "PodsMissing" or not report.pods or report.decision:
@@ -87,6 +93,9 @@ class Wholeness:
                 for life in self._lives.values()
                 if life.gang == gang and life.runs and _is_same_run(life, first)
             ]
+            own = {pod.metadata.uid for pod in report.pods}
+            if not running and asked.get(gang, set()) - own:
+                continue
             there = len(running) + len(report.pods)
             assert there < max(self._all_sizes(first)), "nobody is missing"
 

@@ -1,44 +1,36 @@
-"""What room on nodes is worth, as the judge counts it: device by device.
+"""What room on nodes is worth, as the judge counts it, by what devices look like.
 
 Room for an expected pod is the least of what bounds it: of each of the node's resources
 that it needs, how often the need is there; of each request, how often its devices are
 there; and of each matchAttribute, the same for each value, summed. Only first choices
 that ask for a number of devices count, and counters, compatibility groups and
-distinctAttribute do not.
+distinctAttribute do not. Where the same devices are left, there is the same room.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
-
-from contracts.ids import DeviceID, DeviceName, NodeName
-from solver.judge.amounts import consumption_of
-from solver.judge.devices import judge_device
-from solver.judge.facts import DeviceFacts, Facts
+from contracts.ids import DeviceID, NodeName
+from solver.judge.facts import Facts
 from solver.judge.nodes import judge_node
 from solver.judge.shared import Use
-from solver.problem.gangs import ClaimPart, MemberPart, RequestPart, SubrequestPart
-from solver.problem.problem import ExpectedPart
+from solver.judge.slack_devices import (
+    Consumed,
+    DeviceLooks,
+    Devices,
+    Left,
+    SeenDevice,
+    amounts_of,
+)
+from solver.judge.slack_kinds import NumberedKinds
+from solver.problem.gangs import MemberPart
+from solver.snapshot.parts import NodePart
 
-MOST_SHARES = 1 << 24
-"""Of one device, for one request."""
-Times = dict[DeviceID, int]
-"""How often each device may serve a request."""
-
-
-class NodeLoad(Struct, frozen=True):
-    """What the pods of a decision take of one node."""
-
-    needs: dict[str, int] = {}
-    taken: frozenset[DeviceID] = frozenset()
-    consumed: dict[DeviceID, dict[str, int]] = {}
-    """1e-9 units, of devices that several may have."""
-
-
-NOTHING = NodeLoad()
+LeftDevice = tuple[SeenDevice, Left]
+Group = tuple[Devices, ...]
+"""Devices that have one value, by comparison."""
 
 
 def value_lost(
@@ -52,184 +44,135 @@ def value_lost(
     for use in uses:
         if not use.subrequest.admin_access:
             uses_by_node[use.node].append(use)
+    room = _Room(facts)
     return sum(
-        _value_lost_on(facts, node, _load_of(facts, amounts, uses_by_node[node]))
+        room.value_lost_on(node, amounts, uses_by_node[node])
         for node, amounts in needs.items()
     )
 
 
-def _load_of(facts: Facts, needs: Counter[str], uses: list[Use]) -> NodeLoad:
-    shares: dict[DeviceID, dict[str, int]] = {}
-    for use in uses:
-        device = facts.find_device(use.node, use.device)
-        if device is not None and use.shareable:
-            total = shares.setdefault(use.device, {})
-            for name, amount in _amounts(facts, use.subrequest, device).items():
-                total[name] = total.get(name, 0) + amount
-    taken = frozenset(use.device for use in uses if not use.shareable)
-    return NodeLoad(dict(needs), taken, shares)
-
-
-def _amounts(
-    facts: Facts, subrequest: SubrequestPart, device: DeviceFacts
-) -> dict[str, int]:
-    fractional = facts.features.fractional_capacity_range
-    requested = subrequest.capacity
-    return consumption_of(device.device, requested, fractional=fractional) or {}
-
-
-def _value_lost_on(facts: Facts, node: NodeName, load: NodeLoad) -> int:
-    room, lost = _Room(facts, node), 0
-    for kind in facts.problem.expected:
-        if list(judge_node(facts.find_node(node), kind.member, "")):
-            continue
-        before = kind.size * room.after(kind.member, NOTHING)
-        after = kind.size * room.after(kind.member, load)
-        lost += kind.weight * (_worth(kind, before) - _worth(kind, after))
-    return lost
-
-
-def _worth(kind: ExpectedPart, size: int) -> int:
-    """Weigh room: the first thousand counts five times for parts of devices."""
-    return size + 4 * min(size, 1000) if kind.size < 1000 else size
-
-
 class _Room:
-    """Counts the room on one node, before a decision and after it."""
+    """Counts the room on nodes, before a decision and after it."""
 
-    def __init__(self, facts: Facts, node: NodeName) -> None:
+    def __init__(self, facts: Facts) -> None:
         self._facts = facts
-        self._node = node
-        self._able: dict[object, list[tuple[DeviceID, DeviceFacts]]] = {}
-        """Devices that may serve a request if nobody of the decision has them."""
-        self._counted: dict[object, Times] = {}
-        """What was counted already: many expected pods ask for the same devices."""
+        self._kinds = kinds = NumberedKinds(facts.problem.expected)
+        self._looks = DeviceLooks(facts, kinds.asks.things, kinds.comparisons.things)
+        self._pods: dict[tuple[int, Group], list[int]] = {}
+        """By grouping and group, then by scope."""
 
-    def after(self, member: MemberPart, load: NodeLoad) -> int:
-        """Count how many more pods the node takes by counting."""
-        bounds = self._bounds_by_node(member, load)
-        for claim in member.claims:
-            bounds += self._bounds_by_claim(claim, load)
-        return min(bounds, default=0)
-
-    def _bounds_by_node(self, member: MemberPart, load: NodeLoad) -> list[int]:
-        free, bounds = self._facts.find_node(self._node).free, []
-        for name, need in {"pods": 1, **member.resources}.items():
-            if free is None or (name == "pods" and name not in free) or not need:
-                continue
-            left = max(free.get(name, 0), 0) - load.needs.get(name, 0)
-            bounds.append(left // need)
-        return bounds
-
-    def _bounds_by_claim(self, claim: ClaimPart, load: NodeLoad) -> list[int]:
-        # First each request on its own: how often its devices are there.
-        counted = [request for request in claim.requests if _is_counted(request)]
-        times = {
-            request.name: self._times(request.alternatives[0], load)
-            for request in counted
-        }
-        bounds = [
-            sum(times[request.name].values()) // request.alternatives[0].count
-            for request in counted
-        ]
-        # Then each matchAttribute: the same value by value, summed.
-        for constraint in claim.constraints:
-            attribute = constraint.match_attribute
-            if attribute is None:
-                continue
-            scope = [
-                request
-                for request in counted
-                if _is_meant(request, constraint.requests)
-            ]
-            if scope:
-                pods_by_value = [
-                    self._pods_by_value(request, attribute, times[request.name])
-                    for request in scope
-                ]
-                values = set.intersection(*(set(pods) for pods in pods_by_value))
-                bounds.append(
-                    sum(min(pods[value] for pods in pods_by_value) for value in values)
-                )
-        return bounds
-
-    def _pods_by_value(
-        self, request: RequestPart, attribute: str, times: Times
-    ) -> dict[tuple[str, object], int]:
-        """Count by value how often devices that have it can serve the request."""
-        subrequest, uses = request.alternatives[0], Counter[tuple[str, object]]()
-        for name, often in times.items():
-            facts = self._facts.find_device(self._node, name)
-            if facts is not None:
-                for value in self._facts.compared_values(
-                    subrequest, attribute, name.driver, facts.device
-                ):
-                    uses[value] += often
-        return {value: often // subrequest.count for value, often in uses.items()}
-
-    def _times(self, subrequest: SubrequestPart, load: NodeLoad) -> Times:
-        capacity = tuple(sorted((n, q.nano) for n, q in subrequest.capacity.items()))
-        key = (subrequest.selectors, subrequest.tolerations, capacity)
-        if key not in self._able:
-            self._able[key] = list(self._devices_able(subrequest))
-        counted = (key, load is NOTHING)
-        if counted not in self._counted:
-            self._counted[counted] = {
-                name: self._uses_left(subrequest, device, load.consumed.get(name, {}))
-                for name, device in self._able[key]
-                if name not in load.taken
-            }
-        return self._counted[counted]
-
-    def _devices_able(
-        self, subrequest: SubrequestPart
-    ) -> Iterator[tuple[DeviceID, DeviceFacts]]:
-        facts, node = self._facts, self._node
-        for pool, visible in facts.pools_of(node):
-            if not visible.usable:
-                continue
-            left = facts.counters_left_of(node, pool)
-            overdrawn = any(amount < 0 for amount in left.values())
-            for short in visible.devices:
-                name = DeviceID(pool.driver, pool.pool, DeviceName(short))
-                device = facts.find_device(node, name)
-                if device is None:
-                    continue
-                # A device that is shared already draws nothing more.
-                draws = device.device.consumes_counters and not (
-                    device.shareable and device.shares is not None
-                )
-                if draws and overdrawn:
-                    continue
-                if not list(judge_device(facts, node, subrequest, (name, device), "")):
-                    yield name, device
-
-    def _uses_left(
-        self,
-        subrequest: SubrequestPart,
-        device: DeviceFacts,
-        consumed: dict[str, int],
+    def value_lost_on(
+        self, node: NodeName, needs: Counter[str], uses: Sequence[Use]
     ) -> int:
-        """Count the uses of a device that nobody has for itself."""
-        if not self._facts.features.consumable_capacity:
-            return 1
-        bounds = [MOST_SHARES]
-        for name, amount in _amounts(self._facts, subrequest, device).items():
-            left = device.device.capacity[name].value.nano
-            left -= (device.shares or {}).get(name, 0)
-            if device.shares is not None and amount > left:
-                return 0
-            if amount:
-                bounds.append((left - consumed.get(name, 0)) // amount)
-        return min(bounds) if device.shareable else 1
+        """Value the room on a node before, less that after."""
+        part, seen = self._facts.find_node(node), self._looks.on(node)
+        admits = [
+            not any(judge_node(part, pod, "")) for pod in self._kinds.places.things
+        ]
+        before = self._bounds_of(self._leave(seen, ()))
+        after = self._bounds_of(self._leave(seen, uses))
+        return self._value(admits, self._bounds_by_node(part, Counter()), before) - (
+            self._value(admits, self._bounds_by_node(part, needs), after)
+        )
+
+    def _leave(
+        self, seen: Sequence[SeenDevice], uses: Iterable[Use]
+    ) -> list[LeftDevice]:
+        """Say what pods leave of the devices of a node."""
+        taken, amounts = set[DeviceID](), dict[DeviceID, Counter[str]]()
+        for use in uses:
+            device = self._facts.find_device(use.node, use.device)
+            if not use.shareable:
+                taken.add(use.device)
+            elif device is not None:
+                consumes = amounts_of(self._facts, use.subrequest, device)
+                amounts.setdefault(use.device, Counter()).update(consumes)
+        consumed: dict[DeviceID, Consumed] = {
+            name: tuple(sorted(total.items())) for name, total in amounts.items()
+        }
+        return [
+            (device, (device.look, consumed.get(device.name, ())))
+            for device in seen
+            if device.name not in taken
+        ]
+
+    def _value(
+        self,
+        admits: Sequence[bool],
+        by_node: Sequence[int | None],
+        by_devices: Sequence[int | None],
+    ) -> int:
+        value = 0
+        for kind in self._kinds.kinds:
+            if admits[kind.place]:
+                room, bound = by_devices[kind.claims], by_node[kind.needs]
+                if room is None or (bound is not None and bound < room):
+                    room = bound
+                value += kind.weight * _worth(kind.size, kind.size * (room or 0))
+        return value
+
+    def _bounds_by_node(self, node: NodePart, taken: Counter[str]) -> list[int | None]:
+        """Bound the pods by the node's own resources, by number of their needs."""
+        if node.free is None:
+            return [None] * len(self._kinds.needs.things)
+        free = {name: max(amount, 0) for name, amount in node.free.items()}
+        return [
+            min(
+                (
+                    (free.get(name, 0) - taken[name]) // need
+                    for name, need in needs
+                    if need and (name != "pods" or name in free)
+                ),
+                default=None,
+            )
+            for needs in self._kinds.needs.things
+        ]
+
+    def _bounds_of(self, left: Sequence[LeftDevice]) -> list[int | None]:
+        """Bound the pods by devices, by number of their claims; None: none bounds."""
+        pods = [
+            self._sum_by_scope(number, _group_by_value(left, compared))
+            for number, compared in enumerate(self._kinds.groupings.things)
+        ]
+        return [
+            min([pods[grouping][scope] for grouping, scope in claims], default=None)
+            for claims in self._kinds.claims.things
+        ]
+
+    def _sum_by_scope(self, grouping: int, groups: Sequence[Group]) -> list[int]:
+        """Sum over groups of devices the pods that they have room for."""
+        pods_by_group = [self._count_pods(grouping, group) for group in groups]
+        if not groups:
+            return [0] * len(self._kinds.scopes[grouping].things)
+        return [sum(pods) for pods in zip(*pods_by_group, strict=True)]
+
+    def _count_pods(self, grouping: int, group: Group) -> list[int]:
+        """Count the pods that a group of devices has room for, by scope."""
+        pods = self._pods.get((grouping, group))
+        if pods is None:
+            pods = self._pods[grouping, group] = [
+                min(
+                    self._looks.count_uses(group[compared], ask) // count
+                    for compared, ask, count in scope
+                )
+                for scope in self._kinds.scopes[grouping].things
+            ]
+        return pods
 
 
-def _is_counted(request: RequestPart) -> bool:
-    first = request.alternatives[0]
-    return not first.all_devices and not first.admin_access and first.count > 0
+def _group_by_value(left: Sequence[LeftDevice], compared: Sequence[int]) -> list[Group]:
+    """Group devices by the values of some comparisons; without any all together."""
+    if not compared:
+        return [(tuple(sorted(how for _, how in left)),)]
+    having: dict[object, list[list[Left]]] = {}
+    for device, how in left:
+        for position, comparison in enumerate(compared):
+            for value in device.values[comparison]:
+                lists = having.setdefault(value, [[] for _ in compared])
+                lists[position].append(how)
+    return [tuple(tuple(sorted(each)) for each in lists) for lists in having.values()]
 
 
-def _is_meant(request: RequestPart, names: tuple[str, ...]) -> bool:
-    first = request.alternatives[0].name
-    own = {request.name, f"{request.name}/{first}" if first else request.name}
-    return not names or bool(own & set(names))
+def _worth(size: int, room: int) -> int:
+    """Weigh room: the first thousand counts five times for parts of devices."""
+    return room + 4 * min(room, 1000) if size < 1000 else room

@@ -11,7 +11,14 @@ import yaml
 
 from contracts.errors import ContractsError
 from contracts.gang import Gang
-from contracts.kubernetes.decode import decode_object, flatten, flatten_items, is_list
+from contracts.kubernetes.decode import (
+    decode_object,
+    flatten,
+    flatten_items,
+    inherited_kind,
+    is_list,
+)
+from contracts.kubernetes.exact import ExactDecoder
 from moorings.errors import BadInputError
 from moorings.nesting import MAX_LEVELS, TOO_DEEP, check_events, check_levels
 
@@ -35,8 +42,12 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def parse_documents(source: str, text: str) -> Iterator[tuple[str, Any]]:
+def parse_documents(
+    source: str, text: str, exact: ExactDecoder | None = None
+) -> Iterator[tuple[str, Any]]:
     """Go through all documents: (source, parsed object); Lists are taken apart.
+
+    Items of a list in JSON that `exact` can read come as Decoded.
 
     Raises:
         BadInputError: the text is no YAML or JSON, or is nested too deeply, or its
@@ -45,7 +56,7 @@ def parse_documents(source: str, text: str) -> Iterator[tuple[str, Any]]:
     try:
         document = _read_json(text)
         if document is not None:
-            values = _flatten_json(source, document)
+            values = _flatten_json(source, document, exact)
             yield from ((source, value) for value in values)
             return
         _check_yaml(source, text)
@@ -97,7 +108,9 @@ def _read_json(text: str) -> dict[str, msgspec.Raw] | None:
         return None
 
 
-def _flatten_json(source: str, fields: dict[str, msgspec.Raw]) -> Iterator[Any]:
+def _flatten_json(
+    source: str, fields: dict[str, msgspec.Raw], exact: ExactDecoder | None
+) -> Iterator[Any]:
     """Yield the objects of a list; a long list is never parsed as a whole.
 
     Raises:
@@ -107,7 +120,12 @@ def _flatten_json(source: str, fields: dict[str, msgspec.Raw]) -> Iterator[Any]:
     rest = {key: _parse(raw) for key, raw in fields.items() if key != "items"}
     if is_list(rest) and bytes(memoryview(items)[:1]) == b"[":
         check_levels(source, rest)
-        listed = (_parse_item(source, raw) for raw in _ITEMS.decode(items))
+        inherited = inherited_kind(rest)
+        listed = (
+            (exact.decode(raw, inherited) if exact is not None else None)
+            or _parse_item(source, raw)
+            for raw in _ITEMS.decode(items)
+        )
         yield from flatten_items(rest, listed)
     else:
         whole = {key: _parse(raw) for key, raw in fields.items()}

@@ -79,8 +79,8 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
     hopeless = {demand.gangs[gang].key for gang in best.hopeless}
     cluster = Cluster(problem.pages, problem.parameters.features)
     results = Results(problem, cluster, narrow=True)
-    funnel, layouts = Funnel(problem), SharedClaimLayouts(problem)
     placed = [gang for gang in problem.gangs if gang.key in placements_by_gang]
+    funnel, layouts = Funnel(problem, placed), SharedClaimLayouts(problem)
     for gang in problem.gangs:
         undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
         if gang.refused:
@@ -100,7 +100,7 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
             reason = Reason(rule=Rule.GROWING, message=NO_MORE)
             yield structs.replace(undecided, reasons=(reason,))
         else:
-            reasons = funnel.explain(layouts.as_decided(gang).core, placed=placed)
+            reasons = funnel.explain(layouts.as_decided(gang).core)
             is_faulty = any(reason.rule is Rule.SELECTOR_ERROR for reason in reasons)
             yield structs.replace(undecided, reasons=reasons, failed=is_faulty)
 

@@ -60,7 +60,7 @@ _RESOURCE_TYPES: tuple[type[KubernetesObject], ...] = (
     ResourceClaimTemplate,
     DeviceClass,
 )
-_TYPES: dict[tuple[str, str], type[KubernetesObject]] = {
+TYPES: dict[tuple[str, str], type[KubernetesObject]] = {
     **{
         (version, kind.__name__): kind
         for version in (V1, V1BETA2, V1BETA1)
@@ -104,7 +104,7 @@ def decode_object(raw: Any) -> Decoded:
     api_version, kind = _text_of(raw, "apiVersion"), _text_of(raw, "kind")
     name = _name_of(raw)
     what = " ".join(part for part in (kind or "object", name) if part)
-    struct = _TYPES.get((api_version, kind))
+    struct = TYPES.get((api_version, kind))
     unknown: list[str] = []
     if struct is None:
         workload = read_workload(raw, what, unknown)
@@ -151,23 +151,29 @@ def flatten(raw: Any) -> Iterator[Mapping[str, Any]]:
 def flatten_items(raw: Mapping[str, Any], items: Iterable[Any]) -> Iterator[Any]:
     """Yield the objects of a list whose items come from elsewhere, one at a time.
 
+    What is decoded already goes through.
+
     Raises:
         DecodeError: an item is no object.
     """
-    kind = _text_of(raw, "kind")
-    inherited = (
-        {}
-        if kind == "List"
-        else {
-            "apiVersion": _text_of(raw, "apiVersion"),
-            "kind": kind.removesuffix("List"),
-        }
-    )
+    kind, inherited = _text_of(raw, "kind"), inherited_kind(raw)
     for index, listed in enumerate(items):
+        if isinstance(listed, Decoded):
+            yield listed
+            continue
         if not isinstance(listed, Mapping):
             path = f"items[{index}]"
             raise DecodeError(kind, path, f"Expected `object`, got {_type_of(listed)}")
         yield from flatten({**inherited, **listed})
+
+
+def inherited_kind(raw: Mapping[str, Any]) -> dict[str, str]:
+    """Return version and kind of a list's items that do not say them; may be none."""
+    kind = _text_of(raw, "kind")
+    if kind == "List":
+        return {}
+    version = _text_of(raw, "apiVersion")
+    return {"apiVersion": version, "kind": kind.removesuffix("List")}
 
 
 def to_kubernetes(value: WritableObject, api_version: str = V1) -> dict[str, Any]:
@@ -181,7 +187,7 @@ def to_kubernetes(value: WritableObject, api_version: str = V1) -> dict[str, Any
     kind = type(value).__name__
     if isinstance(value, Gang):
         api_version = names.API_VERSION
-    if (api_version, kind) not in _TYPES:
+    if (api_version, kind) not in TYPES:
         raise UnknownKindError(api_version, kind, value.metadata.name)
     body: dict[str, Any] = to_builtins(value)
     body.setdefault("spec", {})

@@ -14,6 +14,7 @@ from contracts.device import DeviceTaintRule
 from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.kubernetes.decode import WritableObject, decode_object
+from contracts.kubernetes.exact import ExactDecoder
 from moorings.cli.output import notify
 from moorings.errors import BadInputError
 from moorings.manifests import parse_documents, read_gang
@@ -23,15 +24,19 @@ from moorings.plan.reading import Reader
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def read_documents(names: list[str]) -> Iterator[tuple[str, Any]]:
+def read_documents(
+    names: list[str], exact: ExactDecoder | None = None
+) -> Iterator[tuple[str, Any]]:
     """Go through all documents: (source, parsed object); Lists are taken apart.
+
+    What `exact` can read comes as Decoded.
 
     Raises:
         BadInputError: a file cannot be read, or is no YAML or JSON.
     """
     for name in names:
         for source, text in _read_texts(name):
-            yield from parse_documents(source, text)
+            yield from parse_documents(source, text, exact)
 
 
 def _read_texts(name: str) -> Iterator[tuple[str, str]]:
@@ -65,10 +70,11 @@ class ReadObjects(Struct, frozen=True, kw_only=True):
 
 def read_objects(names: Iterable[str]) -> ReadObjects:
     """Read all that can be read; the rest is named on standard error."""
-    reader, objects, failed = Reader(notify), list[PlanObject](), False
+    reader, exact = Reader(notify), ExactDecoder()
+    objects, failed = list[PlanObject](), False
     for name in names:
         try:
-            objects.extend(reader.read(read_documents([name])))
+            objects.extend(reader.read(read_documents([name], exact)))
         except BadInputError as error:
             notify(f"error: {error}")
             failed = True

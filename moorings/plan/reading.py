@@ -30,6 +30,7 @@ from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import with_next_job
 
 Say = Callable[[str], None]
+_MANY_VALUES = 1000
 _WISH = re.compile(
     r"(^|\.)(resourceClaims|resources\.claims|topologySpreadConstraints)\[\d+\]\."
 )
@@ -53,14 +54,21 @@ class Reader:
         """Objects that decide something and could not be read."""
         self.skipped = 0
         """Objects of other kinds, which were passed by."""
-        self._attributes: dict[DeviceAttribute, DeviceAttribute] = {}
-        """Each value that was read, once: most devices have what others have."""
+        self._attributes: dict[str, dict[DeviceAttribute, DeviceAttribute] | None] = {}
+        """By name each value that was read, once: most devices have what others have.
+        None: so many that they are looked at no more, such as those of a uuid."""
         self._capacities: dict[Hashable, dict[str, DeviceCapacity]] = {}
         """Likewise all that a device has of capacities, by how that is written."""
 
     def read(self, documents: Iterable[tuple[str, Any]]) -> Iterator[PlanObject]:
-        """Decode (source, raw) pairs; unknown kinds are named once."""
+        """Decode (source, raw) pairs; unknown kinds are named once.
+
+        `raw` is parsed JSON, or Decoded where nothing in it is unknown.
+        """
         for source, raw in documents:
+            if isinstance(raw, Decoded):
+                yield self._keep(source, {}, raw)
+                continue
             try:
                 decoded = _decode(raw)
             except UnknownKindError as error:
@@ -75,9 +83,7 @@ class Reader:
                 if key not in self._noted:
                     self._noted.add(key)
                     self._say(f"note: {source}: {key} is not a field we know; ignored")
-            if isinstance(decoded.value, ResourceSlice):
-                self._share_equal(decoded.value)
-            yield PlanObject.of(source, raw, decoded)
+            yield self._keep(source, raw, decoded)
 
     def read_list(self, objects: list[Any]) -> list[PlanObject]:
         """Decode a parsed list, Lists taken apart."""
@@ -88,16 +94,34 @@ class Reader:
         )
         return list(self.read(documents))
 
+    def _keep(
+        self, source: str, raw: Mapping[str, Any], decoded: Decoded
+    ) -> PlanObject:
+        if isinstance(decoded.value, ResourceSlice):
+            self._share_equal(decoded.value)
+        return PlanObject.of(source, raw, decoded)
+
     def _share_equal(self, value: ResourceSlice) -> None:
         """Let devices share what is equal: a quarter of a large cluster's memory."""
-        known = self._attributes
+        by_name = self._attributes
         for device in value.spec.devices:
-            for name, attribute in device.attributes.items():
-                device.attributes[name] = known.setdefault(attribute, attribute)
-            capacities = device.capacity.items()
+            attributes = device.attributes
+            for name, attribute in attributes.items():
+                known = (
+                    by_name[name] if name in by_name else by_name.setdefault(name, {})
+                )
+                if known is None:
+                    continue
+                same = attributes[name] = known.setdefault(attribute, attribute)
+                if same is attribute and len(known) > _MANY_VALUES:
+                    by_name[name] = None
             # Amounts are equal by value, but are printed as they are written.
-            if all(each.request_policy is None for _, each in capacities):
-                key = tuple((name, each.value.text) for name, each in capacities)
+            key = tuple(
+                (name, each.value.text)
+                for name, each in device.capacity.items()
+                if each.request_policy is None
+            )
+            if len(key) == len(device.capacity):
                 shared = self._capacities.setdefault(key, device.capacity)
                 structs.force_setattr(device, "capacity", shared)
 

@@ -9,6 +9,7 @@ the reason. Always bounded; what counting cannot show is said as such, never gue
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from heapq import nsmallest
 
 from msgspec import structs
 
@@ -49,10 +50,11 @@ MOST_COUNTED = 4096
 
 
 class Funnel:
-    """Counts for one Problem, each made once."""
+    """Counts for one Problem, each made once; `placed`: the gangs of it that are in."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, placed: Sequence[GangPart]) -> None:
         self._problem = problem
+        self._placed = placed
         self._cluster = Cluster(problem.pages, problem.parameters.features)
         self._counts: Cache[RequestKind, RequestCounts] = Cache(MOST_COUNTED)
         self._node_checks: Cache[Hashable, dict[NodeName, NodeCheck]] = Cache(
@@ -60,11 +62,10 @@ class Funnel:
         )
         self._room_counts: Cache[Hashable, Rooms] = Cache(MOST_COUNTED)
         self._scarcities: Cache[Hashable, Scarcity] = Cache(MOST_COUNTED)
+        self._outranked: Cache[Hashable, Reason | None] = Cache(MOST_COUNTED)
 
-    def explain(
-        self, gang: GangPart, *, placed: Sequence[GangPart]
-    ) -> tuple[Reason, ...]:
-        """Return why a gang is not in; `placed`: those of the batch that are."""
+    def explain(self, gang: GangPart) -> tuple[Reason, ...]:
+        """Return why a gang is not in."""
         reasons = [
             reason
             for member in gang.members
@@ -76,8 +77,8 @@ class Funnel:
         reason = explain_gang_rules(self._problem, gang)
         if reason is not None:
             return (reason,)
-        if ahead := [other for other in placed if other.priority >= gang.priority]:
-            return (_explain_outranked(gang, ahead),)
+        if (reason := self._outranked_reason(gang)) is not None:
+            return (reason,)
         reason = explain_domains(gang) or explain_together(gang)
         if reason is not None:
             return (reason,)
@@ -91,6 +92,16 @@ class Funnel:
             counted = count_devices(self._problem, self._cluster, kind)
             counts = self._counts.keep(kind, counted)
         return counts
+
+    def _outranked_reason(self, gang: GangPart) -> Reason | None:
+        """Return who comes first, the same for all of one priority and classes."""
+        wanted = _classes_of(gang)
+        key = (gang.priority, wanted)
+        if key not in self._outranked:
+            ahead = [each for each in self._placed if each.priority >= gang.priority]
+            reason = _explain_outranked(gang.priority, wanted, ahead)
+            return self._outranked.keep(key, reason)
+        return self._outranked[key]
 
     def _member_reason(self, member: MemberPart) -> Reason | None:
         for claim in member.claims:
@@ -209,25 +220,28 @@ class Funnel:
         )
 
 
-def _explain_outranked(gang: GangPart, ahead: Sequence[GangPart]) -> Reason:
-    """Name those that come first, of higher priority before others.
+def _explain_outranked(
+    priority: int, wanted: frozenset[str], ahead: Sequence[GangPart]
+) -> Reason | None:
+    """Name those that come first, of higher priority before others; None: nobody does.
 
     Who asks for the same devices stands before who does not.
     """
-    wanted = _classes_of(gang)
-    first = sorted(
+    if not ahead:
+        return None
+    first = nsmallest(
+        MOST_NAMED,
         ahead,
         key=lambda other: (wanted.isdisjoint(_classes_of(other)), -other.priority),
     )
-    names = [f"{o.namespace}/{o.name} (priority {o.priority})" for o in first]
-    hidden = len(names) - MOST_NAMED
-    words = ", ".join(names[:MOST_NAMED])
+    words = ", ".join(f"{o.namespace}/{o.name} (priority {o.priority})" for o in first)
+    hidden = len(ahead) - MOST_NAMED
     more = f" and {hidden} more" if hidden > 0 else ""
     message = (
         f"its pods would fit by count, but not beside the {len(ahead)} gangs decided "
-        f"with it that have its priority {gang.priority} or more: {words}{more}"
+        f"with it that have its priority {priority} or more: {words}{more}"
     )
-    facts = {"gangs": len(ahead), "priority": gang.priority}
+    facts = {"gangs": len(ahead), "priority": priority}
     return Reason(rule=Rule.OUTRANKED, message=message, facts=facts)
 
 

@@ -164,3 +164,25 @@ def test_who_outranks_is_named() -> None:
     named = [f"team-a/w{i} (priority {i + 1})" for i in (4, 3, 2)]
     assert reason.message.endswith(f": {', '.join(named)} and 2 more")
     assert reason.facts == {"gangs": 5, "priority": 0}
+
+
+def test_who_asks_for_other_classes_or_has_another_priority_is_told_of_others() -> None:
+    """What is found for one gang is said only of those that it holds for as well."""
+    classes = {"big": ("true",), "small": ("true",)}
+
+    def asking(device_class: str, name: str, priority: int) -> Any:
+        pair = member(member_claim(request(count=2, device_class=device_class)))
+        return gang(pair, name=name, uid=name, priority=priority)
+
+    winners = [asking("big", f"b{i}", 9) for i in range(4)] + [asking("small", "s", 8)]
+    losers = [
+        asking("big", "lb", 0),
+        asking("small", "ls", 0),
+        asking("small", "l5", 5),
+    ]
+    found = decide(fleet(5), *winners, *losers, classes=classes)
+    said = {g.name: g.reasons[0].message for g in found.gangs if g.reasons}
+    assert ": team-a/b0 (priority 9), " in said["lb"]
+    assert ": team-a/s (priority 8), " in said["ls"]
+    assert "priority 0 or more" in said["ls"]
+    assert "priority 5 or more" in said["l5"]

@@ -385,10 +385,19 @@ class Connection:
         with contextlib.suppress(TimeoutError, OSError, nats.errors.Error):
             async with asyncio.timeout(_CLOSE_S):
                 await client.close()
+        await _abort(client)
 
     def _notify(self) -> None:
         for listener in tuple(self.listeners):
             listener()
+
+
+async def _abort(client: Client) -> None:
+    """End what `close` left open: a server that reads no more, or says no farewell."""
+    writer = getattr(client._transport, "_io_writer", None)  # noqa: SLF001 # no other way
+    if writer is not None:
+        writer.transport.abort()
+        await asyncio.sleep(0)  # the loop closes the socket in its next turn
 
 
 async def _flush_twice(client: Client) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import socket
+import threading
+import warnings
 from asyncio import Event, StreamReader, StreamWriter
 
 import pytest
@@ -86,3 +90,42 @@ async def test_each_outage_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> No
 
     events = [line["event"] for line in logged if line["event"].startswith("bus.con")]
     assert events == ["bus.connect_failed", "bus.connected"] * 2
+
+
+def test_who_leaves_a_server_that_reads_no_more_leaves_no_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was to be sent to it is dropped, and the socket is closed."""
+    monkeypatch.setattr(connection, "_CLOSE_S", 0.1)
+    left = threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        accepted, _ = listener.accept()
+        with accepted, accepted.makefile("rb") as lines:
+            accepted.sendall(INFO)
+            for _ in range(2):  # one of the client library, one of ours
+                while lines.readline() != b"PING\r\n":
+                    pass
+                accepted.sendall(b"PONG\r\n")
+            left.wait(60)
+
+    async def publish_and_leave(url: str) -> None:
+        bus = Connection(BusSettings(name="test", servers=(url,)))
+        async with asyncio.timeout(60), bus.keep_up():
+            await bus.wait_up("first", 60)
+            for _ in range(7):
+                await bus.publish("never.read", bytes(1_000_000))
+
+    gc.collect()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=serve, args=(listener,))
+        server.start()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            asyncio.run(
+                publish_and_leave(f"nats://127.0.0.1:{listener.getsockname()[1]}")
+            )
+            gc.collect()
+        left.set()
+        server.join()
+    assert [str(item.message) for item in said] == []

@@ -1,7 +1,7 @@
 """Requests to the API server as bytes: how many at once, and what failed.
 
-The one place that imports aiohttp; its exceptions stop here. Knows nothing of kinds
-and objects.
+With `sockets` the one place that imports aiohttp, whose exceptions stop here. Knows
+nothing of kinds and objects.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from runtime.kube.answers import error_of
 from runtime.kube.credentials import read_credentials
 from runtime.kube.errors import ApiError, ClusterError, UnavailableError
 from runtime.kube.identity import Credentials
+from runtime.kube.sockets import closing_sockets
 
 _CONNECT_S = 5.0
 _ANSWER_S = 60.0
@@ -54,20 +55,24 @@ class Transport:
     ) -> AsyncIterator[Transport]:
         """Prepare the connections; see `KubernetesApi.open`."""
         credentials = await read_credentials(kubeconfig, context)
-        connector = aiohttp.TCPConnector(ssl=credentials.tls(), limit=0)
         # Not trust_env: aiohttp would look for a proxy in a thread at each request,
         # which doubles what a request costs us.
-        async with aiohttp.ClientSession(
-            connector=connector,
-            proxy=credentials.proxy(),
-            read_bufsize=_BUFFER_BYTES,
-            headers={
-                "Accept": "application/json",
-                # The API server would spend its CPU on gzip, and we ours.
-                "Accept-Encoding": "identity",
-                "User-Agent": f"{user_agent}/{version('moorings')}",
-            },
-        ) as session:
+        async with (
+            closing_sockets() as make_socket,
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    ssl=credentials.tls(), limit=0, socket_factory=make_socket
+                ),
+                proxy=credentials.proxy(),
+                read_bufsize=_BUFFER_BYTES,
+                headers={
+                    "Accept": "application/json",
+                    # The API server would spend its CPU on gzip, and we ours.
+                    "Accept-Encoding": "identity",
+                    "User-Agent": f"{user_agent}/{version('moorings')}",
+                },
+            ) as session,
+        ):
             yield cls(credentials, session, in_flight)
 
     async def call(
@@ -174,15 +179,12 @@ class Transport:
                     raise self._error(what, response, await response.read())
                 yield b""
                 lines = b""
-                try:
-                    while chunk := await response.content.readany():
-                        lines += chunk
-                        end = lines.rfind(b"\n") + 1
-                        if end:
-                            yield lines[:end]
-                            lines = lines[end:]
-                finally:
-                    _abort(response)
+                while chunk := await response.content.readany():
+                    lines += chunk
+                    end = lines.rfind(b"\n") + 1
+                    if end:
+                        yield lines[:end]
+                        lines = lines[end:]
         except _FAILURES as error:
             raise UnavailableError(what, _words(error)) from error
 
@@ -200,16 +202,6 @@ class Transport:
             self._credentials.note_refusal()
         after = response.headers.get("Retry-After")
         return error_of(what, response.status, body, after)
-
-
-def _abort(response: aiohttp.ClientResponse) -> None:
-    """End a stream that we leave without waiting for the server's farewell.
-
-    Nobody would: aiohttp forgets such a connection, and the loop ends before it does.
-    """
-    connection = response.connection
-    if connection is not None and connection.transport is not None:
-        connection.transport.abort()
 
 
 def _words(error: Exception) -> str:

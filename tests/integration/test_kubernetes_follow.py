@@ -297,17 +297,31 @@ def is_established(definition: Json) -> bool:
 
 
 def test_what_is_left_leaves_no_connection(own_control_plane: OwnControlPlane) -> None:
-    """Nobody waits for the farewell of an API server that is slow to say it."""
+    """Nobody waits for the farewell of an API server that is slow to say it.
+
+    Neither who follows nor who gives up a request, ours and that of these tests.
+    """
     control_plane = own_control_plane(SMALL)
     api_server = control_plane.programs[API_SERVER]
 
     async def follow_and_leave() -> None:
         async with following(control_plane, RESOURCE_CLAIM) as seen:
             await until(lambda: seen.synced, "the list is complete")
-            async with control_plane.client() as kube:
+            kubeconfig = str(control_plane.kubeconfig())
+            async with (
+                control_plane.client() as kube,
+                KubernetesApi.open(kubeconfig) as api,
+            ):
                 await kube.create(claim("a"))
-            await until(lambda: seen.changes == 1, "the watch stands")
-            api_server.pause()
+                await until(lambda: seen.changes == 1, "the watch stands")
+                await api.get(RESOURCE_CLAIM, "default/a")
+                api_server.pause()
+                for request in (
+                    kube.get(claim("a")),
+                    api.get(RESOURCE_CLAIM, "default/a"),
+                ):
+                    with pytest.raises(TimeoutError):
+                        await asyncio.wait_for(request, 0.5)
 
     gc.collect()  # what earlier tests of this process left is not ours
     with warnings.catch_warnings(record=True) as said:

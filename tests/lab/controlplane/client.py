@@ -11,12 +11,14 @@ import json
 import secrets
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
 import aiohttp
+
+from runtime.kube.sockets import closing_sockets
 
 Json = dict[str, Any]
 
@@ -52,6 +54,7 @@ class Kube:
         self._token = token
         self._headers = [("Authorization", f"Bearer {token}"), *headers]
         self._session: aiohttp.ClientSession | None = None
+        self._open = AsyncExitStack()
 
     def acting_as(
         self, user: str, groups: Sequence[str] = (), extra: Mapping[str, str] = {}
@@ -67,15 +70,19 @@ class Kube:
 
     async def __aenter__(self) -> Self:
         trusted = ssl.create_default_context(cafile=str(self._authority))
-        connector = aiohttp.TCPConnector(ssl=trusted, limit=0)
-        self._session = aiohttp.ClientSession(
-            self._server, connector=connector, headers=self._headers
+        make_socket = await self._open.enter_async_context(closing_sockets())
+        connector = aiohttp.TCPConnector(
+            ssl=trusted, limit=0, socket_factory=make_socket
+        )
+        self._session = await self._open.enter_async_context(
+            aiohttp.ClientSession(
+                self._server, connector=connector, headers=self._headers
+            )
         )
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._session is not None:
-            await self._session.close()
+        await self._open.aclose()
 
     async def request(
         self,

@@ -31,9 +31,9 @@ from authcallout.nkeys import AccountKey, CurveKey
 from authcallout.remembered import Remembered
 from authcallout.reviews import Reviews
 from runtime.bus.bus import Bus
-from runtime.bus.connection import Delivery
 from runtime.bus.narrowing import permissions_of_agent, permissions_of_platform
 from runtime.bus.permissions import Permissions
+from runtime.bus.subscription import Delivery
 from runtime.errors import BusError
 from runtime.log import get_logger
 from runtime.users import ACCOUNTS, role_of

@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from contracts.topics import BLOBS, DAY_S
 from runtime.bus import publishing
-from runtime.bus.connection import Connection, Delivery
+from runtime.bus.connection import Connection
 from runtime.bus.jetstream import read_last_message, read_server_time
+from runtime.bus.subscription import Delivery
 from runtime.errors import (
     BlobCorruptedError,
     BlobMissingError,

@@ -14,10 +14,11 @@ from typing import Any
 from contracts.streams import STREAMS, Stream
 from contracts.topics import M, Topic
 from runtime.bus import blobs, jetstream, publishing, reader
-from runtime.bus.connection import Connection, Delivery
+from runtime.bus.connection import Connection
 from runtime.bus.follower import Skips, Start, follow
 from runtime.bus.streams import StreamHealth, StreamUsage, stream_health, stream_usage
 from runtime.bus.streams import ensure_streams as create_streams
+from runtime.bus.subscription import Delivery
 from runtime.errors import BusError
 from runtime.log import get_logger
 from runtime.refusals import Refusals

@@ -1,9 +1,9 @@
 """One supervised NATS connection: requests, subscriptions, and a new one when lost.
 
-The only file that imports the client library. Its own reconnecting is off: a client
-that is lost, frozen or closed for good is thrown away and a new one is made, so there
-is one way back and it is walked in every test. Requests in flight fail at once.
-Knows nothing of streams.
+With `subscription` the only file that imports the client library. Its own reconnecting
+is off: a client that is lost, frozen or closed for good is thrown away and a new one is
+made, so there is one way back and it is walked in every test. Requests in flight fail
+at once. Knows nothing of streams.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ import logging
 import random
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import NamedTuple
 
 import nats.errors
 from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription as ClientSubscription
 
 from runtime import metrics
 from runtime.bus.credentials import read_credentials
 from runtime.bus.pending import PendingRequests
+from runtime.bus.subscription import Delivery, Handler, Subscription
 from runtime.errors import BusRefusedError, BusUnavailableError
 from runtime.log import get_logger
 from runtime.waits import first_of, unless
@@ -35,7 +33,6 @@ _PROBE_S = 5.0
 _STABLE_S = 1.0
 _CLOSE_S = 2.0
 _BUFFER_BYTES = 8 << 20
-_SUBSCRIPTION_BYTES = 128 << 20
 _HEADROOM_BYTES = 16 << 10
 """Kept free for headers: an oversized message costs the connection."""
 _DEFAULT_PAYLOAD_BYTES = 1 << 20
@@ -53,55 +50,6 @@ def _is_worth_logging(record: logging.LogRecord) -> bool:
 
 
 logging.getLogger("asyncio").addFilter(_is_worth_logging)
-
-
-class Delivery(NamedTuple):
-    """A message as the client library hands it over."""
-
-    subject: str
-    reply: str
-    data: bytes
-    headers: dict[str, str]
-
-    @property
-    def status(self) -> str:
-        """The server's status code of a message without a body, else empty."""
-        return "" if self.data else self.headers.get("Status", "")
-
-
-Handler = Callable[[Delivery], None]
-
-
-class Subscription:
-    """Interest in a subject that outlives the client it was made with.
-
-    A new client must `attach` each; `detach` ends the interest for good.
-    """
-
-    def __init__(self, subject: str, handler: Handler, group: str = "") -> None:
-        self.subject = subject
-        self.group = group
-        """Each message goes to one of its members; empty: to all who subscribe."""
-        self._handler = handler
-        self._current: ClientSubscription | None = None
-
-    async def attach(self, client: Client) -> None:
-        """Subscribe with this client."""
-        self._current = await client.subscribe(
-            self.subject,
-            queue=self.group,
-            cb=self._deliver,
-            pending_bytes_limit=_SUBSCRIPTION_BYTES,
-        )
-
-    async def detach(self) -> None:
-        """End the interest."""
-        with contextlib.suppress(nats.errors.Error):
-            if self._current is not None:
-                await self._current.unsubscribe()
-
-    async def _deliver(self, message: Msg) -> None:
-        self._handler(_to_delivery(message))
 
 
 class Connection:
@@ -403,7 +351,3 @@ async def _abort(client: Client) -> None:
 async def _flush_twice(client: Client) -> None:
     await client.flush()
     await client.flush()
-
-
-def _to_delivery(message: Msg) -> Delivery:
-    return Delivery(message.subject, message.reply, message.data, message.headers or {})

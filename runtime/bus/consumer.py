@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from runtime.bus.connection import Connection, Delivery, Subscription
+from runtime.bus.connection import Connection
 from runtime.bus.jetstream import (
     CONSUMER_EXISTS,
     NO_CONSUMER,
@@ -28,6 +28,7 @@ from runtime.bus.jetstream import (
     Nothing,
     call,
 )
+from runtime.bus.subscription import Delivery, Subscription
 from runtime.errors import BusError, BusRefusedError
 from runtime.log import get_logger
 

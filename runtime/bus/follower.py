@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from runtime.bus.connection import Connection, Delivery
+from runtime.bus.connection import Connection
 from runtime.bus.consumer import REQUEST_S, Consumer, Position
 from runtime.bus.jetstream import (
     StreamInfo,
@@ -22,6 +22,7 @@ from runtime.bus.jetstream import (
     read_info,
     read_stored_time,
 )
+from runtime.bus.subscription import Delivery
 from runtime.errors import BusError, MessageError
 from runtime.log import get_logger
 from runtime.waits import first_of

@@ -18,8 +18,9 @@ from msgspec import Struct
 
 from contracts.cloud_events import make_attributes
 from runtime import metrics
-from runtime.bus.connection import Connection, Delivery
+from runtime.bus.connection import Connection
 from runtime.bus.jetstream import JetStreamError, read_last_message
+from runtime.bus.subscription import Delivery
 from runtime.errors import (
     BusFullError,
     BusRefusedError,

@@ -13,6 +13,7 @@ from contracts.topics import INVENTORIES
 from runtime.bus import connection as bus_connection
 from runtime.bus.bus import Bus
 from runtime.bus.jetstream import StreamInfo, call
+from runtime.bus.subscription import Delivery
 from runtime.errors import (
     BusFullError,
     BusUnavailableError,
@@ -277,7 +278,7 @@ async def test_an_answer_that_was_lost_is_not_taken_for_a_refusal(
 
     async def lossy(
         self: bus_connection.Connection, subject: str, *args: object, **named: object
-    ) -> bus_connection.Delivery:
+    ) -> Delivery:
         reply = await request(self, subject, *args, **named)  # type: ignore[arg-type] # passed through
         if subject in lost:
             lost.remove(subject)
@@ -302,7 +303,7 @@ async def test_many_of_which_the_answers_were_lost_are_not_refused(
 
     async def lossy(
         self: bus_connection.Connection, subject: str, *args: object
-    ) -> bus_connection.Delivery:
+    ) -> Delivery:
         reply = await answer(self, subject, *args)  # type: ignore[arg-type] # passed through
         if subject in lost:
             lost.remove(subject)

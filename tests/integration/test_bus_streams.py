@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from contracts.streams import SETTINGS_VERSION, STREAMS, UNUSED_CONSUMER_S, Stream
 from runtime.bus import streams
 from runtime.bus.bus import Bus
-from runtime.bus.connection import Delivery
 from runtime.bus.jetstream import StreamInfo, call
+from runtime.bus.subscription import Delivery
 from runtime.errors import BlobMissingError, BusFullError, StreamDiffersError
 from runtime.wire import Outgoing
 

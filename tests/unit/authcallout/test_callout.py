@@ -20,7 +20,7 @@ from authcallout.grants import AccessQuestion
 from authcallout.login import NODE_EXTRA, Identity
 from authcallout.reviews import Reviews
 from runtime.bus.bus import Bus
-from runtime.bus.connection import Delivery
+from runtime.bus.subscription import Delivery
 from tests.lab.callout_requests import ISSUER, NOW_S, OURS, THEIRS, request
 from tests.lab.services import eventually
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -50,15 +50,36 @@ async def put(connection: Connection, data: bytes) -> str:
         now_s = await read_server_time(connection, STREAM)
         if now_s - mark.time_s < _YOUNG_S:
             return sha256
-    chunks = [
-        Outgoing(subject=BLOBS.subject(sha256, str(index)), data=chunk, zstd=True)
-        for index, chunk in enumerate(_cut(data))
-    ]
-    await publishing.publish_many(connection, chunks, _WINDOW * CHUNK_BYTES)
-    body = msgspec.json.encode(_Mark(len(chunks), len(data)))
-    commit = Outgoing(subject=_mark_subject(sha256), data=body)
-    await publishing.publish(connection, commit)
+    await _write(connection, {sha256: data})
     return sha256
+
+
+async def put_new(connection: Connection, blobs: Iterable[bytes]) -> None:
+    """Keep bytes that are hardly there yet; see `Bus.put_new_blobs`."""
+    window: dict[str, bytes] = {}
+    size = 0
+    for data in blobs:
+        window[hashlib.sha256(data).hexdigest()] = data
+        size += len(data)
+        if size >= _WINDOW * CHUNK_BYTES:
+            await _write(connection, window)
+            window, size = {}, 0
+    await _write(connection, window)
+
+
+async def _write(connection: Connection, blobs: Mapping[str, bytes]) -> None:
+    """Store all chunks, then all marks; `blobs` by their digests."""
+    chunks, marks = list[Outgoing](), list[Outgoing]()
+    for sha256, data in blobs.items():
+        cut = _cut(data)
+        chunks.extend(
+            Outgoing(subject=BLOBS.subject(sha256, str(index)), data=chunk, zstd=True)
+            for index, chunk in enumerate(cut)
+        )
+        body = msgspec.json.encode(_Mark(len(cut), len(data)))
+        marks.append(Outgoing(subject=_mark_subject(sha256), data=body))
+    await publishing.publish_many(connection, chunks, _WINDOW * CHUNK_BYTES)
+    await publishing.publish_many(connection, marks, _WINDOW * CHUNK_BYTES)
 
 
 async def get(connection: Connection, sha256: str) -> bytes:

@@ -7,7 +7,7 @@ client library stops below, in `connection.py`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -344,6 +344,13 @@ class Bus:
     async def put_blob(self, data: bytes) -> str:
         """Keep bytes and give their sha256; writes nothing when a young copy exists."""
         return await blobs.put(self._connection, data)
+
+    async def put_new_blobs(self, data: Iterable[bytes]) -> None:
+        """Keep bytes that are hardly there yet, by their sha256.
+
+        Nobody asks whether they are: small blobs cost less to write than to look up.
+        """
+        await blobs.put_new(self._connection, data)
 
     async def get_blob(self, sha256: str) -> bytes:
         """Read bytes back, digest checked.

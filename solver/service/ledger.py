@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Collection
 from datetime import UTC, datetime
+from hashlib import sha256
 
 from contracts.ids import ClusterName, SolveID
 from contracts.solves import SolveDecided, SolveOpened
@@ -37,7 +39,7 @@ class Ledger:
         """When pages were stored or found there, in the event loop's time."""
 
     async def store_pages(self, pages: Collection[Page]) -> None:
-        """Store the pages that were not stored yet."""
+        """Store the pages that were not stored yet, nor by another solver."""
         now_s = asyncio.get_running_loop().time()
         old_s = now_s - REMEMBERED_S
         stored = self._stored
@@ -53,10 +55,18 @@ class Ledger:
         if len(stored) > MOST_REMEMBERED:
             self._stored = {page.sha: stored[page.sha] for page in pages}
 
+    async def _store_all(self, problem: Problem) -> None:
+        # A page that was never met has changed just now, so hardly anybody stored it.
+        new = [page for page in problem.pages if page.sha not in self._stored]
+        data = itertools.chain([problem.data], (page.data for page in new))
+        await self._bus.put_new_blobs(data)
+        now_s = asyncio.get_running_loop().time()
+        self._stored |= dict.fromkeys((page.sha for page in new), now_s)
+        await self.store_pages(problem.pages)
+
     async def open(self, problem: Problem, epoch: int) -> SolveOpened:
         """Record a Problem before it is solved."""
-        stored = self._bus.put_blob(problem.data)
-        await together([self.store_pages(problem.pages), stored])
+        await self._store_all(problem)
         opened = SolveOpened(
             cluster=self._cluster,
             solve=solve_id(problem),
@@ -76,12 +86,13 @@ class Ledger:
     ) -> None:
         """Record the answer beside its Problem."""
         verdicts = [gang.verdict for gang in decision.gangs]
+        await self._bus.put_new_blobs([data])
         await self._publish(
             SolveDecided(
                 cluster=self._cluster,
                 solve=opened.solve,
                 problem=opened.problem,
-                decision=await self._bus.put_blob(data),
+                decision=sha256(data).hexdigest(),
                 status=decision.status,
                 allocated=verdicts.count("allocated"),
                 pending=sum(bool(g.reasons and not g.rejected) for g in decision.gangs),

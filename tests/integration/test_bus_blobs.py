@@ -40,6 +40,18 @@ async def test_a_blob_is_written_once(bus: Bus) -> None:
     assert after == before
 
 
+async def test_blobs_that_are_new_come_back(bus: Bus) -> None:
+    """All of them, of any size; one that was there already as well."""
+    blobs = [b"", b"same", bytes(2 * CHUNK_BYTES), random.Random(7).randbytes(LARGE)]
+    sha256 = await bus.put_blob(b"same")
+
+    await bus.put_new_blobs(blobs)
+
+    digests = [hashlib.sha256(data).hexdigest() for data in blobs]
+    assert sha256 in digests
+    assert [await bus.get_blob(digest) for digest in digests] == blobs
+
+
 async def test_a_blob_is_as_old_as_the_server_says(
     bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:

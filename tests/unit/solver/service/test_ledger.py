@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from hashlib import sha256
 from typing import Any, cast
 
@@ -33,7 +33,18 @@ class _MemoryBus:
         self.damaged = ""
         """A subject whose message cannot be read."""
 
+        self.asked = 0
+        """Blobs of which it was looked up whether they are there."""
+
     async def put_blob(self, data: bytes) -> str:
+        self.asked += 1
+        return self._keep(data)
+
+    async def put_new_blobs(self, data: Iterable[bytes]) -> None:
+        for blob in data:
+            self._keep(blob)
+
+    def _keep(self, data: bytes) -> str:
         sha = sha256(data).hexdigest()
         self.blobs[sha] = data
         self.stored.append(sha)
@@ -119,6 +130,20 @@ async def test_a_page_is_stored_once_while_it_is_remembered(
     await ledger.store_pages(first.pages)
     assert forgotten
     assert set(bus.stored[stored:]) == forgotten
+
+
+async def test_what_changed_is_stored_without_asking_whether_it_is_there() -> None:
+    """Only of what stands since before this solver is it asked: it may be much."""
+    bus, ledger = begin()
+    first, second = problem_on("a"), problem_on("a", "b")
+    await ledger.store_pages(first.pages)
+    assert bus.asked == len(first.pages)
+    await ledger.open(second, 1)
+    assert bus.asked == len(first.pages)
+    stored = len(bus.stored)
+    await ledger.open(second, 1)
+    again = [sha for sha in bus.stored[stored:] if sha in bus.blobs]
+    assert again == [second.hash]
 
 
 async def test_a_page_is_stored_again_before_the_bus_forgets_it(

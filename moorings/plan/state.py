@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from contracts.device import DeviceTaintRule, ResourceSlice
@@ -12,7 +12,8 @@ from contracts.messages import ObjectObserved
 from contracts.names import GANG_UID
 from contracts.workload import Node, Pod
 from moorings.plan.objects import PlanObject
-from solver.snapshot.snapshot import Snapshot, apply, observe
+from solver.snapshot.listed import observe_all
+from solver.snapshot.snapshot import Snapshot, apply
 
 CLUSTER = ClusterName("plan")
 _STATE = (
@@ -28,7 +29,13 @@ _STATE = (
 
 def apply_state(objects: Iterable[PlanObject]) -> Snapshot:
     """Apply all state to an empty snapshot; two slices of one name stay two."""
-    snapshot, count_by_name = Snapshot(), dict[str, int]()
+    return observe_all(Snapshot(), _name_uniquely(objects)).without_grown()
+
+
+def _name_uniquely(
+    objects: Iterable[PlanObject],
+) -> Iterator[tuple[str, KubernetesObject]]:
+    count_by_name = dict[tuple[str, str], int]()
     for entry in objects:
         value, kind = entry.decoded.value, entry.decoded.kind
         if not isinstance(value, _STATE) or _is_waiting(value):
@@ -36,13 +43,11 @@ def apply_state(objects: Iterable[PlanObject]) -> Snapshot:
         key = value.metadata.name
         if isinstance(value, ResourceClaimTemplate | ResourceClaim | Pod):
             key = object_key(value.metadata.namespace, key)
-        count = count_by_name.get(f"{kind}/{key}", 0) + 1
-        count_by_name[f"{kind}/{key}"] = count
+        count = count_by_name.get((kind, key), 0) + 1
+        count_by_name[kind, key] = count
         if count > 1 and isinstance(value, ResourceSlice | ResourceClaim | Pod):
             key = f"{key}#{count}"
-        # What grew is for gangs that wait; a set of it would be copied each time.
-        snapshot = observe(snapshot, key, value).without_grown()
-    return snapshot
+        yield key, value
 
 
 def _is_waiting(value: KubernetesObject) -> bool:

@@ -7,7 +7,7 @@ decides which message leads here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, structs
 
@@ -114,10 +114,9 @@ def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory
             ),
         ),
     )
-    for key in sorted(old_pools.keys() | new_pools.keys()):
-        if old_pools.get(key) != new_pools.get(key):
-            changed = _with_pool(changed, key)
-    return with_node_part(changed, node)
+    keys = sorted(old_pools.keys() | new_pools.keys())
+    other = [key for key in keys if old_pools.get(key) != new_pools.get(key)]
+    return with_node_part(with_pools(changed, other), node)
 
 
 def without_inventory(inventory: Inventory, node: NodeName) -> Inventory:
@@ -135,46 +134,6 @@ def without_inventory(inventory: Inventory, node: NodeName) -> Inventory:
         nodes=changed.nodes.with_item(node, silent),
     )
     return with_node_part(changed, node)
-
-
-def with_slice(
-    inventory: Inventory, key: str, resource_slice: ResourceSlice
-) -> Inventory:
-    """Apply a ResourceSlice."""
-    pool = pool_key(resource_slice.spec.driver, resource_slice.spec.pool.name)
-    slices_of_pool = inventory.slices.get(pool) or {}
-    if slices_of_pool.get(key) == resource_slice:
-        return inventory
-    if inventory.slice_pools.get(key) not in (None, pool):
-        inventory = without_slice(inventory, key)
-    changed = structs.replace(
-        inventory,
-        slices=inventory.slices.with_item(
-            pool, {**slices_of_pool, key: resource_slice}
-        ),
-        slice_pools=inventory.slice_pools.with_item(key, pool),
-    )
-    changed = _with_pool(changed, pool)
-    node = resource_slice.spec.node_name
-    return changed if node is None else with_node_part(changed, node)
-
-
-def without_slice(inventory: Inventory, key: str) -> Inventory:
-    """Drop a ResourceSlice that is gone."""
-    pool = inventory.slice_pools.get(key)
-    if pool is None:
-        return inventory
-    remaining = dict(inventory.slices.get(pool) or {})
-    resource_slice = remaining.pop(key, None)
-    slices = inventory.slices
-    changed = structs.replace(
-        inventory,
-        slices=slices.with_item(pool, remaining) if remaining else slices.without(pool),
-        slice_pools=inventory.slice_pools.without(key),
-    )
-    changed = _with_pool(changed, pool)
-    node = resource_slice.spec.node_name if resource_slice is not None else None
-    return changed if node is None else with_node_part(changed, node)
 
 
 def with_health(inventory: Inventory, message: HealthJudged) -> Inventory:
@@ -233,16 +192,23 @@ def with_class(
 
 def with_node(inventory: Inventory, name: NodeName, node: Node | None) -> Inventory:
     """Apply a Node of Kubernetes; None: it is gone."""
-    state = inventory.nodes.get(name) or NodeState()
-    nodes = inventory.nodes.with_item(name, structs.replace(state, node=node))
-    changed = structs.replace(inventory, nodes=nodes)
-    if node is None or inventory.names_nodes:
-        return with_node_part(changed, name)
+    return with_nodes(inventory, {name: node})
+
+
+def with_nodes(
+    inventory: Inventory, nodes: Mapping[NodeName, Node | None]
+) -> Inventory:
+    """Apply Nodes of Kubernetes by name; None: it is gone."""
+    states = {
+        name: structs.replace(inventory.nodes.get(name) or NodeState(), node=node)
+        for name, node in nodes.items()
+    }
+    changed = structs.replace(inventory, nodes=inventory.nodes.with_items(states))
+    if inventory.names_nodes or not any(node is not None for node in nodes.values()):
+        return with_node_parts(changed, nodes)
     changed = structs.replace(changed, names_nodes=True)
     parts = (part for part in changed.pages.values() if isinstance(part, NodePart))
-    for node_name in (name, *(part.name for part in parts)):
-        changed = with_node_part(changed, node_name)
-    return changed
+    return with_node_parts(changed, {**nodes, **{part.name: None for part in parts}})
 
 
 def with_presence(inventory: Inventory, name: NodeName, *, away: bool) -> Inventory:
@@ -255,49 +221,82 @@ def with_presence(inventory: Inventory, name: NodeName, *, away: bool) -> Invent
 
 
 def with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
-    """Make a node's part again, after anything about it changed.
+    """Make a node's part again, after anything about it changed."""
+    return with_node_parts(inventory, (name,))
+
+
+def with_node_parts(inventory: Inventory, names: Iterable[NodeName]) -> Inventory:
+    """Make the parts of nodes again, after anything about them changed.
 
     A node is there for as long as its agent, its Node or pools of its own say so.
     """
-    state = inventory.nodes.get(name) or NodeState()
-    own = (isinstance(value, PoolPart) for value in inventory.pages.of(name))
-    if not (state.announced or state.node is not None or any(own)):
-        pages = inventory.pages.without(name, node_key(name))
-        nodes = inventory.nodes.without(name)
-        return structs.replace(inventory, pages=pages, nodes=nodes)
-    uses = inventory.node_uses.get(name) or {}
-    previous = inventory.pages.get(name, node_key(name))
-    part = make_node_part(name, state, uses.values(), names_nodes=inventory.names_nodes)
-    pages = inventory.pages.with_value(part)
-    if pages is inventory.pages:
+    before, parts, gone = inventory.pages, list[NodePart](), list[NodeName]()
+    for name in names:
+        state = inventory.nodes.get(name) or NodeState()
+        own = (isinstance(value, PoolPart) for value in before.of(name))
+        if not (state.announced or state.node is not None or any(own)):
+            gone.append(name)
+            continue
+        uses = inventory.node_uses.get(name) or {}
+        named = inventory.names_nodes
+        parts.append(make_node_part(name, state, uses.values(), names_nodes=named))
+    after, nodes = before.with_values(parts), inventory.nodes
+    for name in gone:
+        after, nodes = after.without(name, node_key(name)), nodes.without(name)
+    if after is before and nodes is inventory.nodes:
         return inventory
-    changed = structs.replace(inventory, pages=pages)
-    only_less = isinstance(previous, NodePart) and is_only_less(previous, part)
-    if only_less:
-        return changed
-    pools = (value for value in pages.of(name) if isinstance(value, PoolPart))
-    return changed.with_grown(
-        NODE_EVENT, *(driver_event(pool.driver) for pool in pools)
-    )
+    changed = structs.replace(inventory, pages=after, nodes=nodes)
+    return changed.with_grown(*_find_grown(before, after, parts))
 
 
-def _with_pool(inventory: Inventory, key: str) -> Inventory:
-    """Make the pool's part again from whoever is its source."""
-    part = _make_pool_part(inventory, key)
-    previous_node = inventory.pool_nodes.get(key)
-    pages = inventory.pages
-    if previous_node is not None and (part is None or part.node != previous_node):
-        use_part_key = "use" + key.removeprefix("pool")
-        pages = pages.without(previous_node, key).without(previous_node, use_part_key)
-    if part is None:
-        pool_nodes = inventory.pool_nodes.without(key)
-    else:
-        pages = pages.with_value(part)
-        pool_nodes = inventory.pool_nodes.with_item(key, part.node)
-    grown = driver_event(key.split("/", 2)[1])
-    changed = _with_pages(inventory, pages, grown)
-    changed = structs.replace(changed, pool_nodes=pool_nodes)
-    return changed if part is None else with_uses(changed, (key,))
+def _find_grown(
+    before: Pages, after: Pages, parts: Iterable[NodePart]
+) -> set[ClusterEvent]:
+    """Find what may be had of nodes that changed, unless only less of them is left."""
+    grown = set[ClusterEvent]()
+    for part in parts:
+        key = node_key(part.name)
+        previous = before.get(part.name, key)
+        if previous == part:
+            continue
+        if isinstance(previous, NodePart) and is_only_less(previous, part):
+            continue
+        grown.add(NODE_EVENT)
+        pools = (pool for pool in after.of(part.name) if isinstance(pool, PoolPart))
+        grown.update(driver_event(pool.driver) for pool in pools)
+    return grown
+
+
+def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
+    """Make the parts of pools again from whoever is their source.
+
+    So are those of nodes that pools came to, or left.
+    """
+    pages, pool_nodes = inventory.pages, dict[str, NodeName]()
+    parts, grown, gone = list[PoolPart](), set[ClusterEvent](), list[str]()
+    nodes: dict[NodeName, None] = {}
+    for key in keys:
+        part = _make_pool_part(inventory, key)
+        node = None if part is None else part.node
+        previous_node = inventory.pool_nodes.get(key)
+        if previous_node is not None and node != previous_node:
+            use_part_key = "use" + key.removeprefix("pool")
+            pages = pages.without(previous_node, key)
+            pages = pages.without(previous_node, use_part_key)
+        if node != previous_node:
+            nodes |= dict.fromkeys(filter(None, (previous_node, node)))
+        if part is None:
+            gone.append(key)
+        else:
+            parts.append(part)
+            pool_nodes[key] = part.node
+        grown.add(driver_event(key.split("/", 2)[1]))
+    changed = _with_pages(inventory, pages.with_values(parts), *grown)
+    known = inventory.pool_nodes.with_items(pool_nodes)
+    for key in gone:
+        known = known.without(key)
+    changed = with_uses(structs.replace(changed, pool_nodes=known), pool_nodes)
+    return with_node_parts(changed, nodes)
 
 
 def _make_pool_part(inventory: Inventory, key: str) -> PoolPart | None:
@@ -325,7 +324,7 @@ def _list_announced_pools(
 
 def with_uses(inventory: Inventory, keys: Iterable[str]) -> Inventory:
     """Make again what is used of these pools, after their holders or taints changed."""
-    pages, freed = inventory.pages, set[ClusterEvent]()
+    pages, uses, freed = inventory.pages, list[UsePart](), set[ClusterEvent]()
     for key in sorted(keys):
         node = inventory.pool_nodes.get(key)
         if node is None:
@@ -339,7 +338,8 @@ def with_uses(inventory: Inventory, keys: Iterable[str]) -> Inventory:
             and (previous.shared, previous.taints) == (use.shared, use.taints)
         ):
             freed.add(driver_event(driver))
-        pages = pages.with_value(use)
+        uses.append(use)
+    pages = pages.with_values(uses)
     if pages is inventory.pages:
         return inventory
     return structs.replace(inventory, pages=pages).with_grown(*freed)
@@ -390,7 +390,7 @@ def _list_taints(
     return sorted(taints, key=lambda pair: pair[0])
 
 
-def _with_pages(inventory: Inventory, pages: Pages, grown: ClusterEvent) -> Inventory:
+def _with_pages(inventory: Inventory, pages: Pages, *grown: ClusterEvent) -> Inventory:
     if pages is inventory.pages:
         return inventory
-    return structs.replace(inventory, pages=pages).with_grown(grown)
+    return structs.replace(inventory, pages=pages).with_grown(*grown)

@@ -8,7 +8,7 @@ the order of iteration is the same in every process.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -55,6 +55,18 @@ class FrozenMap(Generic[K, V]):
         bucket = self._buckets[number]
         size = self._size + (key not in bucket)
         return self._replaced(number, {**bucket, key: value}, size)
+
+    def with_items(self, items: Mapping[K, V]) -> FrozenMap[K, V]:
+        """Map each key to its value, at the price of each bucket once."""
+        buckets, copies, size = list(self._buckets), dict[int, dict[K, V]](), self._size
+        for key, value in items.items():
+            number = _bucket(key)
+            copy = copies.get(number)
+            if copy is None:
+                copy = buckets[number] = copies[number] = dict(buckets[number])
+            size += key not in copy
+            copy[key] = value
+        return FrozenMap(tuple(buckets), size) if copies else self
 
     def without(self, key: K) -> FrozenMap[K, V]:
         """Leave a key out; itself when it is not there."""

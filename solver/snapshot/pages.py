@@ -40,10 +40,6 @@ class NodeParts:
         """By key."""
         self.memory = Memory()
 
-    def with_part(self, part: Part) -> NodeParts:
-        """Put a part in the place of the one with its key."""
-        return NodeParts(self.owner, {**self.parts, part.key: part})
-
     def without(self, key: str) -> NodeParts:
         """Leave a part out."""
         kept = {name: part for name, part in self.parts.items() if name != key}
@@ -117,8 +113,19 @@ class Page:
 
     def with_part(self, part: Part) -> Page:
         """Put a part in the place of the one with its key."""
-        node = self.nodes.get(part.owner) or NodeParts(part.owner, {})
-        return Page({**self.nodes, part.owner: node.with_part(part)})
+        return self.with_parts((part,))
+
+    def with_parts(self, parts: Iterable[Part]) -> Page:
+        """Put parts in the places of those with their keys."""
+        changed: dict[str, dict[str, Part]] = {}
+        for part in parts:
+            of_node = changed.get(part.owner)
+            if of_node is None:
+                known = self.nodes.get(part.owner)
+                of_node = changed[part.owner] = dict(known.parts) if known else {}
+            of_node[part.key] = part
+        nodes = {owner: NodeParts(owner, own) for owner, own in changed.items()}
+        return Page({**self.nodes, **nodes})
 
     def without(self, owner: str, key: str) -> Page:
         """Leave a part out."""
@@ -173,13 +180,23 @@ class Pages:
 
     def with_value(self, value: PartValue) -> Pages:
         """Put a value in the place of the one with its key; itself when equal."""
-        part = Part(value)
-        number = page_number_of(part.owner)
-        page = self._pages[number]
-        current = page.get(part.owner, part.key)
-        if current is not None and current.value == value:
+        return self.with_values((value,))
+
+    def with_values(self, values: Iterable[PartValue]) -> Pages:
+        """Put values in the places of those with their keys; itself when all equal."""
+        changed: dict[int, list[Part]] = {}
+        for value in values:
+            part = Part(value)
+            number = page_number_of(part.owner)
+            current = self._pages[number].get(part.owner, part.key)
+            if current is None or current.value != value:
+                changed.setdefault(number, []).append(part)
+        if not changed:
             return self
-        return self._with_page(number, page.with_part(part))
+        pages = list(self._pages)
+        for number, parts in changed.items():
+            pages[number] = pages[number].with_parts(parts)
+        return Pages(tuple(pages))
 
     def without(self, owner: str, key: str) -> Pages:
         """Leave a part out; itself when there is none."""

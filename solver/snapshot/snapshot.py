@@ -40,13 +40,12 @@ from solver.snapshot.inventory import (
     with_inventory,
     with_node,
     with_presence,
-    with_slice,
     with_taint_rule,
     without_inventory,
-    without_slice,
 )
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.node_usage import uses_of_gang, uses_of_pod, with_node_uses
+from solver.snapshot.slices import with_slice, without_slice
 from solver.snapshot.usage import with_holder, without_holder
 
 KEPT_GANGS = 4096

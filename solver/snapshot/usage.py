@@ -8,58 +8,65 @@ namespace and its own name. Allocations with admin access take nothing (KEP-5018
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
 from contracts.allocation import AllocationResult, DeviceRequestAllocationResult
-from solver.snapshot.device_uses import DeviceUse, change_holder
+from solver.snapshot.device_uses import DeviceUse, Uses, change_holder
 from solver.snapshot.holdings import Change, count_change, list_freed, with_change
 from solver.snapshot.inventory import Inventory, with_uses
 from solver.snapshot.parts import pool_key
+
+AllocationsByHolder = Mapping[str, Iterable[AllocationResult]]
 
 
 def with_holder(
     inventory: Inventory, holder: str, allocations: Iterable[AllocationResult]
 ) -> Inventory:
     """Let the holder take the devices of its allocations."""
-    return _change_holders(inventory, holder, allocations, takes=True)
+    return with_holders(inventory, {holder: allocations})
+
+
+def with_holders(
+    inventory: Inventory, allocations_by_holder: AllocationsByHolder
+) -> Inventory:
+    """Let each holder take the devices of its allocations, each pool once."""
+    return _change_holders(inventory, allocations_by_holder, takes=True)
 
 
 def without_holder(
     inventory: Inventory, holder: str, allocations: Iterable[AllocationResult]
 ) -> Inventory:
     """Let the holder give the devices of its allocations back."""
-    return _change_holders(inventory, holder, allocations, takes=False)
+    return _change_holders(inventory, {holder: allocations}, takes=False)
 
 
 def _change_holders(
-    inventory: Inventory,
-    holder: str,
-    allocations: Iterable[AllocationResult],
-    *,
-    takes: bool,
+    inventory: Inventory, allocations_by_holder: AllocationsByHolder, *, takes: bool
 ) -> Inventory:
-    holders, pools, change = inventory.holders, set(), Change()
-    for result in _list_results(allocations):
-        key = pool_key(result.driver, result.pool)
-        pools.add(key)
-        use_by_device = dict(holders.get(key) or {})
-        before = use_by_device.pop(result.device, DeviceUse())
-        use = change_holder(before, result, holder, takes=takes)
-        count_change(change, result, before, use)
-        if use.holders or use.shares:
-            use_by_device[result.device] = use
-        holders = (
-            holders.with_item(key, use_by_device)
-            if use_by_device
-            else holders.without(key)
-        )
-    if not pools:
+    uses_by_pool, change = dict[str, Uses](), Change()
+    for holder, allocations in allocations_by_holder.items():
+        for result in _list_results(allocations):
+            key = pool_key(result.driver, result.pool)
+            uses = uses_by_pool.get(key)
+            if uses is None:
+                uses = uses_by_pool[key] = dict(inventory.holders.get(key) or {})
+            before = uses.pop(result.device, DeviceUse())
+            use = change_holder(before, result, holder, takes=takes)
+            count_change(change, result, before, use)
+            if use.holders or use.shares:
+                uses[result.device] = use
+    if not uses_by_pool:
         return inventory
-    held = with_change(inventory.held, change)
-    changed = structs.replace(inventory, holders=holders, held=held)
-    return with_uses(changed.with_grown(*list_freed(change)), pools)
+    held = {key: uses for key, uses in uses_by_pool.items() if uses}
+    holders = inventory.holders.with_items(held)
+    for key in uses_by_pool.keys() - held.keys():
+        holders = holders.without(key)
+    changed = structs.replace(
+        inventory, holders=holders, held=with_change(inventory.held, change)
+    )
+    return with_uses(changed.with_grown(*list_freed(change)), uses_by_pool)
 
 
 def _list_results(

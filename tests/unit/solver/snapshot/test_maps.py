@@ -47,3 +47,16 @@ def test_leaving_out_what_is_not_there_changes_nothing() -> None:
     """The very map comes back, so that nothing is copied for nothing."""
     made = FrozenMap[str, int]().with_item("a", 1)
     assert made.without("b") is made
+
+
+def test_many_items_are_one_after_the_other() -> None:
+    """And leave the old map as it was; none at all is the very map."""
+    old = FrozenMap[str, int]().with_items(dict.fromkeys(NAMES, 1))
+    new = old.with_items({**dict.fromkeys(NAMES[:9], 2), "a": 3})
+    one_by_one = old.with_item("a", 3)
+    for name in NAMES[:9]:
+        one_by_one = one_by_one.with_item(name, 2)
+    assert sorted(new.items()) == sorted(one_by_one.items())
+    assert len(new) == len(one_by_one) == len(list(new))
+    assert set(old.values()) == {1}
+    assert new.with_items({}) is new

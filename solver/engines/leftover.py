@@ -8,6 +8,7 @@ they are placed one after the other again, and where that cannot be, as it did.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from msgspec import structs
@@ -19,7 +20,7 @@ from solver.engines.goals import EngineResult
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.tier_values import tier_values_of
 from solver.errors import PatternLimitError
-from solver.kinds.counting import is_one_to_a_node
+from solver.kinds.counting import bound_weight, is_one_to_a_node
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
@@ -86,14 +87,18 @@ class LeftoverSearch:
         """
         search = GreedySearch(self._demand, self._kinds)
         gangs = range(len(self._demand.gangs))
-        best = self._place_best(search, gangs)
-        if len(gangs) == 1 and sum(self._demand.pods) == 1:
-            return EngineChoice(GREEDY, "a single pod"), self._prove(best)
-        if self._is_everything(best):
-            reason = "all gangs fit one after the other"
-            return EngineChoice(GREEDY, reason), self._prove(best)
+        best = None
+        if not (self._is_large and self._is_beyond_devices()):
+            best = self._place_best(search, gangs)
+            if len(gangs) == 1 and sum(self._demand.pods) == 1:
+                return EngineChoice(GREEDY, "a single pod"), self._prove(best)
+            if self._is_everything(best):
+                reason = "all gangs fit one after the other"
+                return EngineChoice(GREEDY, reason), self._prove(best)
         choice, result = self._decide_without_value(Tier.ALTERNATIVES)
-        if self._first_tiers(result) > self._first_tiers(best):
+        if best is None and result.status is not Status.OPTIMAL:
+            best = self._place_best(search, gangs)
+        if best is None or self._first_tiers(result) > self._first_tiers(best):
             gangs_in = [placement.gang for placement in result.placements]
             again = self._place_best(search, gangs_in)
             is_as_good = self._first_tiers(again) >= self._first_tiers(result)
@@ -107,14 +112,30 @@ class LeftoverSearch:
         """
         by_age = sorted(gangs)
         by_size = sorted(by_age, key=self._size_of, reverse=True)
-        is_large = sum(self._demand.pods) > MOST_COMPARED
         results: list[EngineResult] = []
         for order in dict.fromkeys((tuple(by_size), tuple(by_age))):
             placements = search.run(order)
             results.append(EngineResult(status=Status.OPTIMAL, placements=placements))
-            if len(placements) == len(by_age) and is_large:
+            if len(placements) == len(by_age) and self._is_large:
                 return results[-1]
+        if len(results) == 1:
+            return results[0]
         return max(results, key=lambda r: [_gain_of(tier) for tier in self._tiers(r)])
+
+    @property
+    def _is_large(self) -> bool:
+        return sum(self._demand.pods) > MOST_COMPARED
+
+    def _is_beyond_devices(self) -> bool:
+        """Whether there are too few devices for all gangs, by counting."""
+        demand = self._demand
+        weights = Counter[int]()
+        for gang in demand.gangs:
+            weights[gang.priority] += gang.weight
+        return any(
+            bound_weight(demand, self._kinds, priority) < weight
+            for priority, weight in weights.items()
+        )
 
     def _size_of(self, gang: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
         """Say how large a gang is: by its priority, then by its largest pods."""

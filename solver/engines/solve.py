@@ -70,10 +70,10 @@ def answer(problem: Problem, engine: str | None = None) -> Answer:
     # engine would need a proof for each.
     hopeless = _hopeless_gangs(demand, kinds)
     hopeful_gangs = sorted(set(range(len(demand.gangs))).difference(hopeless))
-    hopeful = Demand(
-        (demand.gangs[gang] for gang in hopeful_gangs),
-        expected=expected,
-    )
+    hopeful = demand
+    if hopeless:
+        gangs = (demand.gangs[gang] for gang in hopeful_gangs)
+        hopeful = Demand(gangs, expected=expected)
     # Then count nodes again where the rest asks less: fewer kinds are smaller models.
     if hopeless and hopeful.gangs and hopeful.query != demand.query:
         kinds = find_node_kinds(problem, hopeful.query)

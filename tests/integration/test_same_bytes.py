@@ -37,8 +37,11 @@ from tests.draw.crowds import crowd, world
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 REPLAY = """
+import os
 import sys
 from pathlib import Path
+cores = sorted(os.sched_getaffinity(0))[: int(sys.argv[2])]
+os.sched_setaffinity(0, cores)
 from solver.record import load_export
 from solver.replay import replay
 result, _ = replay(load_export(Path(sys.argv[1]).read_bytes()))
@@ -158,16 +161,17 @@ def test_the_problem_does_not_depend_on_how_it_came_about() -> None:
     assert one.hash == two.hash
 
 
-@pytest.mark.parametrize("seed", ["0", "1", "4242"])
+@pytest.mark.parametrize(("seed", "cores"), [("0", 1), ("1", 2), ("4242", 64)])
 @pytest.mark.parametrize("made", [crowded, partial(crowd, 3)])
 def test_a_fresh_interpreter_gives_the_same_bytes(
-    seed: str, made: Callable[[], Problem], tmp_path: Path
+    seed: str, cores: int, made: Callable[[], Problem], tmp_path: Path
 ) -> None:
+    """Under any hash seed, on as many cores as it gets."""
     record = recorded(made())
     file = tmp_path / "solve"
     file.write_bytes(dump_export(record))
     printed = subprocess.run(
-        [sys.executable, "-c", REPLAY, str(file)],
+        [sys.executable, "-c", REPLAY, str(file), str(cores)],
         env={**os.environ, "PYTHONHASHSEED": seed},
         capture_output=True,
         text=True,

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from typing import cast
+
+import pytest
 
 from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.decision import Decision, Status
+from solver.engines import leftover
+from solver.engines.choose import Decide, Decided, EngineChoice
+from solver.engines.goals import EngineResult
+from solver.engines.greedy.search import GreedySearch
+from solver.engines.leftover import LeftoverSearch
+from solver.engines.tier_values import weight_in
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import find_node_kinds
+from solver.placement import GangPlacement
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.builders import gang, member, member_claim, request
@@ -80,3 +93,46 @@ def test_goals_that_a_new_place_would_undo_are_not_pursued() -> None:
     assert decision.statistics.engine == "pattern"
     assert tier(decision, Tier.GANGS) == (80, 80)
     assert tier(decision, Tier.NODES) == (10, None)
+
+
+def crowd_of_large() -> Problem:
+    """Ask for more than there is, in more pods than are placed in both orders."""
+    sizes = ((4, 4, 2, 2, 1, 1), (8, 8), (1,) * 8, (3, 5, 3))
+    gangs = [of_pods(number, *sizes[number % 4]) for number in range(160)]
+    return problem((8, 8, 5, 7) * 40, *gangs)
+
+
+def test_a_large_batch_beyond_all_devices_is_placed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who is in is decided first: all one after the other cannot be."""
+    asked = crowd_of_large()
+    runs = list[int]()
+    run = GreedySearch.run
+
+    def counted(self: GreedySearch, gangs: Iterable[int]) -> tuple[GangPlacement, ...]:
+        order = list(gangs)
+        runs.append(len(order))
+        return run(self, order)
+
+    monkeypatch.setattr(GreedySearch, "run", counted)
+    decision = allocate(asked)
+    assert decision.statistics.engine == "pattern"
+    assert runs == [sum(bool(gang.members) for gang in decision.gangs)]
+    monkeypatch.setattr(leftover, "MOST_COMPARED", 1_000_000)
+    assert allocate(asked).objective[0] == decision.objective[0]
+    assert runs[1:3] == [160, 160]
+
+
+def test_a_large_batch_that_is_not_decided_is_placed_one_by_one() -> None:
+    """What an engine leaves out for want of work is placed all the same."""
+    asked = crowd_of_large()
+    demand = Demand(asked.gangs, expected=asked.expected)
+    kinds = find_node_kinds(asked, demand.query)
+
+    def give_up(*_: object) -> Decided:
+        return EngineChoice("pattern"), EngineResult(status=Status.NOT_PROVEN)
+
+    _, result = LeftoverSearch(asked, demand, kinds, cast("Decide", give_up)).run()
+    in_turn = GreedySearch(demand, kinds).run(range(160))
+    assert weight_in(demand, result.placements, 0) >= weight_in(demand, in_turn, 0) > 0

@@ -47,6 +47,10 @@ class Cache(dict[K, V], Generic[K, V]):
 
     def keep(self, key: K, value: V) -> V:
         """Remember a result and return it."""
+        if self._weigh is None and len(self) < self.bound and key not in self:
+            if Cache.is_on:
+                self[key] = value
+            return value
         self.pop(key, None)
         weight = 1 if self._weigh is None else max(1, self._weigh(value))
         if weight > self.bound or not Cache.is_on:

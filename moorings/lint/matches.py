@@ -11,8 +11,8 @@ from contracts.features import Features
 from contracts.ids import NodeName
 from solver.cache import Cache
 from solver.devices.candidates import indices_of, select_devices
+from solver.devices.facts import pool_of
 from solver.devices.gather import Cluster
-from solver.devices.pools import pool_of
 from solver.kinds.query import request_kind_of
 from solver.kinds.traits import costs_of, find_targets
 from solver.problem.attributes import Element, elements_of, find_derived, find_published

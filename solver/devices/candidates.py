@@ -2,12 +2,13 @@
 
 Selectors are read from the recorded table, never evaluated. Sets of devices are
 integers, one bit a device in pool order, so that a pool is one word. Results are
-remembered on the pool's part: a pool that did not change is not looked at again.
+remembered with the table and by how a pool looks, so pools that look alike are judged
+once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -17,20 +18,17 @@ from contracts.features import Features
 from contracts.gang import NodeToleration
 from contracts.names import OWNED
 from contracts.workload import NodeTaint
-from solver.cache import Slot, Slots
-from solver.devices.pools import SeenPool, marks_of, pool_of, slice_of
-from solver.selectors.footprint import Footprint, footprint_of
-from solver.selectors.projection import Projection, find_faults, project_all
+from solver.cache import Slots
+from solver.devices.facts import facts_of, marks_of, pool_of
+from solver.devices.looks import PoolLook, Selectors, look_of
+from solver.devices.pools import SeenPool, slice_of
+from solver.selectors.projection import Projection
 from solver.selectors.table import SelectorTable, VerdictRow
-from solver.snapshot.pages import Page
-from solver.snapshot.parts import NodePart, Part, PoolPart, UsePart
+from solver.snapshot.parts import NodePart, Part, UsePart
 
-PoolProjection = tuple[int, tuple[tuple[Projection, ...], ...]]
-"""The devices of a pool by what selectors see: how many, looks[selector][device]."""
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 MOST_SELECTIONS = 65_536
 """Of selectors about pools that look alike; a table remembers so many."""
-"""The taint that keeps kube-scheduler off our devices; it is not meant for us."""
 OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
 """What a node declares that can do without some node operations."""
 
@@ -63,33 +61,8 @@ class Selection(Struct, frozen=True):
         return bits
 
 
-Selectors = tuple[str, ...]
-"""Expressions that a device must pass, in their order."""
-MOST_LISTS = 128
-"""Lists of selectors that are remembered of one part or page."""
-_POOLS: Slot[tuple[Part, ...]] = Slot()
-"""Of a page: its pools."""
-_DISTINCT_POOLS: Slots[Selectors, Mapping[PoolProjection, Part]] = Slots(MOST_LISTS)
-"""Of a page: the pools that differ to these selectors."""
-_SELECTIONS: Slots[Selectors, Selection] = Slots(MOST_LISTS)
-"""Of a pool's part: the devices that pass."""
-_PROJECTIONS: Slots[Footprint, tuple[Projection, ...]] = Slots(MOST_LISTS)
-"""Of a pool's part: what an expression that reads so can see of each device."""
-_FAULTS: Slot[Mapping[int, str]] = Slot()
-"""Of a pool's part: why any selector fails on a device, by index."""
-_SELECTIONS_BY_PROJECTION: Slots[tuple[Selectors, PoolProjection], Selection] = Slots(
-    MOST_SELECTIONS
-)
+_SELECTIONS: Slots[tuple[Selectors, PoolLook], Selection] = Slots(MOST_SELECTIONS)
 """Of a table: the devices that pass, of pools that look so."""
-
-
-def pools_of(page: Page) -> tuple[Part, ...]:
-    """List the pools of a page."""
-    pools = _POOLS.get(page.memory)
-    if pools is None:
-        parts = (part for part in page.parts() if isinstance(part.value, PoolPart))
-        pools = _POOLS.keep(page.memory, tuple(parts))
-    return pools
 
 
 def indices_of(bits: int) -> Iterator[int]:
@@ -100,93 +73,34 @@ def indices_of(bits: int) -> Iterator[int]:
         bits ^= low
 
 
-def select_devices(
-    part: Part, selectors: tuple[str, ...], table: SelectorTable
-) -> Selection:
+def select_devices(part: Part, selectors: Selectors, table: SelectorTable) -> Selection:
     """Find the devices of a pool that pass all selectors, in order, lazily.
 
     Pools whose devices look the same to these selectors get the same answer, so a
     selector that reads what others read costs a pool a lookup.
     """
-    results = _SELECTIONS.of(part.memory)
-    selection = results.get(selectors)
-    if selection is None:
-        selection = select_projected(_project_pool(part, selectors), selectors, table)
-        if not selection.missing:
-            results.keep(selectors, selection)
-    return selection
+    return select_seen(look_of(part, selectors), selectors, table)
 
 
-def find_distinct_pools(
-    page: Page, selectors: tuple[str, ...]
-) -> Mapping[PoolProjection, Part]:
-    """Find the pools of a page that differ to these selectors: of each sort the first.
-
-    Kept, as the same is asked until the table has all that the selectors need.
-    """
-    results = _DISTINCT_POOLS.of(page.memory)
-    first_by_projection = results.get(selectors)
-    if first_by_projection is None:
-        pools: dict[PoolProjection, Part] = {}
-        for part in pools_of(page):
-            pools.setdefault(_project_pool(part, selectors), part)
-        first_by_projection = results.keep(selectors, pools)
-    return first_by_projection
-
-
-def forget_distinct_pools(page: Page, selectors: tuple[str, ...]) -> None:
-    """Forget these pools: the table has all that the selectors need."""
-    _DISTINCT_POOLS.of(page.memory).pop(selectors, None)
-
-
-def select_projected(
-    projection: PoolProjection, selectors: tuple[str, ...], table: SelectorTable
+def select_seen(
+    look: PoolLook, selectors: Selectors, table: SelectorTable
 ) -> Selection:
     """Find the devices that pass all selectors, of pools that look so."""
-    results = _SELECTIONS_BY_PROJECTION.of(table.memory)
-    selection = results.get((selectors, projection))
+    results = _SELECTIONS.of(table.memory)
+    selection = results.get((selectors, look))
     if selection is None:
-        selection = _select(selectors, projection, table)
-        results.keep((selectors, projection), selection)
+        selection = _select(selectors, look, table)
+        results.keep((selectors, look), selection)
     return selection
 
 
-def _project_pool(part: Part, selectors: tuple[str, ...]) -> PoolProjection:
-    size = len(pool_of(part).devices)
-    footprints = map(footprint_of, selectors)
-    return size, tuple([_project_devices(part, footprint) for footprint in footprints])
-
-
-def _project_devices(part: Part, footprint: Footprint) -> tuple[Projection, ...]:
-    """List what an expression can see of each device."""
-    results = _PROJECTIONS.of(part.memory)
-    projections = results.get(footprint)
-    if projections is None:
-        pool = pool_of(part)
-        written = project_all(footprint, pool.driver, pool.devices, _find_faults(part))
-        projections = results.keep(footprint, written)
-    return projections
-
-
-def _find_faults(part: Part) -> Mapping[int, str]:
-    """Return why any selector fails on a device of a pool, by its index."""
-    fault_by_index = _FAULTS.get(part.memory)
-    if fault_by_index is None:
-        faults = find_faults(pool_of(part).devices)
-        fault_by_index = _FAULTS.keep(part.memory, faults)
-    return fault_by_index
-
-
-def _select(
-    selectors: tuple[str, ...], projection: PoolProjection, table: SelectorTable
-) -> Selection:
-    size, projections = projection
+def _select(selectors: Selectors, look: PoolLook, table: SelectorTable) -> Selection:
     bits, faults = 0, []
     rows: set[VerdictRow] = set()
     missing: list[tuple[str, Projection, int]] = []
-    for index in range(size):
+    for index in range(look.size):
         for number, expression in enumerate(selectors):
-            row = (expression, projections[number][index])
+            row = (expression, look.projections[number][index])
             verdict = table.get(*row)
             if verdict is None:
                 missing.append((*row, index))
@@ -209,23 +123,23 @@ def is_shareable(device: Device, features: Features) -> bool:
 
 def find_free(seen: SeenPool, features: Features, *, admin: bool = False) -> int:
     """Find the devices that nobody holds; with admin access holders do not matter."""
-    pool, use = pool_of(seen.view.part), seen.use
-    free = (1 << len(pool.devices)) - 1
+    facts, use = facts_of(seen.view.part), seen.use
+    free = facts.all_devices
     if admin or use is None:
         return free
     for name in use.taken:
-        free &= ~pool.bits_by_name.get(name, 0)
+        free &= ~facts.bits_by_name.get(name, 0)
     for share in () if features.consumable_capacity else use.shared:
-        free &= ~pool.bits_by_name.get(share.device, 0)
+        free &= ~facts.bits_by_name.get(share.device, 0)
     return free
 
 
 def find_supported(seen: SeenPool, node: NodePart, features: Features) -> int:
     """Find the devices that need nothing which the cluster or the node cannot do."""
-    pool = pool_of(seen.view.part)
-    bits = (1 << len(pool.devices)) - 1
+    pool, facts = pool_of(seen.view.part), facts_of(seen.view.part)
+    bits = facts.all_devices
     if not features.partitionable_devices:
-        bits &= ~marks_of(seen.view.part).counting
+        bits &= ~facts.marks.counting
     skips = any(pool_slice.skip_node_operations for pool_slice in pool.slices)
     checked = skips and (
         features.list_type_attributes
@@ -247,9 +161,10 @@ def find_tolerated(
     seen: SeenPool, tolerations: tuple[DeviceToleration, ...], features: Features
 ) -> int:
     """Find the devices without a taint that blocks these tolerations."""
-    bits = (1 << len(seen.view.devices)) - 1
+    facts = facts_of(seen.view.part)
+    bits = facts.all_devices
     added = seen.use is not None and seen.use.taints
-    if not (added or marks_of(seen.view.part).tainted):
+    if not (added or facts.marks.tainted):
         return bits
     for index, _ in find_blocking_taints(seen, tolerations, features):
         bits &= ~(1 << index)

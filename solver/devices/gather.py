@@ -16,7 +16,8 @@ from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
 from solver.cache import Slot
-from solver.devices.pools import SeenPool, pool_of, slice_of, view_pool
+from solver.devices.facts import pool_of
+from solver.devices.pools import SeenPool, slice_of, view_pool
 from solver.errors import GatherError
 from solver.snapshot.pages import NodeParts, Page
 from solver.snapshot.parts import (

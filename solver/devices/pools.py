@@ -16,7 +16,7 @@ from msgspec import Struct
 from contracts.device import CounterSet, Device, NodeSelector
 from contracts.features import Features
 from contracts.ids import DriverName, NodeName, PoolName
-from solver.cache import Slot
+from solver.devices.facts import PoolFacts, facts_of, marks_of, pool_of
 from solver.devices.node_selectors import node_matches
 from solver.errors import GatherError, NodeSelectorError
 from solver.snapshot.parts import NodePart, Part, PoolPart, PoolSlice, UsePart
@@ -61,86 +61,22 @@ class SeenPool(Struct, frozen=True):
     use: UsePart | None
 
 
-def pool_of(part: Part) -> PoolPart:
-    """Read the pool of a part that is known to hold one."""
-    if not isinstance(part.value, PoolPart):
-        raise TypeError(part.key)
-    return part.value
-
-
-class Marks(Struct, frozen=True):
-    """Devices of a pool with something that most lack; bits, in pool order.
-
-    Most devices draw from no counters, have no taints, bind nothing and give all they
-    have to one use. Whoever must look at such things looks at these alone.
-    """
-
-    counting: int = 0
-    """They draw from counters."""
-    binding: int = 0
-    """They have binding conditions."""
-    says_binding: int = 0
-    """They say something about binding conditions, be it that there are none."""
-    tainted: int = 0
-    """Their slices taint them."""
-    metered: int = 0
-    """One use that asks for no amounts may consume less than all, or cannot be had."""
-    shareable: int = 0
-    """Several claims may have them at once."""
-
-
-_NONE = Marks()
-_MARKS: Slot[Marks] = Slot()
-
-
-def marks_of(part: Part) -> Marks:
-    """Find the marked devices of a pool.
-
-    Raises:
-        TypeError: the part is no pool.
-    """
-    marks = _MARKS.get(part.memory)
-    if marks is None:
-        marks = _MARKS.keep(part.memory, _mark(pool_of(part).devices))
-    return marks
-
-
-def _mark(devices: Iterable[Device]) -> Marks:
-    counting = binding = says_binding = tainted = metered = shareable = 0
-    for index, device in enumerate(devices):
-        if device.consumes_counters:
-            counting |= 1 << index
-        if device.binding_conditions is not None:
-            says_binding |= 1 << index
-            binding |= bool(device.binding_conditions) << index
-        if device.taints:
-            tainted |= 1 << index
-        if device.allow_multiple_allocations:
-            shareable |= 1 << index
-        for capacity in device.capacity.values():
-            if capacity.request_policy is not None or capacity.value.nano < 0:
-                metered |= 1 << index
-    if not (counting or says_binding or tainted or metered or shareable):
-        return _NONE
-    return Marks(counting, binding, says_binding, tainted, metered, shareable)
-
-
 def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None:
     """See a pool from a node; None: it does not exist there.
 
     Raises:
         GatherError: a node selector of one of its slices is malformed.
     """
-    pool = pool_of(part)
-    if _is_simple(part, pool, node):
-        everything = (1 << len(pool.devices)) - 1
+    pool, facts = pool_of(part), facts_of(part)
+    if _is_simple(facts, pool, node):
+        everything = facts.all_devices
         return PoolView(
             driver=pool.driver,
             pool=pool.pool,
             part=part,
             targeting=everything,
             reachable=everything,
-            binding=bool(marks_of(part).says_binding),
+            binding=bool(facts.marks.says_binding),
         )
     ignored = _find_ignored(part, pool, features)
     relevant = [
@@ -174,12 +110,12 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
     return _build_view(part, pool, (targeting, others), node, features)
 
 
-def _is_simple(part: Part, pool: PoolPart, node: NodePart) -> bool:
+def _is_simple(facts: PoolFacts, pool: PoolPart, node: NodePart) -> bool:
     """Whether a pool is one whole slice for this node that draws from no counters.
 
     Nearly every pool is, and nothing else needs to be asked about it.
     """
-    if len(pool.slices) != 1 or marks_of(part).counting:
+    if len(pool.slices) != 1 or facts.marks.counting:
         return False
     (only,) = pool.slices
     return (
@@ -187,7 +123,7 @@ def _is_simple(part: Part, pool: PoolPart, node: NodePart) -> bool:
         and only.slice_count == 1
         and only.per_device_node_selection is None
         and not only.shared_counters
-        and pool.has_unique_names
+        and facts.has_unique_names
     )
 
 
@@ -210,8 +146,8 @@ def _build_view(
     here = [i for i in relevant if i not in with_counters]
     away = [i for i in others if i not in with_counters]
     # Then what makes the whole pool unusable, in upstream's order.
-    invalid, marks = "", marks_of(part)
-    if not pool.has_unique_names:
+    invalid, facts = "", facts_of(part)
+    if not facts.has_unique_names:
         invalid = _find_duplicate(
             "device name", (d.name for d in _list_devices(pool, here))
         )
@@ -219,7 +155,7 @@ def _build_view(
         invalid = invalid or _find_duplicate(
             "counter set name", (c.name for c in counters)
         )
-        if marks.counting:
+        if facts.marks.counting:
             invalid = invalid or _find_unknown_counter(
                 counters, _list_devices(pool, here)
             )
@@ -240,7 +176,7 @@ def _build_view(
         malformed=malformed,
         elsewhere=_bits_of(pool, away),
         counters=counters,
-        binding=bool(marks.says_binding & targeting),
+        binding=bool(facts.marks.says_binding & targeting),
     )
 
 

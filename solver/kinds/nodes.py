@@ -22,8 +22,9 @@ from solver.devices.candidates import (
     indices_of,
     select_devices,
 )
+from solver.devices.facts import facts_of, pool_of
 from solver.devices.gather import Cluster, NodePools
-from solver.devices.pools import SeenPool, pool_of, slice_of
+from solver.devices.pools import SeenPool, slice_of
 from solver.errors import VerdictMissingError
 from solver.kinds.grouping import Grouper, ServingDevice
 from solver.kinds.node_cache import NodeCache, ViewCache
@@ -77,16 +78,17 @@ def view_of(node: NodePools, query: Query, problem: Problem) -> NodeView | None:
     return _NodeReader(query, problem.selectors, features).view(node)
 
 
-def _name_reach(pool: PoolPart, index: int) -> tuple[str, ...]:
+def _name_reach(part: Part, index: int) -> tuple[str, ...]:
     """Name what other nodes see together with a device: its slice, if nothing less.
 
     A name that several slices use is one device, whoever looks (DRA: device ids).
     """
+    pool = pool_of(part)
     pool_slice = slice_of(pool, index)
     is_seen_alone = (
         pool_slice.per_device_node_selection or pool_slice.skip_node_operations
     )
-    if is_seen_alone or not pool.has_unique_names:
+    if is_seen_alone or not facts_of(part).has_unique_names:
         return ("device", pool.devices[index].name)
     return ("slice", pool_slice.name)
 
@@ -239,7 +241,7 @@ class _NodeReader:
             name = DeviceID(view.driver, view.pool, device.name)
             identity: Identity = ()
             if not pool.node:
-                identity = (view.driver, view.pool, *_name_reach(pool, index))
+                identity = (view.driver, view.pool, *_name_reach(view.part, index))
             yield ServingDevice(
                 name,
                 first + (view.targeting & ((1 << index) - 1)).bit_count(),

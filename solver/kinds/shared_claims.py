@@ -17,8 +17,9 @@ from contracts.gang import NodeToleration
 from contracts.ids import DeviceID, GangKey
 from contracts.pods.members import group_connected
 from contracts.pods.node_resources import PODS
-from solver.devices.candidates import pools_of, select_devices
-from solver.devices.pools import pool_of
+from solver.devices.candidates import select_devices
+from solver.devices.facts import pool_of
+from solver.devices.looks import pools_of
 from solver.kinds.node_fit import fit_of, need_of
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SeparatedClaim

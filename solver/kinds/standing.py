@@ -91,8 +91,10 @@ class _Known:
         key = pool_key(name.driver, name.pool)
         for owner in (pod.node, ""):
             pool = self._get(owner, key)
-            if isinstance(pool, PoolPart) and name.device in pool.bits_by_name:
-                return pool.devices[pool.bits_by_name[name.device].bit_length() - 1]
+            if isinstance(pool, PoolPart):
+                for device in reversed(pool.devices):
+                    if device.name == name.device:
+                        return device
         raise RefusedError(
             Reason(
                 rule=Rule.NOT_MODELLED,

@@ -14,7 +14,8 @@ from contracts.quantity import Quantity
 from solver.cache import cached
 from solver.devices.candidates import indices_of, is_shareable, sum_shares
 from solver.devices.capacity_amounts import compute_consumed
-from solver.devices.pools import PoolView, SeenPool, marks_of, pool_of
+from solver.devices.facts import marks_of, pool_of
+from solver.devices.pools import PoolView, SeenPool
 from solver.errors import AmountError
 from solver.kinds.query import Query, RequestKind
 

@@ -18,15 +18,14 @@ from contracts.ids import DeviceClassName
 from contracts.lifecycle import GangRecord
 from contracts.messages import SubmitGang
 from solver.cache import Slots
-from solver.devices.candidates import (
+from solver.devices.candidates import select_devices, select_seen
+from solver.devices.facts import pool_of
+from solver.devices.looks import (
     MOST_LISTS,
     find_distinct_pools,
     forget_distinct_pools,
     pools_of,
-    select_devices,
-    select_projected,
 )
-from solver.devices.pools import pool_of
 from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
 from solver.problem.gangs import GangPart
@@ -150,9 +149,9 @@ def find_missing_verdicts(
         for page in snapshot.inventory.pages:
             if selectors in _ROWS.of(page.memory):
                 continue
-            for pool_projection, part in find_distinct_pools(page, selectors).items():
+            for look, part in find_distinct_pools(page, selectors).items():
                 pool = pool_of(part)
-                missing = select_projected(pool_projection, selectors, table).missing
+                missing = select_seen(look, selectors, table).missing
                 for expression, projection, index in missing:
                     missing_verdict = (expression, pool.driver, pool.devices[index])
                     missing_by_row.setdefault((expression, projection), missing_verdict)

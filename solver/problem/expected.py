@@ -18,6 +18,7 @@ from msgspec import structs
 from contracts.codec import encode
 from contracts.ids import DeviceClassName, GangKey, Namespace
 from contracts.lifecycle import GangRecord
+from solver.devices.looks import Selectors
 from solver.problem.gangs import (
     ClaimPart,
     GangPart,
@@ -32,7 +33,7 @@ from solver.problem.problem import (
     ExpectedPart,
     keep_countable,
 )
-from solver.problem.surveys import ClassSurvey, Selectors, Surveys
+from solver.problem.surveys import ClassSurvey, Surveys
 from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
 

@@ -12,18 +12,12 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from solver.cache import Cache
-from solver.devices.candidates import (
-    MOST_LISTS,
-    indices_of,
-    pools_of,
-    select_devices,
-)
-from solver.devices.pools import marks_of, pool_of
+from solver.devices.candidates import indices_of, select_devices
+from solver.devices.facts import marks_of, pool_of
+from solver.devices.looks import MOST_LISTS, Selectors, pools_of
 from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import Part
-
-Selectors = tuple[str, ...]
 
 
 class ClassSurvey(Struct, frozen=True):

@@ -9,8 +9,9 @@ Source: KEP-5517.
 from __future__ import annotations
 
 from contracts.allocation import Reason, Rule
-from solver.devices.candidates import pools_of, select_devices
-from solver.devices.pools import pool_of
+from solver.devices.candidates import select_devices
+from solver.devices.facts import pool_of
+from solver.devices.looks import pools_of
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 

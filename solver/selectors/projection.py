@@ -220,27 +220,29 @@ def _write_sized(text: str) -> str:
     return f"{len(text)}:{text}"
 
 
-def find_faults(devices: Iterable[Device]) -> dict[int, str]:
+def find_faults(devices: Sequence[Device]) -> dict[int, str]:
     """Find the devices of a pool that any selector fails on, by index, and why."""
+    # Nearly all are a text or a number and nothing else, which one look at all of them
+    # shows: a call for each would cost more than that.
+    if not [
+        attribute
+        for device in devices
+        for attribute in device.attributes.values()
+        if attribute.int_values is not None
+        or attribute.version_values is not None
+        or (
+            attribute.string_value is None
+            and (
+                (number := attribute.int_value) is None
+                or not -_INT64 <= number < _INT64
+            )
+        )
+    ]:
+        return {}
     fault_by_index = {}
     for index, device in enumerate(devices):
-        for attribute in device.attributes.values():
-            # Nearly all are a text or a number and nothing else: seen here, as a call
-            # costs more than that.
-            number = attribute.int_value
-            if (
-                attribute.int_values is None
-                and attribute.version_values is None
-                and (
-                    attribute.string_value is not None
-                    if number is None
-                    else -_INT64 <= number < _INT64
-                )
-            ):
-                continue
-            if not _is_valid(attribute):
-                fault_by_index[index] = find_fault(device)
-                break
+        if not all(map(_is_valid, device.attributes.values())):
+            fault_by_index[index] = find_fault(device)
     return fault_by_index
 
 

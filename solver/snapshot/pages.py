@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from hashlib import sha256
+from operator import attrgetter
 
 from msgspec import Raw
 
@@ -98,8 +99,9 @@ class Page:
         Put together anew each time: each part keeps its own, and twice is too much for
         a large cluster.
         """
-        parts = {part.key: part for part in self.parts()}
-        return b"[" + b",".join(parts[key].data for key in sorted(parts)) + b"]"
+        parts = [part for node in self.nodes.values() for part in node.parts.values()]
+        parts.sort(key=attrgetter("key"))
+        return b"[" + b",".join([part.data for part in parts]) + b"]"
 
     @cached_property
     def sha(self) -> str:

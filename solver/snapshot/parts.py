@@ -78,25 +78,18 @@ class PoolPart(
     contested: str = ""
     """Why nobody may use the pool; empty: it may be used."""
 
-    @cached_property
+    @property
     def devices(self) -> tuple[Device, ...]:
         """The devices of all slices; bit i of a set of devices is the i-th of them."""
+        if len(self.slices) == 1:
+            return self.slices[0].devices
+        return self._devices_of_all
+
+    @cached_property
+    def _devices_of_all(self) -> tuple[Device, ...]:
         return tuple(
             device for pool_slice in self.slices for device in pool_slice.devices
         )
-
-    @cached_property
-    def bits_by_name(self) -> dict[DeviceName, int]:
-        """The devices of each name, as bits: one, unless slices share it."""
-        bits: dict[DeviceName, int] = {}
-        for index, device in enumerate(self.devices):
-            bits[device.name] = bits.get(device.name, 0) | 1 << index
-        return bits
-
-    @property
-    def has_unique_names(self) -> bool:
-        """Whether no two devices have one name, in whatever slice or generation."""
-        return len(self.bits_by_name) == len(self.devices)
 
 
 class ShareUse(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -170,14 +163,15 @@ class Part:
     `memory`: what is remembered of it.
     """
 
+    __slots__ = ("_data", "key", "memory", "owner", "value")
+
     def __init__(self, value: PartValue, data: bytes | None = None) -> None:
         self.value = value
         self.memory = Memory()
         self.key = _key_of(value)
         self.owner = _owner_of(value)
         """The node that it belongs to; empty: the cluster."""
-        if data is not None:
-            self.data = data
+        self._data = data
 
     @classmethod
     def decode(cls, data: bytes) -> Part:
@@ -188,10 +182,12 @@ class Part:
         """
         return cls(_PART.decode(data), data)
 
-    @cached_property
+    @property
     def data(self) -> bytes:
         """Canonical bytes."""
-        return _PART.encode(self.value)
+        if self._data is None:
+            self._data = _PART.encode(self.value)
+        return self._data
 
 
 def pool_key(driver: DriverName, pool: PoolName) -> str:

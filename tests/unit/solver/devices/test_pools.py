@@ -8,26 +8,21 @@ import pytest
 from msgspec import structs
 
 from contracts.device import (
-    CapacityRequestPolicy,
-    DeviceCapacity,
     DeviceCounterConsumption,
     NodeSelector,
     ResourceSlice,
 )
 from contracts.features import Features
 from contracts.ids import NodeName
-from solver.devices.pools import Marks, PoolView, marks_of, view_pool
+from solver.devices.pools import PoolView, view_pool
 from solver.errors import GatherError
 from solver.snapshot.parts import NodePart, Part
-from solver.snapshot.pools import pool_of_inventory, pool_of_slices
+from solver.snapshot.pools import pool_of_slices
 from tests.builders import (
     counter_set,
     device,
     node_selector,
-    pool,
-    quantity,
     resource_slice,
-    taint,
 )
 
 HERE = NodePart(name=NodeName("a"), labels={"zone": "west", "rank": "5"})
@@ -243,48 +238,3 @@ def test_a_selector_that_cannot_be_read_is_an_error(selector: NodeSelector) -> N
     item = resource_slice(device("x"), pool="p", node_selector=selector)
     with pytest.raises(GatherError, match="gather pool information"):
         view(item)
-
-
-# --- Devices with something that most lack are found by what they say.
-
-
-def marked(**fields: Any) -> Marks:
-    """Mark a pool of a plain device and one with these fields."""
-    made = pool(device("plain"), device("odd", **fields))
-    return marks_of(Part(pool_of_inventory(made, NodeName("n"))))
-
-
-POLICED = DeviceCapacity(
-    value=quantity("8Gi"), request_policy=CapacityRequestPolicy(default=quantity(1))
-)
-
-
-@pytest.mark.parametrize(
-    ("fields", "marks"),
-    [
-        ({}, Marks()),
-        ({"capacity": {"memory": "8Gi"}}, Marks()),
-        ({"consumes": {"c": {"memory": 1}}}, Marks(counting=2)),
-        ({"binding_conditions": ("ready",)}, Marks(binding=2, says_binding=2)),
-        ({"binding_conditions": ()}, Marks(says_binding=2)),
-        ({"taints": (taint(),)}, Marks(tainted=2)),
-        ({"capacity": {"memory": POLICED}}, Marks(metered=2)),
-        ({"capacity": {"memory": -1}}, Marks(metered=2)),
-        ({"allow_multiple_allocations": True}, Marks(shareable=2)),
-    ],
-)
-def test_a_device_is_marked_for_what_it_says(
-    fields: dict[str, Any], marks: Marks
-) -> None:
-    """The second device of the pool is bit 1; the plain one is never marked."""
-    assert marked(**fields) == marks
-
-
-def test_marks_are_found_once_for_each_pool() -> None:
-    """Whoever asks again gets the very same."""
-    part = Part(pool_of_inventory(pool(device(taints=(taint(),))), NodeName("n")))
-    assert marks_of(part) is marks_of(part)
-    other = Part(structs.replace(part.value, contested="x"))
-    assert marks_of(other) is not marks_of(part)
-    with pytest.raises(TypeError, match="node/n"):
-        marks_of(Part(NodePart(name=NodeName("n"))))

@@ -1,4 +1,4 @@
-"""Devices and room that are left after each rule, node by node, counted once.
+"""Devices and room that are left after each rule; nodes that are alike count once.
 
 What a request asks of devices is counted by kind of request; together with what its
 pod asks of nodes that gives the pods that there is room for. Words are made elsewhere.
@@ -7,11 +7,12 @@ pod asks of nodes that gives the pods that there is room for. Words are made els
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from msgspec import Struct
 
 from contracts.ids import NodeName
+from solver.cache import Cache
 from solver.devices.candidates import (
     SelectorFault,
     find_blocking_taints,
@@ -20,6 +21,7 @@ from solver.devices.candidates import (
     select_devices,
 )
 from solver.devices.gather import Cluster, NodePools
+from solver.devices.likeness import MOST_ALIKE, likeness_of
 from solver.explain.node_checks import (
     NodeCheck,
     describe_nodes,
@@ -33,10 +35,9 @@ from solver.problem.gangs import SubrequestPart
 from solver.problem.problem import Problem
 
 
-class NodeCounts(Struct, frozen=True):
+class NodeCounts(Struct, frozen=True, cache_hash=True):
     """Devices of one node that are left for one kind of request."""
 
-    node: NodeName
     selected: int
     supported: int
     free: int
@@ -52,7 +53,7 @@ class RequestCounts(Struct, frozen=True):
 
     devices: int
     """All devices of all usable pools."""
-    nodes: tuple[NodeCounts, ...]
+    nodes: tuple[tuple[NodeName, NodeCounts], ...]
     """Nodes where anything is selected."""
     faults: tuple[tuple[str, SelectorFault], ...]
     """Selectors that failed, each with its device."""
@@ -90,20 +91,43 @@ def count_devices(
     problem: Problem, cluster: Cluster, kind: RequestKind
 ) -> RequestCounts:
     """Count what is left for a kind of request, rule by rule, node by node."""
-    results, devices, nodes = _COUNTS.of(kind), 0, list[NodeCounts]()
+    results, devices = _COUNTS.of(kind), 0
+    nodes: list[tuple[NodeName, NodeCounts]] = []
+    alike: Cache[Hashable, _NodeResult] = Cache(MOST_ALIKE)
     faults: dict[str, SelectorFault] = {}
     unusable: dict[str, None] = {}
     for name, node in cluster.nodes.items():
         entry = results.get(name)
         if entry is None or entry[0] is not node:
-            entry = results[name] = (node, _count_on_node(problem, node, kind))
+            result = _count_alike(problem, node, kind, alike)
+            entry = results[name] = (node, result)
         result = entry[1]
         devices += result.devices
-        faults.update(result.faults)
-        unusable.update(dict.fromkeys(result.unusable))
+        if result.faults:
+            faults.update(result.faults)
+        if result.unusable:
+            unusable.update(dict.fromkeys(result.unusable))
         if result.counts is not None:
-            nodes.append(result.counts)
+            nodes.append((name, result.counts))
     return RequestCounts(devices, tuple(nodes), tuple(faults.items()), tuple(unusable))
+
+
+def _count_alike(
+    problem: Problem,
+    node: NodePools,
+    kind: RequestKind,
+    alike: Cache[Hashable, _NodeResult],
+) -> _NodeResult:
+    """Count what is left on a node, or was on one like it; faults name devices."""
+    key = None if kind.capacity else likeness_of(node, kind.selectors)
+    if key is None:
+        return _count_on_node(problem, node, kind)
+    result = alike.get(key)
+    if result is None:
+        result = _count_on_node(problem, node, kind)
+        if not (result.faults or result.unusable):
+            alike.keep(key, result)
+    return result
 
 
 def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _NodeResult:
@@ -147,7 +171,7 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
         # A selector that fails where nothing is wanted has nothing to do with it.
         beside = sum(faulty[driver] for driver in drivers)
         amounts = (chosen, able, available, usable)
-        counts = NodeCounts(node.name, *amounts, taint=taint, faulty=beside)
+        counts = NodeCounts(*amounts, taint=taint, faulty=beside)
     return _NodeResult(devices, counts, faults, tuple(unusable))
 
 
@@ -170,24 +194,28 @@ def count_rooms(
     request: SubrequestPart,
 ) -> Rooms:
     """Count the pods that there is room for, rule by rule; linear in the nodes."""
+    names_by_count: dict[tuple[NodeCounts, int, int], list[NodeName]] = {}
+    for name, node in counts.nodes:
+        check = checks[name]
+        key = (node, check.passed, room_of(check))
+        names_by_count.setdefault(key, []).append(name)
     rooms, devices = [0] * len(STEPS), [0] * len(STEPS)
     otherwise: dict[NodeName, int] = {}
     room = 0
-    for node in counts.nodes:
-        check = checks[node.node]
+    for (node, passed, most), found in names_by_count.items():
         chosen = node.selected
         pods = 0
         amounts = (*(chosen,) * 5, node.supported, node.free)
         for step, amount in enumerate((*amounts, node.eligible)):
-            if check.passed < STEPS[step][1]:
+            if passed < STEPS[step][1]:
                 break
-            devices[step] += amount
+            devices[step] += amount * len(found)
             pods = _count_pods(amount, chosen, request)
-            rooms[step] += pods
+            rooms[step] += pods * len(found)
         else:
             if pods:
-                otherwise[node.node] = pods
-                room += min(pods, room_of(check))
+                otherwise.update(dict.fromkeys(found, pods))
+                room += min(pods, most) * len(found)
     names = (name for name, _ in STEPS)
     totals = dict(zip(names, devices, strict=True))
     return Rooms(tuple(rooms), totals, otherwise, room)
@@ -210,9 +238,9 @@ def is_selector_to_blame(
     if not counts.nodes:
         return bool(counts.faults)
     if request.all_devices:
-        return any(node.faulty for node in counts.nodes)
-    room = sum((n.selected + n.faulty) // request.count for n in counts.nodes)
-    return room >= pods and any(node.faulty for node in counts.nodes)
+        return any(node.faulty for _, node in counts.nodes)
+    room = sum((n.selected + n.faulty) // request.count for _, n in counts.nodes)
+    return room >= pods and any(node.faulty for _, node in counts.nodes)
 
 
 def describe_taints(counts: RequestCounts) -> str:
@@ -221,7 +249,7 @@ def describe_taints(counts: RequestCounts) -> str:
     `a=b:NoSchedule on 3 of 4 nodes, such as node-1`; empty: none does.
     """
     names_by_taint: dict[str, list[NodeName]] = {}
-    for node in counts.nodes:
+    for name, node in counts.nodes:
         if node.taint:
-            names_by_taint.setdefault(node.taint, []).append(node.node)
+            names_by_taint.setdefault(node.taint, []).append(name)
     return describe_nodes(names_by_taint, len(counts.nodes))

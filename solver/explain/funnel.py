@@ -192,7 +192,7 @@ class Funnel:
                 where = describe_taints(counts)
             elif rule in NODE_RULES:
                 checks, passed = self._checks(member), NODE_RULES.index(rule)
-                selected_checks = [checks[node.node] for node in counts.nodes]
+                selected_checks = [checks[name] for name, _ in counts.nodes]
                 refusing = [c for c in selected_checks if c.passed == passed]
                 where = describe_refusals(selected_checks, passed)
             failure = (rule, room, where)

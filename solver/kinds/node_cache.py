@@ -20,6 +20,8 @@ from solver.snapshot.pages import Page
 
 MOST_VIEWS = 200_000
 """Nodes of all questions together, in each cache."""
+MANY = 8
+"""Views of a kind for one that is new, from which on it is put among them alone."""
 _by_name = attrgetter("name")
 
 
@@ -60,20 +62,22 @@ class NodeViews(Generic[V]):
         # has them again. Then only what is not the very same node is looked at.
         pages_left = self._pages.keys() - pages.keys()
         nodes_gone = {name for page in pages_left for name in self._pages[page]}
+        new: list[V] = []
         for page, nodes in pages.items():
             if page not in self._pages:
                 nodes_gone -= nodes.keys()
                 for name, node in nodes.items():
-                    self._look(name, node)
+                    self._look(name, node, new)
         for name in nodes_gone:
             self._drop(self._views.pop(name)[1])
+        self._sort_in(new)
         self._pages = pages
 
     def kinds(self) -> list[tuple[V, ...]]:
         """List the kinds of nodes, each by name."""
         return [tuple(views) for views in self._kinds.values()]
 
-    def _look(self, name: NodeName, node: NodePools) -> None:
+    def _look(self, name: NodeName, node: NodePools, new: list[V]) -> None:
         entry = self._views.get(name)
         if entry is not None:
             if entry[0] is node:
@@ -82,7 +86,21 @@ class NodeViews(Generic[V]):
         view = self.see(node)
         self._views[name] = (node, view)
         if view is not None:
-            insort(self._kinds.setdefault(view.shape, []), view, key=_by_name)
+            new.append(view)
+
+    def _sort_in(self, new: list[V]) -> None:
+        """Put views into their kinds: many at once, or one by one among many."""
+        views_by_shape: dict[Hashable, list[V]] = {}
+        for view in new:
+            views_by_shape.setdefault(view.shape, []).append(view)
+        for shape, views in views_by_shape.items():
+            kind = self._kinds.setdefault(shape, [])
+            if len(views) * MANY < len(kind):
+                for view in views:
+                    insort(kind, view, key=_by_name)
+            else:
+                kind.extend(views)
+                kind.sort(key=_by_name)
 
     def _drop(self, view: V | None) -> None:
         if view is None:

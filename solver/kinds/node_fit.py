@@ -101,14 +101,16 @@ def is_fit(fit: NodeFit, node: NodePart) -> bool:
     return (
         is_tolerated(fit, node)
         and is_chosen(fit, node)
-        and all(nodes.has(node.labels) for nodes in fit.node_sets)
+        and (not fit.node_sets or all(each.has(node.labels) for each in fit.node_sets))
     )
 
 
 def is_tolerated(fit: NodeFit, node: NodePart) -> bool:
     """Whether the pod tolerates the node's taints, and that it is cordoned."""
+    if not (node.taints or node.unschedulable):
+        return True
     taints = [*node.taints, *([UNSCHEDULABLE] if node.unschedulable else [])]
-    return not taints or all(
+    return all(
         any(tolerates_taint(toleration, taint) for toleration in fit.tolerations)
         for taint in taints
     )
@@ -122,9 +124,15 @@ def is_chosen(fit: NodeFit, node: NodePart) -> bool:
     """
     return (
         fit.node_name in ("", node.name)
-        and all(node.labels.get(key) == value for key, value in fit.node_selector)
+        and (
+            not fit.node_selector
+            or all(node.labels.get(key) == value for key, value in fit.node_selector)
+        )
         and (fit.affinity is None or node_matches(fit.affinity, node))
-        and set(fit.extended_resources).isdisjoint(node.plugin_resources)
+        and (
+            not fit.extended_resources
+            or set(fit.extended_resources).isdisjoint(node.plugin_resources)
+        )
     )
 
 

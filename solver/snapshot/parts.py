@@ -163,7 +163,7 @@ class Part:
     `memory`: what is remembered of it.
     """
 
-    __slots__ = ("_data", "key", "memory", "owner", "value")
+    __slots__ = ("__weakref__", "_data", "key", "memory", "owner", "value")
 
     def __init__(self, value: PartValue, data: bytes | None = None) -> None:
         self.value = value

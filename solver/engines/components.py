@@ -8,6 +8,8 @@ drags no other along.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import or_
 
 from msgspec import structs
 
@@ -44,14 +46,11 @@ def find_components(
         return (everybody,)
     if any(group.identity for kind in kinds for group in kind.shape.groups):
         return (everybody,)
-    kinds_of = [
-        [number for number, kind in enumerate(kinds) if bound_pods(member, kind.shape)]
-        for member in demand.member_kinds
-    ]
+    nodes_of = find_able_nodes(demand, kinds)
     # First what each gang kind touches; then those that touch the same become one.
-    components: list[tuple[set[int], list[int]]] = []
+    components: list[tuple[int, list[int]]] = []
     for gang_kind, gangs in demand.gang_kinds.items():
-        touched = {n for member, _ in gang_kind.members for n in kinds_of[member]}
+        touched = reduce(or_, (nodes_of[m] for m, _ in gang_kind.members), 0)
         together, apart = list(gangs), []
         for others_touched, others in components:
             if touched & others_touched:
@@ -61,6 +60,35 @@ def find_components(
                 apart.append((others_touched, others))
         components = [*apart, (touched, together)]
     return _merge([gangs for _, gangs in components])
+
+
+def find_able_nodes(demand: Demand, kinds: Sequence[NodeKind]) -> list[int]:
+    """Find the kinds of nodes that could hold a pod, by counting: a bit for each.
+
+    For each kind of pod. Most kinds of nodes may lack its devices, as where each gang
+    asks for devices of its own: those are passed over by what a group is for.
+    """
+    by_devices: dict[int, int] = {}
+    for number, kind in enumerate(kinds):
+        for group in kind.shape.groups:
+            by_devices[group.mask] = by_devices.get(group.mask, 0) | 1 << number
+    found = []
+    for member in demand.member_kinds:
+        nodes = (1 << len(kinds)) - 1
+        for request in range(member.requests):
+            asked = [member.asks[ask].kind for ask in member.alternatives(request)]
+            able = (
+                n for mask, n in by_devices.items() if any(mask >> a & 1 for a in asked)
+            )
+            nodes &= reduce(or_, able, 0)
+        found.append(
+            sum(
+                1 << number
+                for number, kind in enumerate(kinds)
+                if nodes >> number & 1 and bound_pods(member, kind.shape)
+            )
+        )
+    return found
 
 
 def _merge(components: list[list[int]]) -> tuple[tuple[int, ...], ...]:

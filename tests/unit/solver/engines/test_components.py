@@ -8,14 +8,16 @@ import pytest
 
 from contracts.gang import Gang
 from solver.allocate import allocate
+from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision, Status
 from solver.engines import components
-from solver.engines.components import COMPONENTS, find_components
+from solver.engines.components import COMPONENTS, find_able_nodes, find_components
 from solver.engines.direct.search import DirectSearch
 from solver.engines.goals import EngineResult
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.pattern.states import graph
 from solver.errors import GraphTooLargeError
+from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.problem.problem import Problem
@@ -32,6 +34,7 @@ from tests.builders import (
 )
 from tests.builders.models import DRAWN_UID
 from tests.builders.problems import observe, problem_of, snapshot_of
+from tests.draw.drawn import drawn
 
 MODELS = ("red", "green", "blue")
 
@@ -206,3 +209,20 @@ def test_no_answer_is_another_one_apart(
     apart = allocate(problem(*gangs))
     assert apart.statistics.engine == COMPONENTS
     assert weights(apart) == weights(together)
+
+
+def test_able_nodes_are_those_that_counting_leaves() -> None:
+    """In drawn cases with all features: what is passed over could hold no pod."""
+    passed_over = 0
+    with SelectorEvaluator() as evaluator:
+        for seed in range(60):
+            asked, _ = drawn(seed, evaluator, nodes=3)
+            demand = Demand(asked.gangs)
+            kinds = find_node_kinds(asked, demand.query)
+            for member, nodes in zip(
+                demand.member_kinds, find_able_nodes(demand, kinds), strict=True
+            ):
+                able = [bound_pods(member, kind.shape) > 0 for kind in kinds]
+                assert [bool(nodes >> n & 1) for n in range(len(kinds))] == able
+                passed_over += able.count(False)
+    assert passed_over > 0

@@ -47,7 +47,7 @@ def judge_device(
     """Judge whether a request may have a device, other pods aside."""
     features, (name, device_facts) = facts.features, device
     yield from judge_device_alone(facts, node, subrequest, device, where)
-    if facts.is_selected(subrequest, name.driver, device_facts.device) is not True:
+    if facts.is_chosen(node, subrequest, name, device_facts.device) is not True:
         yield f"selected: {where} {name} is refused by its selectors"
     if device_facts.taken and not subrequest.admin_access:
         yield f"notTaken: {where} {name} is held by somebody"
@@ -58,13 +58,13 @@ def judge_device(
         yield f"partitionable: {where} {name} draws from counters, switched off"
     if subrequest.admin_access and not features.admin_access:
         yield f"adminAccess: {where} {name} is switched off"
-    declared = facts.find_node(node).declared_features
-    able = "DRAOptionalNodeOperations" in declared
-    if device_facts.pool_slice.skip_node_operations and (
-        any(getattr(features, gate) for gate in EXPERIMENTAL)
-        and not (able and features.optional_node_operations)
+    if device_facts.pool_slice.skip_node_operations and any(
+        getattr(features, gate) for gate in EXPERIMENTAL
     ):
-        yield f"nodeOperations: {where} {name} needs what {node} cannot skip"
+        declared = facts.find_node(node).declared_features
+        able = "DRAOptionalNodeOperations" in declared
+        if not (able and features.optional_node_operations):
+            yield f"nodeOperations: {where} {name} needs what {node} cannot skip"
 
 
 def _is_tolerated(

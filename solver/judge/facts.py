@@ -7,7 +7,7 @@ asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from solver.judge.pools import CounterAmounts, VisiblePool, is_readable, read_po
 from solver.problem.gangs import SubrequestPart
 from solver.problem.problem import Problem
 from solver.selectors.footprint import footprint_of
-from solver.selectors.projection import project
+from solver.selectors.projection import Projection, find_faults, project, project_all
 from solver.snapshot.pages import NodeParts
 from solver.snapshot.parts import ClassPart, NodePart, PoolPart, PoolSlice, UsePart
 
@@ -60,7 +60,12 @@ class Facts:
         self._shared: list[PoolID] = []
         """Pools that several nodes may see."""
         self._visible: dict[tuple[NodeName, PoolID], VisiblePool | None] = {}
-        self._devices: dict[tuple[NodeName, DeviceID], DeviceFacts | None] = {}
+        self._devices: dict[NodeName, dict[DeviceID, DeviceFacts | None]] = {}
+        self._verdicts: dict[
+            tuple[NodeName, PoolID, tuple[str, ...]], dict[str, bool | None]
+        ] = {}
+        self._verdicts_by_look: dict[object, tuple[bool | None, ...]] = {}
+        """By all that expressions see of the devices of a pool, one after the other."""
         self._unread: dict[str, NodeParts] = {}
         """What was not looked at yet, by the node that it belongs to."""
         for page in problem.pages:
@@ -94,6 +99,8 @@ class Facts:
 
     def is_readable(self, name: NodeName) -> bool:
         """Whether every node selection that the node must read can be read."""
+        if not self._selective_slices:
+            return True
         node = self.find_node(name)
         return all(
             is_readable(pool_slice, node, self.features)
@@ -144,8 +151,7 @@ class Facts:
                 yield name, pool
 
     def _use_of(self, pool: PoolID) -> UsePart:
-        use = self._uses.get(pool)
-        return use or UsePart(driver=pool.driver, pool=pool.pool)
+        return self._uses.get(pool) or UsePart(driver=pool.driver, pool=pool.pool)
 
     def has_device(self, name: DeviceID) -> bool:
         """Whether any node could see a device of this name."""
@@ -161,47 +167,100 @@ class Facts:
 
     def find_device(self, node: NodeName, name: DeviceID) -> DeviceFacts | None:
         """Look a device up from a node; None: it cannot be allocated there."""
-        key = (node, name)
-        if key not in self._devices:
-            self._devices[key] = self._read_device(node, name)
-        return self._devices[key]
+        devices = self._devices.get(node)
+        if devices is None:
+            devices = self._devices[node] = {}
+        if name not in devices:
+            devices[name] = None  # unless its pool has it
+            devices.update(self._read_devices(node, name))
+        return devices[name]
 
-    def _read_device(self, node: NodeName, name: DeviceID) -> DeviceFacts | None:
-        pool = self.find_pool(node, name.pool_id)
+    def _read_devices(
+        self, node: NodeName, name: DeviceID
+    ) -> dict[DeviceID, DeviceFacts]:
+        """Read a device; of a pool of one node all of them: others are had as well."""
+        pool_id = name.pool_id
+        pool = self.find_pool(node, pool_id)
         if pool is None or not pool.usable or name.device not in pool.devices:
-            return None
-        device, pool_slice = pool.devices[name.device]
-        use = self._use_of(name.pool_id)
-        shares = None
-        if use.shared:
-            shares = next((s for s in use.shared if s.device == name.device), None)
-        sharing = self.features.consumable_capacity
-        taken = name.device in use.taken or (shares is not None and not sharing)
-        added = [taint for owner, taint in use.taints if owner == name.device]
-        return DeviceFacts(
-            device=device,
-            pool_slice=pool_slice,
-            reachable=name.device in pool.reachable,
-            taken=taken,
-            shares=(
-                {n: amount.nano for n, amount in shares.consumed} if shares else None
-            ),
-            taints=(*device.taints, *added),
-            shareable=sharing and bool(device.allow_multiple_allocations),
-        )
+            return {}
+        is_local = bool(self._pools[pool_id].node)
+        names = pool.devices if is_local else {name.device}
+        use, sharing = self._use_of(pool_id), self.features.consumable_capacity
+        shares = {
+            share.device: {each: amount.nano for each, amount in share.consumed}
+            for share in use.shared
+        }
+        taken = {*use.taken, *(() if sharing else shares)}
+        added: dict[str, list[DeviceTaint]] = {}
+        for owner, taint in use.taints:
+            added.setdefault(owner, []).append(taint)
+        return {
+            DeviceID(pool_id.driver, pool_id.pool, device.name): DeviceFacts(
+                device=device,
+                pool_slice=pool_slice,
+                reachable=device.name in pool.reachable,
+                taken=device.name in taken,
+                shares=shares.get(device.name),
+                taints=(*device.taints, *added.get(device.name, ())),
+                shareable=sharing and bool(device.allow_multiple_allocations),
+            )
+            for device, pool_slice in map(pool.devices.__getitem__, names)
+        }
 
-    def is_selected(
-        self, subrequest: SubrequestPart, driver: str, device: Device
+    def is_chosen(
+        self, node: NodeName, subrequest: SubrequestPart, name: DeviceID, device: Device
     ) -> bool | None:
-        """Read the verdict of all selectors; None: one of them fails."""
-        for expression in subrequest.selectors:
-            projection = project(footprint_of(expression), driver, device)
+        """Read the verdict of all selectors on a device that a node sees."""
+        pool_id, selectors = name.pool_id, subrequest.selectors
+        if not self._pools[pool_id].node:
+            return self.is_selected(subrequest, name.driver, device)
+        key = (node, pool_id, selectors)
+        verdicts = self._verdicts.get(key)
+        if verdicts is None:
+            verdicts = self._verdicts[key] = self._read_verdicts(*key)
+        return verdicts[name.device]
+
+    def _read_verdicts(
+        self, node: NodeName, pool_id: PoolID, selectors: tuple[str, ...]
+    ) -> dict[str, bool | None]:
+        """Read verdicts on all devices of a pool, once for pools that look alike."""
+        pool = self.find_pool(node, pool_id)
+        devices = [device for device, _ in (pool.devices.values() if pool else ())]
+        faults = find_faults(devices)
+        looks = tuple(
+            project_all(footprint_of(expression), pool_id.driver, devices, faults)
+            for expression in selectors
+        )
+        key = (selectors, looks)
+        read = self._verdicts_by_look.get(key)
+        if read is None:
+            each = zip(*looks, strict=True) if looks else ((),) * len(devices)
+            read = tuple(self._conclude(selectors, look) for look in each)
+            self._verdicts_by_look[key] = read
+        names = (device.name for device in devices)
+        return dict(zip(names, read, strict=True))
+
+    def _conclude(
+        self, selectors: tuple[str, ...], look: Iterable[Projection]
+    ) -> bool | None:
+        """Put verdicts together; None: one fails before any refuses."""
+        for expression, projection in zip(selectors, look, strict=True):
             verdict = self.problem.selectors.get(expression, projection)
             if verdict is None or verdict.error:
                 return None
             if verdict.value is not True:
                 return False
         return True
+
+    def is_selected(
+        self, subrequest: SubrequestPart, driver: str, device: Device
+    ) -> bool | None:
+        """Read the verdict of all selectors; None: one of them fails."""
+        looks = (
+            project(footprint_of(expression), driver, device)
+            for expression in subrequest.selectors
+        )
+        return self._conclude(subrequest.selectors, looks)
 
     def compared_values(
         self, subrequest: SubrequestPart, name: str, driver: str, device: Device

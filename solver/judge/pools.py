@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from msgspec import Struct
 
 from contracts.device import Device, NodeSelector, NodeSelectorRequirement
@@ -67,11 +65,11 @@ def _merge(
         for name, counter in counter_set.counters.items()
     }
     # Then refuse what names twice, and what draws from counters that nobody defines.
-    names = Counter(device.name for s in device_slices for device in s.devices)
-    sets = Counter(
-        counter_set.name for s in defining for counter_set in s.shared_counters
-    )
-    drawing = [*(device for s in device_slices for device in s.devices), *away]
+    present = [device for s in device_slices for device in s.devices]
+    names = {device.name for device in present}
+    sets = [counter_set.name for s in defining for counter_set in s.shared_counters]
+    named_twice = len(names) < len(present) or len(set(sets)) < len(sets)
+    drawing = [device for device in (*present, *away) if device.consumes_counters]
     draws_from_nothing = partitions and any(
         consumption.counter_set not in sets
         or any(
@@ -81,7 +79,7 @@ def _merge(
         for device in drawing
         for consumption in device.consumes_counters
     )
-    if draws_from_nothing or max([0, *names.values(), *sets.values()]) > 1:
+    if draws_from_nothing or named_twice:
         return VisiblePool(usable=False)
     return VisiblePool(
         usable=True,
@@ -89,10 +87,12 @@ def _merge(
             device.name: (device, s) for s in device_slices for device in s.devices
         },
         reachable=frozenset(
-            device.name
-            for s in device_slices
-            for device in s.devices
-            if not s.per_device_node_selection or _is_at(device, node)
+            [
+                device.name
+                for s in device_slices
+                for device in s.devices
+                if not s.per_device_node_selection or _is_at(device, node)
+            ]
         ),
         elsewhere=tuple(away),
         counters=counters,
@@ -101,12 +101,12 @@ def _merge(
 
 def _is_published(pool_slice: PoolSlice, features: Features) -> bool:
     """Whether the API server shows a slice; groups hide it while they are off."""
-    grouped = any(
+    return features.compatibility_groups or not any(
         consumption.compatibility_groups
         for device in pool_slice.devices
+        if device.consumes_counters
         for consumption in device.consumes_counters
     )
-    return features.compatibility_groups or not grouped
 
 
 def _is_for_node(pool_slice: PoolSlice, node: NodePart, features: Features) -> bool:

@@ -73,16 +73,18 @@ def _copied(
     """What the request and the device say is copied, as far as it is switched on."""
     if bool(result.admin_access) != subrequest.admin_access:
         yield f"adminWritten: {subject} says otherwise"
-    if list(map(_toleration, result.tolerations)) != list(
-        map(_toleration, subrequest.tolerations)
-    ):
-        yield f"tolerationsWritten: {subject} has others"
+    tolerations = (result.tolerations, subrequest.tolerations)
+    if any(tolerations):
+        written, asked = (list(map(_toleration, each)) for each in tolerations)
+        if written != asked:
+            yield f"tolerationsWritten: {subject} has others"
     binds = features.device_binding
-    conditions = (
-        (device.device.binding_conditions if binds else None) or (),
-        (device.device.binding_failure_conditions if binds else None) or (),
-    )
-    if (result.binding_conditions, result.binding_failure_conditions) != conditions:
+    conditions = (device.device.binding_conditions if binds else None) or ()
+    failures = (device.device.binding_failure_conditions if binds else None) or ()
+    if (
+        result.binding_conditions != conditions
+        or result.binding_failure_conditions != failures
+    ):
         yield f"bindingWritten: {subject} has other conditions"
     skips = device.pool_slice.skip_node_operations
     if result.skip_node_operations != (
@@ -124,6 +126,10 @@ def _config(
 ) -> Violations:
     """Configuration of classes comes first, then the claim's that means anything."""
     _, allocation, where = written
+    classes = (facts.classes.get(each.device_class) for each, _ in chosen)
+    of_classes = any(each.config for each in classes if each is not None)
+    if not (allocation.devices.config or claim.config or of_classes):
+        return
     names_by_request = [
         {request.name, request.result_name(rank)}
         for request, (_, rank) in zip(claim.requests, chosen, strict=True)

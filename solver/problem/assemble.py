@@ -39,7 +39,8 @@ from solver.problem.problem import (
     QuotaPart,
     keep_countable,
 )
-from solver.problem.resolve import IMPLICIT_RESOURCE, ResolveOptions, resolve
+from solver.problem.resolve import IMPLICIT_RESOURCE, ResolveOptions
+from solver.problem.resolved import resolve_once
 from solver.problem.shared_claims import refuse_shared
 from solver.selectors.projection import Projection
 from solver.selectors.table import SelectorTable, VerdictRow
@@ -125,7 +126,8 @@ def _resolve_one(
 ) -> GangPart:
     """Resolve a gang; of one that is in what it could have besides."""
     of_pods = bool(submission.places)
-    gang = resolve(record.uid, submission.gang, structs.replace(how, of_pods=of_pods))
+    options = structs.replace(how, of_pods=of_pods)
+    gang = resolve_once(record.uid, submission.gang, options)
     if record.wants_growth and record.allocated is not None:
         return ask_for_more(gang, record.allocated)
     if submission.joins is not None:

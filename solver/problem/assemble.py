@@ -147,9 +147,10 @@ def find_missing_verdicts(
     be followed by another.
     """
     missing_by_row: dict[tuple[str, Projection], MissingVerdict] = {}
+    pages = [(page, _ROWS.of(page.memory)) for page in snapshot.inventory.pages]
     for selectors in _list_selectors(gangs, expected):
-        for page in snapshot.inventory.pages:
-            if selectors in _ROWS.of(page.memory):
+        for page, known in pages:
+            if selectors in known:
                 continue
             for look, part in find_distinct_pools(page, selectors).items():
                 pool = pool_of(part)
@@ -175,9 +176,12 @@ def assemble(
         VerdictMissingError: `find_missing_verdicts` was not empty.
     """
     needed: set[frozenset[VerdictRow]] = set()
+    pages = [(page, _ROWS.of(page.memory)) for page in snapshot.inventory.pages]
     for selectors in _list_selectors(gangs, expected):
-        for page in snapshot.inventory.pages:
-            rows = _collect_rows(page, selectors, table)
+        for page, known in pages:
+            rows = known.get(selectors)
+            if rows is None:
+                rows = _collect_rows(page, selectors, table)
             if rows is None:
                 raise VerdictMissingError(selectors[0])
             needed.add(rows)
@@ -225,17 +229,14 @@ def _collect_rows(
     page: Page, selectors: tuple[str, ...], table: SelectorTable
 ) -> frozenset[VerdictRow] | None:
     """Collect the rows that a page needs; None: the table lacks some."""
-    rows = _ROWS.of(page.memory).get(selectors)
-    if rows is None:
-        row_sets = set()
-        for part in pools_of(page):
-            selection = select_devices(part, selectors, table)
-            if selection.missing:
-                return None
-            row_sets.add(selection.rows)
-        rows = _ROWS.of(page.memory).keep(selectors, _unite(row_sets))
-        forget_distinct_pools(page, selectors)
-    return rows
+    row_sets = set()
+    for part in pools_of(page):
+        selection = select_devices(part, selectors, table)
+        if selection.missing:
+            return None
+        row_sets.add(selection.rows)
+    forget_distinct_pools(page, selectors)
+    return _ROWS.of(page.memory).keep(selectors, _unite(row_sets))
 
 
 def _unite(row_sets: set[frozenset[VerdictRow]]) -> frozenset[VerdictRow]:

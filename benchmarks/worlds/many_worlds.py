@@ -7,17 +7,22 @@ seed.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from msgspec import Struct, structs
 
 from benchmarks.worlds import mixed_nodes, mixed_pods
 from benchmarks.worlds.demand import GangSize, PodKind, even_size, gangs
+from benchmarks.worlds.many_shapes import (
+    draw_claim_shapes,
+    draw_shares,
+    observe_shared,
+)
 from benchmarks.worlds.mixed_nodes import FREE, SHAPES, Shape
 from contracts.messages import SubmitGang
 from contracts.quantity import Quantity
-from solver.snapshot.snapshot import Snapshot
+from solver.snapshot.snapshot import Snapshot, apply
 
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
 TAIL = 1.1
@@ -40,6 +45,9 @@ class World(Struct, frozen=True, kw_only=True):
     """Kinds of pod."""
     sizes: str = "even"
     """Of gangs: a name of `SIZES`, or `huge`."""
+    pods: str = "usual"
+    """`usual` kinds of pod, or `claims` or `shares` of as many shapes or sizes as there
+    are kinds."""
 
 
 def small_size(draw: random.Random) -> int:
@@ -82,6 +90,8 @@ FAMILIES = {
     "small nodes": structs.replace(PLAIN, shapes=SHAPES[3:]),
     "5 kinds": structs.replace(PLAIN, kinds=5),
     "100 kinds": structs.replace(PLAIN, kinds=100),
+    "1,000 claims": structs.replace(PLAIN, pods="claims", kinds=1000, sizes="small"),
+    "300 shares": structs.replace(PLAIN, pods="shares", kinds=300),
     "nearly empty": structs.replace(PLAIN, free=0.95),
     "nearly full": structs.replace(PLAIN, free=0.25),
 }
@@ -100,12 +110,19 @@ def draw_world(
     world: World, nodes: int, seed: int
 ) -> tuple[Snapshot, Iterator[SubmitGang]]:
     """Draw a cluster of so many nodes, and the gangs that are submitted to it."""
-    snapshot, free = mixed_nodes.cluster(
-        nodes, seed, shapes=world.shapes, free=world.free
-    )
+    if world.pods == "shares":
+        observations = observe_shared(nodes, seed)
+    else:
+        observations = mixed_nodes.observe(
+            nodes, seed, shapes=world.shapes, free=world.free
+        )
+    snapshot, free = Snapshot(), 0
+    for message, unused in observations:
+        snapshot = apply(snapshot, message)
+        free += unused
     # The gangs are drawn apart from the nodes: the same ones come to a fuller cluster.
     draw = random.Random(-1 - seed)
-    kinds = draw_pod_kinds(world.kinds, draw)
+    kinds = PODS[world.pods](world.kinds, draw)
     size = SIZES.get(world.sizes) or partial(huge_size, nodes)
     return snapshot, gangs(kinds, int(free * world.demand), draw, size=size)
 
@@ -122,6 +139,13 @@ def draw_pod_kinds(count: int, draw: random.Random) -> tuple[PodKind, ...]:
             if other not in usual and other not in others:
                 others.append(other)
     return (*usual, *draw.sample(others, count - len(usual)))
+
+
+PODS: dict[str, Callable[[int, random.Random], tuple[PodKind, ...]]] = {
+    "usual": draw_pod_kinds,
+    "claims": draw_claim_shapes,
+    "shares": draw_shares,
+}
 
 
 def _with_cpus(kind: PodKind, cpus: int) -> PodKind:

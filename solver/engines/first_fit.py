@@ -14,9 +14,10 @@ from solver.engines.choose import DIRECT, Decided, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
 from solver.engines.goals import EngineResult, Goal, goals_of
 from solver.engines.greedy.search import GreedySearch
+from solver.engines.relaxation import CapacityProgram
 from solver.engines.tier_values import weight_in
+from solver.engines.truncated import TRUNCATED
 from solver.errors import PatternLimitError
-from solver.kinds.counting import bound_weight
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
@@ -40,11 +41,12 @@ def raise_to_first_fit(
 ) -> Decided:
     """Return the answer, or that of first fit where more weight is in by it.
 
-    Batches with rules over several nodes are returned as they are. Many pods are placed
-    one after the other only where the answer places none.
+    Batches with rules over several nodes are returned as they are, and so is an answer
+    that was chosen with that of first fit at hand. Many pods are placed one after the
+    other only where the answer places none.
     """
-    result = decided[1]
-    if result.status is Status.OPTIMAL:
+    choice, result = decided
+    if result.status is Status.OPTIMAL or choice.engine == TRUNCATED:
         return decided
     if result.placements and sum(demand.pods) > MOST_PODS:
         return decided
@@ -155,7 +157,7 @@ def _bounds(
     highest = _priorities(demand)[0]
     known = result.bounds.get((Tier.GANGS, highest))
     if known is None and not demand.is_elastic:
-        known = bound_weight(demand, kinds, highest)
+        known = CapacityProgram(demand, kinds).relax(highest).bound
     if known is not None:
         bounds[Tier.GANGS, highest] = known
     return bounds

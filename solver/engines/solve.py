@@ -9,6 +9,7 @@ Problem.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 
 from msgspec import Struct, structs
 
@@ -33,6 +34,7 @@ from solver.engines.leftover import LeftoverSearch
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.split import SplitSearch, is_split
 from solver.engines.tier_values import tier_values_of
+from solver.engines.truncated import TruncatedSearch
 from solver.errors import PatternLimitError
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
@@ -172,7 +174,8 @@ def _decide(
     """Let the engine decide that is made for such a batch, or the one that is named.
 
     A batch that passes a limit of the pattern engine is parted where gangs do not
-    touch, or goes to the direct model, unless the caller wants patterns alone.
+    touch, or decided over a part of its states; where that cannot be, and if it is
+    small, it goes to the direct model. Unless the caller wants patterns alone.
     `problem`: which the kinds are of; None: not to be parted.
 
     Raises:
@@ -190,6 +193,9 @@ def _decide(
             if problem is not None and len(parts := find_components(demand, kinds)) > 1:
                 search = ComponentSearch(problem, demand, parameters, _decide_component)
                 return search.run(parts, str(error))
+            if not is_small(demand, kinds):
+                with suppress(PatternLimitError):
+                    return TruncatedSearch(demand, kinds, parameters).run(str(error))
             choice = EngineChoice(DIRECT, str(error))
         else:
             is_open = engine is None and result.status is not Status.OPTIMAL

@@ -8,8 +8,6 @@ where requests compete or several constraints meet, never too little.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
-from math import floor
 
 from solver.cache import cached
 from solver.kinds.demand import Demand, LocalConstraint, MemberKind, RequestAlternative
@@ -55,42 +53,6 @@ def is_one_to_a_node(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
     return is_single or all(bound_pods(member, kind.shape) <= 1 for kind in kinds)
 
 
-def bound_weight(demand: Demand, kinds: Iterable[NodeKind], priority: int) -> int:
-    """Bound the weight of the gangs of a priority that are in, by devices alone.
-
-    The most valuable ones per device are in, until all devices of all nodes are used.
-    Only requests without alternatives count; extra pods bring no weight.
-    """
-    asks = [ask for member in demand.member_kinds for ask in member.asks]
-    left = sum(
-        len(kind.nodes)
-        * sum(
-            max((bound_uses(group, ask) for ask in asks), default=0)
-            for group in kind.shape.groups
-        )
-        for kind in kinds
-    )
-    asked_of = [
-        sum(ask.count for ask in _sole_asks(member)) for member in demand.member_kinds
-    ]
-    total = 0
-    shares = []
-    for kind, gangs in demand.gang_kinds.items():
-        if kind.priority != priority:
-            continue
-        asked = sum(asked_of[member] * pods for member, pods in kind.members)
-        if asked:
-            shares.append((Fraction(kind.weight, asked), asked * len(gangs)))
-        else:
-            total += kind.weight * len(gangs)
-    worth = Fraction(0)
-    for share, asked in sorted(shares, reverse=True):
-        taken = min(asked, left)
-        worth += share * taken
-        left -= taken
-    return total + floor(worth)
-
-
 def _sole_asks(member: MemberKind) -> list[RequestAlternative]:
     """List what a pod certainly takes for itself: a number of devices, no other way."""
     by_request = [member.alternatives(request) for request in range(member.requests)]
@@ -106,13 +68,18 @@ def _bound_by_resources(kind: MemberKind, shape: NodeShape) -> list[int]:
 
 def bound_uses(group: GroupShape, ask: RequestAlternative) -> int:
     """Bound the uses of a group's devices for one (sub)request."""
-    if not group.mask >> ask.kind & 1:
-        return 0
-    if ask.admin:
+    if ask.admin and group.mask >> ask.kind & 1:
         return PLENTY
+    return bound_uses_by_kind(group, ask.kind)
+
+
+def bound_uses_by_kind(group: GroupShape, kind: int) -> int:
+    """Bound the uses of a group's devices for a kind of request that takes them."""
+    if not group.mask >> kind & 1:
+        return 0
     if group.traits.left is None:
         return group.size
-    costs = group.traits.costs[ask.kind]
+    costs = group.traits.costs[kind]
     pairs = zip(group.traits.left, costs, strict=False)
     return min((PLENTY, *(left // cost for left, cost in pairs if cost)))
 

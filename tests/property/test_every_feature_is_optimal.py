@@ -10,9 +10,13 @@ import pytest
 
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
-from solver.decision import Status
+from solver.decision import Decision, Status
 from solver.engines.choose import DIRECT
+from solver.engines.relaxation import CapacityProgram
 from solver.engines.solve import answer
+from solver.kinds.demand import Demand
+from solver.kinds.nodes import find_node_kinds
+from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.draw.drawn import drawn
 from tests.oracles.brute import Brute, TooManyWaysError
@@ -77,6 +81,8 @@ def test_value_is_that_of_brute_force(first: int, evaluator: SelectorEvaluator) 
             f"proven {t.tier}" for t in decision.objective if t.bound == t.value
         )
         SEEN.update(f"tier {t.tier}" for t in decision.objective)
+        if "shared" not in tags:
+            compare_capacity(problem, decision)
         if problem.expected:
             direct = answer(problem, DIRECT).tiers
             wrong = disagreement(direct, brute.tiers(), best)
@@ -87,12 +93,25 @@ def test_value_is_that_of_brute_force(first: int, evaluator: SelectorEvaluator) 
         SEEN.update([*tags, "placed" if placed else "none"])
 
 
+def compare_capacity(problem: Problem, decision: Decision) -> None:
+    """What all nodes have together bounds every best answer, and not by nothing."""
+    demand = Demand(problem.gangs)
+    program = CapacityProgram(demand, find_node_kinds(problem, demand.query))
+    for tier in decision.objective:
+        if tier.tier is Tier.GANGS and tier.priority is not None:
+            bound = program.relax(tier.priority).bound
+            assert tier.value <= bound, problem.hash
+            asked = sum(g.weight for g in demand.gangs if g.priority == tier.priority)
+            SEEN["bounded"] += bound < asked
+
+
 def test_every_feature_was_met() -> None:
     """The law above is about all features, and about yes and no."""
     met = SEEN["placed"] + SEEN["none"]
     assert SEEN["placed"] > met // 5, SEEN
     assert SEEN["not tried"] < met // 20, SEEN
     assert SEEN["lost"] > met // 50, SEEN
+    assert SEEN["bounded"] > met // 50, SEEN
     for tier in (Tier.GANGS, Tier.ALTERNATIVES):
         assert SEEN[f"proven {tier}"] == SEEN[f"tier {tier}"], SEEN
     rare = {name for name, tag in FEATURES.items() if SEEN[tag] < met // 100}

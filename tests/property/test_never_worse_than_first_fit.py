@@ -7,6 +7,7 @@ batches ask for more than there is; every answer is judged by `allocate`.
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import pytest
 from msgspec import structs
@@ -16,7 +17,9 @@ from solver.allocate import allocate
 from solver.decision import Decision
 from solver.engines import choose
 from solver.engines.apart import APART
+from solver.engines.choose import DIRECT
 from solver.engines.pattern.states import graph
+from solver.engines.truncated import TRUNCATED
 from solver.engines.upstream.allocate import allocate_upstream
 from solver.problem.problem import Problem
 from tests.builders import gang, member, member_claim, request
@@ -52,22 +55,29 @@ def test_no_batch_is_worth_less(first: int) -> None:
 
 
 def test_nor_one_with_too_many_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By components, the direct model or in turn; no bound is below a better answer."""
-    proven = [
-        allocate(world(seed, nodes=(3, 8), gangs=(8, 16)).problem)
-        for seed in range(AT_ONCE)
-    ]
+    """By components, the direct model, in turn, or over a part of the states.
+
+    No bound is below a better answer.
+    """
+    problems = [world(seed, nodes=(3, 8), gangs=(8, 16)).problem for seed in range(8)]
+    proven = list(map(allocate, problems))
+    plain = list(map(allocate_upstream, problems))
     monkeypatch.setattr(graph, "MAX_STATES", 10)
-    reasons = ""
-    for seed, best in enumerate(proven):
-        problem = world(seed, nodes=(3, 8), gangs=(8, 16)).problem
-        ours, plain = allocate(problem), allocate_upstream(problem)
-        assert weights_in(problem, ours) >= weights_in(problem, plain), seed
-        bound = ours.objective[0].bound
-        assert bound is not None
-        assert best.objective[0].value <= bound, seed
-        reasons += ours.statistics.engine_reason
-    assert "more than 10 node states" in reasons
+    engines = Counter[str]()
+    for small in (choose.WHOLE, 0):
+        monkeypatch.setattr(choose, "WHOLE", small)
+        reasons = ""
+        for seed, (problem, best) in enumerate(zip(problems, proven, strict=True)):
+            ours = allocate(problem)
+            floor = weights_in(problem, plain[seed])
+            assert weights_in(problem, ours) >= floor, seed
+            bound = ours.objective[0].bound
+            assert bound is not None
+            assert best.objective[0].value <= bound, seed
+            reasons += ours.statistics.engine_reason
+            engines[ours.statistics.engine] += 1
+        assert "more than 10 node states" in reasons
+    assert engines.keys() >= {DIRECT, TRUNCATED}, engines
 
 
 @pytest.mark.parametrize("first", range(0, WORLDS, AT_ONCE))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from solver.engines.greedy.node_table import NodeTable, UsedNode
 from solver.engines.greedy.states import DeviceStates
 from solver.engines.pattern.extract import place_in_turn
+from solver.engines.pattern.states.graph import Graph
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement, PodPlacement
@@ -40,6 +41,10 @@ class GreedySearch:
             if turns is not None:
                 turns_by_gang[gang] = turns
         return extract_turns(self._demand, table.used, turns_by_gang)
+
+    def to_graph(self) -> Graph:
+        """Return the states that were met by any answer so far."""
+        return self._states.to_graph(self._kinds, sum(self._demand.pods))
 
     def _place_gang(self, table: NodeTable, gang: int) -> list[Turn] | None:
         """Place all pods of a gang, those that ask for most first; or none."""

@@ -5,13 +5,21 @@ What a node has besides devices is no part of a state: see `node_table.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from operator import itemgetter
+
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
 from solver.cache import cached
 from solver.engines.pattern.states.canonical import CanonicalForm
-from solver.engines.pattern.states.graph import number_attributes
+from solver.engines.pattern.states.graph import (
+    Edge,
+    Graph,
+    merge_kinds,
+    number_attributes,
+)
 from solver.engines.pattern.states.placing import (
     Placement,
     StateReduction,
@@ -19,7 +27,7 @@ from solver.engines.pattern.states.placing import (
 )
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand, MemberKind
-from solver.kinds.shapes import NodeShape
+from solver.kinds.shapes import NodeKind, NodeShape
 from solver.kinds.slack import bound_room_by_devices
 
 Integers = NDArray[np.int64]
@@ -85,6 +93,22 @@ class DeviceStates:
         if options is None:
             options = self._options[member, state] = self._find(member, state)
         return options
+
+    def to_graph(self, kinds: Iterable[NodeKind], pods: int) -> Graph:
+        """Return what was met so far as a graph: part of all that nodes can come to.
+
+        `pods`: of the batch.
+        """
+        classes = merge_kinds(kinds, self.start)
+        edges = [
+            Edge(state, target, member, placement)
+            for (member, state), options in sorted(
+                self._options.items(), key=itemgetter(0)
+            )
+            for placement, target in options
+        ]
+        needs_of = tuple(range(len(self._members)))
+        return Graph(tuple(self._shapes), edges, classes, needs_of, pods)
 
     def _find(self, member: int, state: int) -> tuple[Option, ...]:
         shape = self._shapes[state]

@@ -31,6 +31,7 @@ from solver.engines.pattern.columns.objective import (
 )
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.extract import extract
+from solver.engines.pattern.states.graph import Graph
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 from solver.problem.problem import Parameters
@@ -51,15 +52,20 @@ class PatternSearch:
         *,
         list_limit: int = LISTED_PATTERNS,
         coarseness: int = 1,
+        graph: Graph | None = None,
     ) -> None:
         """`list_limit`: patterns that are enumerated at most.
 
-        `coarseness`: see `PatternModel`.
+        `coarseness`, `graph`: see `PatternModel`.
         """
         self._goals = goals_of(demand, parameters.last_tier)
         values_slack = any(tier is Tier.LEFTOVER for tier, _ in self._goals)
         self._model = PatternModel(
-            demand, kinds, values_slack=values_slack, coarseness=coarseness
+            demand,
+            kinds,
+            values_slack=values_slack,
+            coarseness=coarseness,
+            graph=graph,
         )
         self._list_limit = list_limit
         self._budget = Budget(parameters.work_limit, parameters.seed)

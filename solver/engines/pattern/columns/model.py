@@ -8,7 +8,7 @@ from solver.engines.pattern.columns.grid import build_grid
 from solver.engines.pattern.columns.master import SCALE, MasterData
 from solver.engines.pattern.columns.pricing import Prices, Pricing
 from solver.engines.pattern.columns.slack_value import compute_slack_values
-from solver.engines.pattern.states.graph import Graph
+from solver.engines.pattern.states.graph import Graph, build_graph
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 
@@ -32,14 +32,16 @@ class PatternModel:
         *,
         values_slack: bool = False,
         coarseness: int = 1,
+        graph: Graph | None = None,
     ) -> None:
         """`values_slack`: what is left over has a value, so nothing is left out.
 
         `coarseness`: how coarsely node resources are counted at first; 1: exactly.
+        `graph`: what to choose from; None: all that nodes can come to.
         """
         self.demand = demand
         # First the graph of states, then its steps with the levels of resources.
-        self.graph = Graph(demand, kinds, keeps_all=values_slack)
+        self.graph = graph or build_graph(demand, kinds, keeps_all=values_slack)
         grid = build_grid(
             demand, self.graph, keeps_all=values_slack, coarseness=coarseness
         )

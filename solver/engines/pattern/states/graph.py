@@ -8,7 +8,7 @@ coordinates of their own (`steps.py`), and nodes differ in how much of them they
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from msgspec import Struct, structs
@@ -35,7 +35,7 @@ class Edge(Struct, frozen=True):
     source: int
     target: int
     device_need: int
-    """Index into `Graph.device_needs`."""
+    """What the pod needs in devices; see `Graph.device_needs_of`."""
     placement: Placement
 
 
@@ -55,30 +55,84 @@ class NodeClass(Struct, frozen=True):
         return sum(len(kind.nodes) for kind, _ in self.kinds)
 
 
-class Graph:
+class Graph(Struct, frozen=True, dict=True):
     """States, placements between them, and the classes of nodes that begin in them."""
 
+    states: Sequence[NodeShape]
+    edges: Sequence[Edge]
+    classes: tuple[NodeClass, ...]
+    device_needs_of: tuple[int, ...]
+    """Of each member kind, what its pods need in devices."""
+    pods: int
+    """Of the batch: no node takes more."""
+
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether some pods leave the state of a node as it is: they ask no devices."""
+        return any(edge.source == edge.target for edge in self.edges)
+
+
+def build_graph(
+    demand: Demand, kinds: Sequence[NodeKind], *, keeps_all: bool = False
+) -> Graph:
+    """Find all that the nodes of a batch can come to.
+
+    `keeps_all`: what is left over has a value, so that nothing is pruned.
+
+    Raises:
+        GraphTooLargeError: that is too much.
+        TooManyPlacementsError: so are the ways to place one pod.
+    """
+    search = _GraphSearch(demand, kinds, keeps_all=keeps_all)
+    return Graph(
+        search.states,
+        search.edges,
+        search.classes,
+        search.device_needs_of,
+        search.pods,
+    )
+
+
+def merge_kinds(
+    kinds: Iterable[NodeKind], start: Callable[[NodeShape], tuple[int, tuple[int, ...]]]
+) -> tuple[NodeClass, ...]:
+    """Put node kinds together that begin in one state with equal resources.
+
+    `start` gives the state of a shape, and the order of its groups there.
+    """
+    kinds_by_start: dict[
+        tuple[int, tuple[int | None, ...]], list[tuple[NodeKind, tuple[int, ...]]]
+    ] = {}
+    for kind in kinds:
+        state, order = start(kind.shape)
+        kinds_by_start.setdefault((state, kind.shape.free), []).append((kind, order))
+    return tuple(
+        NodeClass(state, free, tuple(ordered_kinds))
+        for (state, free), ordered_kinds in kinds_by_start.items()
+    )
+
+
+class _GraphSearch:
+    """Follows all placements from all nodes."""
+
     def __init__(
-        self, demand: Demand, kinds: Sequence[NodeKind], *, keeps_all: bool = False
+        self, demand: Demand, kinds: Sequence[NodeKind], *, keeps_all: bool
     ) -> None:
-        """`keeps_all`: what is left over has a value, so that nothing is pruned."""
         self.pods = sum(demand.pods)
-        """Of the batch: no node takes more."""
         # Pods that differ only in what they need besides devices share their edges.
         numbers: dict[MemberKind, int] = {}
         self.device_needs_of = tuple(
             numbers.setdefault(_strip_to_devices(member), len(numbers))
             for member in demand.member_kinds
         )
-        """Of each member kind, what its pods need in devices."""
-        self.device_needs = tuple(numbers)
+        self._device_needs = tuple(numbers)
         self._fits = _collect_fits(demand, self.device_needs_of, len(numbers))
         self.states: list[NodeShape] = []
         self.edges: list[Edge] = []
         self._state_numbers: dict[NodeShape, int] = {}
         self._reduction = StateReduction(
             attributes=number_attributes(demand),
-            demands=collect_device_demands(self.device_needs),
+            demands=collect_device_demands(self._device_needs),
             whole_kinds=sum(
                 1 << k
                 for k, kind in enumerate(demand.query.requests)
@@ -86,30 +140,14 @@ class Graph:
             ),
             keeps_all=keeps_all,
         )
-        self.classes = self._merge_kinds(kinds)
+        self.classes = merge_kinds(kinds, self._start)
         self._expand()
 
-    @cached_property
-    def has_loops(self) -> bool:
-        """Whether some pods leave the state of a node as it is: they ask no devices."""
-        return any(edge.source == edge.target for edge in self.edges)
-
-    def _merge_kinds(self, kinds: Sequence[NodeKind]) -> tuple[NodeClass, ...]:
-        """Put node kinds together that begin in one state with equal resources."""
-        kinds_by_start: dict[
-            tuple[int, tuple[int | None, ...]], list[tuple[NodeKind, tuple[int, ...]]]
-        ] = {}
-        for kind in kinds:
-            shape = kind.shape
-            all_free = shape.all_free & self._reduction.whole_kinds
-            devices_only = structs.replace(shape, free=(), all_free=all_free)
-            form = self._reduction.apply(devices_only)
-            start = (self._number_state(form.shape), shape.free)
-            kinds_by_start.setdefault(start, []).append((kind, form.order))
-        return tuple(
-            NodeClass(state, free, tuple(ordered_kinds))
-            for (state, free), ordered_kinds in kinds_by_start.items()
-        )
+    def _start(self, shape: NodeShape) -> tuple[int, tuple[int, ...]]:
+        all_free = shape.all_free & self._reduction.whole_kinds
+        devices_only = structs.replace(shape, free=(), all_free=all_free)
+        form = self._reduction.apply(devices_only)
+        return self._number_state(form.shape), form.order
 
     def _number_state(self, shape: NodeShape) -> int:
         """Return the index of a state, which is added if it is new."""
@@ -130,7 +168,7 @@ class Graph:
             if depths[source] >= self.pods:
                 continue
             state = self.states[source]
-            for number, needs in enumerate(self.device_needs):
+            for number, needs in enumerate(self._device_needs):
                 if not state.fits & self._fits[number]:
                     continue
                 listed = list_placements(needs, state, self._reduction)

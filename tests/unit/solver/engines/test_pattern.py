@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from contracts.device import Device
 from contracts.gang import Gang
@@ -11,7 +12,7 @@ from solver.decision import Decision
 from solver.engines.choose import DIRECT, PATTERN, choose_engine
 from solver.engines.pattern.columns.enumeration import keep_maximal
 from solver.engines.pattern.columns.pricing import Pattern
-from solver.engines.pattern.states.graph import Graph
+from solver.engines.pattern.states.graph import build_graph
 from solver.engines.pattern.states.resources import ResourceLevels
 from solver.engines.pattern.states.steps import Steps
 from solver.errors import TooManyStepsError
@@ -190,8 +191,8 @@ def test_steps_of_many_kinds_of_pod_are_counted_before_they_are_made() -> None:
     snapshot = snapshot_of(nodes, [gang(member(count=2))])
     problem = problem_of(snapshot)
     demand = Demand(problem.gangs)
-    graph = Graph(demand, find_node_kinds(problem, demand.query))
-    graph.edges = graph.edges * 2_000_000
+    graph = build_graph(demand, find_node_kinds(problem, demand.query))
+    graph = structs.replace(graph, edges=[*graph.edges] * 2_000_000)
     nothing = ResourceLevels(((),), ((),), ())
     with pytest.raises(TooManyStepsError):
         Steps(graph, demand.member_kinds, nothing, [0])

@@ -6,7 +6,7 @@ import pytest
 
 from solver.engines.pattern.columns.grid import Grid, build_grid
 from solver.engines.pattern.states import steps
-from solver.engines.pattern.states.graph import Graph
+from solver.engines.pattern.states.graph import build_graph
 from solver.errors import TooManyStepsError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
@@ -28,7 +28,7 @@ def grid_of(*cpus: str, coarseness: int = 1) -> Grid:
     snapshot = observe_core(snapshot, node("n", allocatable={"cpu": 5, "pods": 99}))
     problem = problem_of(snapshot)
     demand = Demand(problem.gangs)
-    graph = Graph(demand, find_node_kinds(problem, demand.query))
+    graph = build_graph(demand, find_node_kinds(problem, demand.query))
     return build_grid(demand, graph, keeps_all=False, coarseness=coarseness)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.gang import Member
-from solver.engines.pattern.states.graph import Graph, number_attributes
+from solver.engines.pattern.states.graph import Graph, build_graph, number_attributes
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.problem.problem import Problem
@@ -27,7 +27,7 @@ from tests.builders.problems import observe_core, problem_of, snapshot_of
 
 def graph_of(problem: Problem) -> Graph:
     demand = Demand(problem.gangs)
-    return Graph(demand, find_node_kinds(problem, demand.query))
+    return build_graph(demand, find_node_kinds(problem, demand.query))
 
 
 def graph_on(sizes: dict[str, int], *members: Member) -> Graph:

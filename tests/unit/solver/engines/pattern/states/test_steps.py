@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solver.engines.pattern.states.graph import Graph
+from solver.engines.pattern.states.graph import build_graph
 from solver.engines.pattern.states.resources import ResourceLevels
 from solver.engines.pattern.states.steps import Steps, expand_ranges
 from solver.errors import TooManyStepsError
@@ -27,7 +27,7 @@ def steps_of(
     """Follow pods of one device and one level of a resource over a node of six."""
     problem = waiting_on({"n": DEVICES}, [member(count=pods)])
     demand = Demand(problem.gangs)
-    graph = Graph(demand, find_node_kinds(problem, demand.query))
+    graph = build_graph(demand, find_node_kinds(problem, demand.query))
     levels = ResourceLevels(((),), ((),), ())
     if start is not None:
         caps = ((cap,) * len(graph.states),)
@@ -44,7 +44,7 @@ def test_every_step_leads_down() -> None:
         [member(count=5), member(member_claim(request(count=2)), name="p", count=4)],
     )
     demand = Demand(problem.gangs)
-    graph = Graph(demand, find_node_kinds(problem, demand.query))
+    graph = build_graph(demand, find_node_kinds(problem, demand.query))
     nothing = ResourceLevels(((), ()), ((), ()), ())
     roots = [node.state for node in graph.classes]
     steps = Steps(graph, demand.member_kinds, nothing, roots)

@@ -58,26 +58,13 @@ class _Naming:
         self._shape = shape
         self._attributes = attributes
         self._tags = tags or (0,) * len(shape.groups)
-        self._relations = [self._relate(group) for group in shape.groups]
+        self._relations = [_relate(group, attributes) for group in shape.groups]
         """How each group is related to each of its labels."""
         self._owners: dict[Label, int] = {}
         """The groups that have each label, one bit each."""
         for index, relation in enumerate(self._relations):
             for label in relation:
                 self._owners[label] = self._owners.get(label, 0) | 1 << index
-
-    def _relate(self, group: GroupShape) -> dict[Label, tuple[object, ...]]:
-        """Map each label of a group to its columns, drawn amount or allowed names."""
-        relation: dict[Label, tuple[object, ...]] = {}
-        for column, values in enumerate(group.values):
-            for value in values:
-                label = (VALUE, self._attributes[column], value)
-                relation[label] = (*relation.get(label, ()), column)
-        for counter, amount in group.traits.draws:
-            relation[COUNTER, 0, counter] = (amount,)
-        for number, names in group.traits.groups:
-            relation[COUNTER_SET, 0, number] = names
-        return relation
 
     def _describe_label(self, label: Label) -> Name:
         """Describe what a label is by itself, whoever has it."""
@@ -211,7 +198,32 @@ class _Naming:
                 draws=tuple(sorted(draws)),
                 groups=tuple(sorted(groups)),
             )
-        return GroupShape(group.mask, values, group.size, traits, group.identity)
+        return share_equal(
+            GroupShape(group.mask, values, group.size, traits, group.identity)
+        )
+
+
+@cached(bound=1 << 14)
+def _relate(
+    group: GroupShape, attributes: tuple[int, ...]
+) -> dict[Label, tuple[object, ...]]:
+    """Map each label of a group to its columns, drawn amount or allowed names."""
+    relation: dict[Label, tuple[object, ...]] = {}
+    for column, values in enumerate(group.values):
+        for value in values:
+            label = (VALUE, attributes[column], value)
+            relation[label] = (*relation.get(label, ()), column)
+    for counter, amount in group.traits.draws:
+        relation[COUNTER, 0, counter] = (amount,)
+    for number, names in group.traits.groups:
+        relation[COUNTER_SET, 0, number] = names
+    return relation
+
+
+@cached(bound=1 << 15)
+def share_equal(group: GroupShape) -> GroupShape:
+    """Return the same object for equal groups: states are many, groups are few."""
+    return group
 
 
 def _split(groups: Sequence[int], owners: Iterable[int]) -> list[tuple[int, ...]]:

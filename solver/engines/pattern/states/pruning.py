@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from solver.cache import cached
+from solver.engines.pattern.states.canonical import share_equal
 from solver.kinds.demand import MemberKind, RequestAlternative
 from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
 
@@ -97,7 +98,9 @@ def prune(
     # Finally leave out the groups that serve nothing, and cap the counters at what
     # the others could draw: amounts beyond that tell no states apart.
     kept = tuple(index for index, mask in enumerate(masks) if mask)
-    pruned = tuple(structs.replace(groups[index], mask=masks[index]) for index in kept)
+    pruned = tuple(
+        share_equal(structs.replace(groups[index], mask=masks[index])) for index in kept
+    )
     return (
         structs.replace(
             shape,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, structs
 
-from solver.engines.pattern.states.canonical import canonicalize
+from solver.engines.pattern.states.canonical import canonicalize, share_equal
 from solver.kinds.demand import MemberKind
 from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
 from solver.kinds.traits import Traits
@@ -196,6 +196,7 @@ class Transitions:
             tags[group] |= SHARED_ALREADY
         # Finally close what a distinctAttribute forbids from now on.
         self._close_repeated(state, tags, alternative, before)
+        after = share_equal(after)
         groups = (*shape.groups[:group], after, *shape.groups[group + 1 :])
         shape = structs.replace(
             shape, groups=groups, counters=counters, sets=sets, all_free=all_free

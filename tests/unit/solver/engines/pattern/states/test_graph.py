@@ -110,3 +110,14 @@ def test_columns_of_one_attribute_have_one_number() -> None:
         f"{DRIVER}/b",
     ]
     assert number_attributes(demand) == (0, 1)
+
+
+def test_equal_groups_of_states_are_one_object() -> None:
+    """States are many, and most of their groups are alike: they share the memory."""
+    numas = [device(f"d{n}", attributes={"numa": n // 2}) for n in range(6)]
+    pairs = member_claim(request(count=2), constraints=[constraint(f"{DRIVER}/numa")])
+    asking = gang(member(member_claim(request()), count=4), member(pairs, name="m1"))
+    problem = problem_of(snapshot_of({"n": [pool(*numas, name="n")]}, [asking]))
+    groups = [group for state in graph_of(problem).states for group in state.groups]
+    assert len(groups) > len(set(groups))
+    assert len({id(group) for group in groups}) == len(set(groups))

@@ -8,6 +8,8 @@ where requests compete or several constraints meet, never too little.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import floor
 
 from solver.cache import cached
 from solver.kinds.demand import Demand, LocalConstraint, MemberKind, RequestAlternative
@@ -51,6 +53,43 @@ def is_one_to_a_node(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
     (member,) = demand.member_kinds
     is_single = sum(demand.pods) == 1
     return is_single or all(bound_pods(member, kind.shape) <= 1 for kind in kinds)
+
+
+def bound_weight(demand: Demand, kinds: Iterable[NodeKind], priority: int) -> int:
+    """Bound the weight of the gangs of a priority that are in, by devices alone.
+
+    The most valuable ones per device are in, until all devices of all nodes are used.
+    Only requests without alternatives count; extra pods bring no weight. Tighter and
+    dearer is `solver/engines/relaxation.py`.
+    """
+    asks = [ask for member in demand.member_kinds for ask in member.asks]
+    left = sum(
+        len(kind.nodes)
+        * sum(
+            max((bound_uses(group, ask) for ask in asks), default=0)
+            for group in kind.shape.groups
+        )
+        for kind in kinds
+    )
+    asked_of = [
+        sum(ask.count for ask in _sole_asks(member)) for member in demand.member_kinds
+    ]
+    total = 0
+    shares = []
+    for kind, gangs in demand.gang_kinds.items():
+        if kind.priority != priority:
+            continue
+        asked = sum(asked_of[member] * pods for member, pods in kind.members)
+        if asked:
+            shares.append((Fraction(kind.weight, asked), asked * len(gangs)))
+        else:
+            total += kind.weight * len(gangs)
+    worth = Fraction(0)
+    for share, asked in sorted(shares, reverse=True):
+        taken = min(asked, left)
+        worth += share * taken
+        left -= taken
+    return total + floor(worth)
 
 
 def _sole_asks(member: MemberKind) -> list[RequestAlternative]:

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from solver.kinds.counting import bound_pods
+from solver.kinds.counting import bound_pods, bound_weight
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from tests.builders import (
     DRIVER,
     constraint,
     device,
+    devices,
     gang,
     member,
     member_claim,
@@ -21,6 +22,7 @@ from tests.builders import (
     request,
     sub_request,
 )
+from tests.builders.models import DRAWN_UID
 from tests.builders.problems import observe_core, problem_of, snapshot_of
 
 NUMA = f"{DRIVER}/numa"
@@ -75,3 +77,34 @@ def test_devices_that_must_differ_need_as_many_values() -> None:
 def test_the_node_bounds_pods_as_devices_do() -> None:
     """Eight CPUs hold two pods of three."""
     assert most(request(), resources={"cpu": 3}) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "bound"),
+    [
+        # (devices a pod, pods, weight) of gangs; nodes have 6 devices.
+        ([(1, 3, None), (1, 3, None)], 6),
+        ([(2, 2, None), (2, 2, None)], 6),
+        ([(2, 2, 10), (2, 2, 5)], 12),
+        ([(3, 2, 7), (1, 1, 5)], 10),
+    ],
+)
+def test_devices_bound_what_gangs_are_worth(
+    asked: list[tuple[int, int, int | None]], bound: int
+) -> None:
+    """The most valuable per device first, the last one in parts."""
+    gangs = [
+        gang(
+            member(member_claim(request(count=devices_of_pod)), count=pods),
+            name=f"g{number}",
+            uid=DRAWN_UID.format(number),
+            weight=weight,
+        )
+        for number, (devices_of_pod, pods, weight) in enumerate(asked)
+    ]
+    nodes = {name: [pool(*devices(3), name=name)] for name in ("a", "b")}
+    problem = problem_of(snapshot_of(nodes, gangs))
+    demand = Demand(problem.gangs)
+    kinds = find_node_kinds(problem, demand.query)
+    assert bound_weight(demand, kinds, 0) == bound
+    assert bound_weight(demand, kinds, 1) == 0

@@ -107,7 +107,7 @@ def _count_devices(
     uses: dict[int, int] = {}
     capacity = 0
     for kind in kinds:
-        node = _NodeDevices(kind.shape, devices)
+        node = _CountedDevices(kind.shape, devices)
         capacity += node.count_capacity(asking) * len(kind.nodes)
         for group in node.groups:
             use = node.use_of(group)
@@ -117,7 +117,7 @@ def _count_devices(
     return _to_row(demand, uses, capacity)
 
 
-class _NodeDevices:
+class _CountedDevices:
     """Some devices of one node, and how much of a device a use of each is, in UNIT.
 
     Of a device that draws from counters it is what it draws, added up over counters and

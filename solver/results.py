@@ -36,6 +36,7 @@ from contracts.ids import (
 )
 from contracts.messages import ClaimAllocated, MemberAllocated
 from contracts.quantity import Quantity
+from solver.cache import cached
 from solver.devices.candidates import is_shareable
 from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.gather import Cluster
@@ -224,6 +225,7 @@ def claim_ref(
     return ClaimRef(gang.namespace, name, ClaimUID(uid))
 
 
+@cached(bound=256)
 def _namespace(uid: GangUID | ClaimUID) -> UUID:
     try:
         return UUID(uid)
@@ -281,6 +283,8 @@ def _config(
 
     An entry that covers every request of the claim names none.
     """
+    if not (configs or claim.config):
+        return ()
     entries: list[tuple[str, tuple[str, ...], DeviceConfiguration]] = []
     requests_by_class: dict[DeviceClassName, list[str]] = {}
     for request, alternative, name in zip(

@@ -64,7 +64,8 @@ def show(
     """Print a value as JSON or YAML, or its rows as a table."""
     match form:
         case Format.JSON:
-            sys.stdout.write(_to_json(value) + "\n")
+            sys.stdout.write(_to_json(value))
+            sys.stdout.write("\n")
         case Format.YAML:
             sys.stdout.write(
                 yaml.dump(to_builtins(value), Dumper=_Dumper, sort_keys=False)

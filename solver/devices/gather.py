@@ -16,7 +16,7 @@ from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
 from solver.cache import Slot
-from solver.devices.facts import pool_of
+from solver.devices.facts import facts_of, pool_of
 from solver.devices.pools import SeenPool, slice_of, view_pool
 from solver.errors import GatherError
 from solver.snapshot.pages import NodeParts, Page
@@ -53,10 +53,11 @@ class NodePools(Struct, frozen=True):
         for seen in self.pools:
             if (seen.view.driver, seen.view.pool) != (device.driver, device.pool):
                 continue
-            targeting = seen.view.targeting
-            for index, candidate in enumerate(seen.view.devices):
-                if candidate.name == device.device and targeting >> index & 1:
-                    return candidate, slice_of(pool_of(seen.view.part), index)
+            named = facts_of(seen.view.part).bits_by_name.get(device.device, 0)
+            if bits := named & seen.view.targeting:
+                index = (bits & -bits).bit_length() - 1
+                pool = pool_of(seen.view.part)
+                return pool.devices[index], slice_of(pool, index)
         return None
 
     @property

@@ -285,6 +285,8 @@ def _bits_of(pool: PoolPart, indices: Iterable[int]) -> int:
 
 def slice_of(pool: PoolPart, device: int) -> PoolSlice:
     """Find the slice of the device with this bit."""
+    if len(pool.slices) == 1:
+        return pool.slices[0]
     for start, pool_slice in reversed(_starts(pool)):
         if device >= start and pool_slice.devices:
             return pool_slice

@@ -26,8 +26,11 @@ def count_change(
     after: DeviceUse,
 ) -> None:
     """Note whose a device, or a share of it, was and whose it is."""
-    change.update((owner, result.driver) for owner in _find_owners(after, result))
-    change.subtract((owner, result.driver) for owner in _find_owners(before, result))
+    driver = result.driver
+    for owner in _find_owners(after, result):
+        change[owner, driver] += 1
+    for owner in _find_owners(before, result):
+        change[owner, driver] -= 1
 
 
 def _find_owners(

@@ -373,9 +373,11 @@ def _list_taints(
         if (device_health.device.driver, device_health.device.pool) == (driver, pool)
         for taint in device_health.taints
     ]
+    if not len(inventory.taint_rules):
+        return sorted(taints, key=lambda pair: pair[0])
     part = inventory.pages.get(node, pool_key(driver, pool))
     devices = part.devices if isinstance(part, PoolPart) else ()
-    for key in sorted(inventory.taint_rules) if len(inventory.taint_rules) else ():
+    for key in sorted(inventory.taint_rules):
         rule = inventory.taint_rules.get(key)
         selector = rule.spec.device_selector if rule else None
         if rule is None or selector is None:

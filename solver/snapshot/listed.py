@@ -41,15 +41,16 @@ def observe_all(
                 claims[key] = value
             case _:
                 snapshot = observe(snapshot, key, value)
-    inventory = with_slices(with_nodes(snapshot.inventory, nodes), slices)
+    # First who holds devices: of pools that come later that is made but once.
     inventory = with_holders(
-        inventory,
+        snapshot.inventory,
         {
             f"claim/{key}": (claim.allocation,)
             for key, claim in claims.items()
             if claim.allocation is not None
         },
     )
+    inventory = with_slices(with_nodes(inventory, nodes), slices)
     inventory = inventory.with_grown(*map(claim_event, claims))
     known = snapshot.claims.with_items(claims)
     return structs.replace(snapshot, inventory=inventory, claims=known)

@@ -17,6 +17,7 @@ from solver.problem.assemble import find_missing_verdicts, resolve_gangs
 from solver.problem.gangs import GangPart
 from solver.queueing.gang_queue import choose_batch
 from solver.queueing.rounds import BatchLimits
+from solver.service import verdicts as service_verdicts
 from solver.service.verdicts import MOST_NEW, Verdicts
 from solver.snapshot.snapshot import Snapshot
 from tests.builders import DRIVER, device, gang, member, member_claim, pool, request
@@ -117,6 +118,29 @@ async def test_slow_selectors_are_left_and_evaluated_namespace_by_namespace(
     assert sorted(ready) == ["0", "1", "2", "3", "5"]
     assert ready.index("3") < ready.index("2"), "namespaces take turns"
     assert rules_of(await verdicts.judge(snapshot, gangs)) == [None] * 5
+
+
+async def test_ordinary_selectors_that_are_too_many_for_a_batch_are_left_too(
+    evaluator: SelectorEvaluator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However cheap each is: what all take before a batch is limited as well."""
+    monkeypatch.setattr(service_verdicts, "BATCH_S", 0.0)
+    wanted = [asking(n, f"team-{n}", f'{UUID} != "{n}"') for n in range(3)]
+    snapshot = fleet(3, [*wanted, asking(3, "plain")])
+    verdicts = Verdicts(evaluator)
+    gangs = parts_of(snapshot)
+    first = rules_of(await verdicts.judge(snapshot, gangs))
+    assert first == [*[Rule.UNEVALUATED] * 3, None]
+    ready: set[GangKey] = set()
+    stop = asyncio.Event()
+
+    def on_judged(gangs: Iterable[GangKey]) -> None:
+        ready.update(gangs)
+        if len(ready) == len(wanted):
+            stop.set()
+
+    await asyncio.wait_for(verdicts.run(stop, on_judged), timeout=240)
+    assert rules_of(await verdicts.judge(snapshot, gangs)) == [None] * 4
 
 
 async def test_an_expensive_selector_is_refused_by_name_and_never_paid_again(

@@ -14,7 +14,7 @@ the same of a node that has several.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from solver.cache import cached
 from solver.kinds.counting import bound_pods_by_values, bound_uses
@@ -28,7 +28,10 @@ MORE = 4
 
 def value_of_shape(expected: Iterable[ExpectedKind], shape: NodeShape) -> int:
     """Return what the room on a node of this shape is worth."""
-    return sum(value_of_room(kind, count_room(kind.member, shape)) for kind in expected)
+    listed = tuple(expected)
+    rooms = count_rooms(tuple(kind.member for kind in listed), shape)
+    pairs = zip(listed, rooms, strict=True)
+    return sum(value_of_room(kind, room) for kind, room in pairs)
 
 
 def value_of_room(kind: ExpectedKind, room: int) -> int:
@@ -38,14 +41,21 @@ def value_of_room(kind: ExpectedKind, room: int) -> int:
     return kind.weight * (thousandths + more)
 
 
-def count_room(member: MemberKind, shape: NodeShape) -> int:
-    """Count how many more pods a node would take; 0 where nothing bounds them."""
+def count_rooms(members: tuple[MemberKind, ...], shape: NodeShape) -> tuple[int, ...]:
+    """Count how many more pods of each kind a node would take.
+
+    0 where they may not be there, or nothing bounds them. `members`: those of
+    `ExpectedKind`s.
+    """
+    by_devices = bound_rooms_by_devices(members, shape)
+    pairs = zip(members, by_devices, strict=True)
+    return tuple(_bound_by_both(member, shape, bound) for member, bound in pairs)
+
+
+def _bound_by_both(member: MemberKind, shape: NodeShape, by_devices: int | None) -> int:
     if not shape.fits >> member.fit & 1:
         return 0
-    bounds = (
-        bound_room_by_devices(member, shape),
-        bound_room_by_resources(member.needs, shape.free),
-    )
+    bounds = (by_devices, bound_room_by_resources(member.needs, shape.free))
     return min((bound for bound in bounds if bound is not None), default=0)
 
 
@@ -61,16 +71,30 @@ def bound_room_by_resources(
     return min(bounds, default=None)
 
 
-@cached(bound=1 << 16)
-def bound_room_by_devices(member: MemberKind, shape: NodeShape) -> int | None:
-    """Bound the pods by devices; None: no request bounds them.
+@cached(bound=1 << 15)
+def bound_rooms_by_devices(
+    members: tuple[MemberKind, ...], shape: NodeShape
+) -> tuple[int | None, ...]:
+    """Bound the pods of each kind by devices; None: no request bounds them.
 
-    `member` is that of an `ExpectedKind`.
+    0 where they may not be on the node. `members` are those of `ExpectedKind`s.
     """
-    bounds = [
-        sum(bound_uses(group, ask) for group in shape.groups) // ask.count
-        for ask in member.asks
-    ]
+    # Many kinds ask for the same devices, in other numbers.
+    asks = {ask.kind: ask for member in members for ask in member.asks}
+    uses = {
+        kind: sum(bound_uses(group, ask) for group in shape.groups)
+        for kind, ask in asks.items()
+    }
+    return tuple(
+        _bound_room(member, shape, uses) if shape.fits >> member.fit & 1 else 0
+        for member in members
+    )
+
+
+def _bound_room(
+    member: MemberKind, shape: NodeShape, uses: Mapping[int, int]
+) -> int | None:
+    bounds = [uses[ask.kind] // ask.count for ask in member.asks]
     for constraint in member.constraints:
         scope = [(member.asks[a], column) for a, column in constraint.scope]
         bounds.append(bound_pods_by_values(scope, shape))

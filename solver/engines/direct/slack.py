@@ -17,7 +17,7 @@ from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Placements
 from solver.kinds.counting import bound_uses
 from solver.kinds.demand import ExpectedKind, RequestAlternative
-from solver.kinds.slack import MORE, count_room, value_of_shape
+from solver.kinds.slack import MORE, count_rooms, value_of_shape
 from solver.problem.problem import DEVICE
 
 _INT53, _INT62 = 1 << 53, 1 << 62
@@ -58,11 +58,12 @@ class _RoomModel:
         expected = self._placements.demand.expected
         terms: list[Term] = []
         value_before = 0
+        members = tuple(kind.member for kind in expected)
         for node in self._nodes:
             shape = self._placements.nodes[node].shape
             value_before += value_of_shape(expected, shape)
-            for number, kind in enumerate(expected):
-                terms += self._value_terms(node, number, kind)
+            for number, most in enumerate(count_rooms(members, shape)):
+                terms += self._value_terms(node, number, most)
         if not self._fits or 2 * value_before >= _INT53:
             return None
         return total(terms) - value_before
@@ -85,9 +86,9 @@ class _RoomModel:
             for resource, need in enumerate(member.needs):
                 self._needed[lot.node, resource].append((lot.pods, need))
 
-    def _value_terms(self, node: int, number: int, kind: ExpectedKind) -> list[Term]:
-        """Weigh the room for a kind on a node."""
-        most = count_room(kind.member, self._placements.nodes[node].shape)
+    def _value_terms(self, node: int, number: int, most: int) -> list[Term]:
+        """Weigh the room for a kind on a node, `most` pods."""
+        kind = self._placements.demand.expected[number]
         if not most or not kind.weight or not kind.size:
             return []
         model, name = self._placements.model, f"{node},{number}"

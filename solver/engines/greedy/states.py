@@ -26,9 +26,9 @@ from solver.engines.pattern.states.placing import (
     list_placements,
 )
 from solver.kinds.counting import bound_pods
-from solver.kinds.demand import Demand, MemberKind
+from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind, NodeShape
-from solver.kinds.slack import bound_room_by_devices
+from solver.kinds.slack import bound_rooms_by_devices
 
 Integers = NDArray[np.int64]
 UNBOUNDED = 1 << 40
@@ -124,7 +124,8 @@ class DeviceStates:
             self._shapes.append(shape)
             if number == len(self._room):
                 self._room = np.concatenate([self._room, np.zeros_like(self._room)])
-            self._room[number] = _count_room(self._expected, shape)
+            rooms = bound_rooms_by_devices(self._expected, shape)
+            self._room[number] = [UNBOUNDED if r is None else r for r in rooms]
         return number
 
 
@@ -134,13 +135,3 @@ def _start_of(shape: NodeShape, reduction: StateReduction) -> CanonicalForm:
     # In which domains a node is, is no matter of its devices.
     own = structs.replace(shape, free=(), all_free=all_free, domains=())
     return reduction.apply(own)
-
-
-@cached(bound=1 << 15)
-def _count_room(members: tuple[MemberKind, ...], shape: NodeShape) -> tuple[int, ...]:
-    """Count the pods of each kind that a state's devices have room for."""
-    rooms = (
-        bound_room_by_devices(member, shape) if shape.fits >> member.fit & 1 else 0
-        for member in members
-    )
-    return tuple(UNBOUNDED if room is None else room for room in rooms)

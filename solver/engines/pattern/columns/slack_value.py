@@ -7,8 +7,8 @@ import numpy as np
 from solver.engines.pattern.columns.grid import Grid
 from solver.engines.pattern.states.graph import Graph
 from solver.engines.pattern.states.steps import Integers
-from solver.kinds.demand import Demand, ExpectedKind
-from solver.kinds.slack import bound_room_by_devices, value_of_room
+from solver.kinds.demand import Demand
+from solver.kinds.slack import bound_rooms_by_devices, value_of_room
 
 UNBOUNDED = 1 << 40
 
@@ -17,11 +17,17 @@ def compute_slack_values(demand: Demand, graph: Graph, grid: Grid) -> Integers:
     """Value what is left at each point; exact where the levels are."""
     steps = grid.steps
     values = np.zeros(len(steps.states), dtype=np.int64)
-    for kind in demand.expected:
+    members = tuple(kind.member for kind in demand.expected)
+    rooms_by_state = np.array(
+        [
+            [UNBOUNDED if room is None else room for room in rooms]
+            for rooms in (bound_rooms_by_devices(members, s) for s in graph.states)
+        ],
+        dtype=np.int64,
+    )
+    for kind, by_state in zip(demand.expected, rooms_by_state.T, strict=True):
         # First count the pods that there is room for: by devices, then by resources.
-        states = range(len(graph.states))
-        room_by_state = [_count_room(kind, graph, state) for state in states]
-        room = np.array(room_by_state, dtype=np.int64)[steps.states]
+        room: Integers = by_state[steps.states]
         for column, resource in enumerate(grid.resources):
             need = kind.member.needs[resource.index]
             if need:
@@ -35,12 +41,3 @@ def compute_slack_values(demand: Demand, graph: Graph, grid: Grid) -> Integers:
         worth = [value_of_room(kind, int(pods)) for pods in rooms]
         values += np.array(worth, dtype=np.int64)[number]
     return values
-
-
-def _count_room(kind: ExpectedKind, graph: Graph, state: int) -> int:
-    """Count the pods that a state's devices have room for; UNBOUNDED: any number."""
-    shape = graph.states[state]
-    if not shape.fits >> kind.member.fit & 1:
-        return 0
-    room = bound_room_by_devices(kind.member, shape)
-    return UNBOUNDED if room is None else room

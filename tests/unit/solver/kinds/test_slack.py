@@ -14,7 +14,7 @@ from solver.decision import TierValue
 from solver.errors import ExpectedError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
-from solver.kinds.slack import count_room, value_of_shape
+from solver.kinds.slack import count_rooms, value_of_shape
 from solver.problem.gangs import MemberPart
 from solver.problem.problem import ExpectedPart, Problem
 from solver.record import PartCache
@@ -67,7 +67,7 @@ def rooms(made: Problem) -> list[int]:
     demand = Demand(made.gangs, expected=made.expected)
     (coming,) = demand.expected
     kinds = find_node_kinds(made, demand.query)
-    return [count_room(coming.member, kind.shape) for kind in kinds]
+    return [count_rooms((coming.member,), kind.shape)[0] for kind in kinds]
 
 
 def later(made: Problem) -> list[TierValue]:

@@ -19,7 +19,7 @@ from contracts.gang import NodeToleration
 from contracts.names import OWNED
 from contracts.workload import NodeTaint
 from solver.cache import Slots
-from solver.devices.facts import facts_of, marks_of, pool_of
+from solver.devices.facts import pool_of
 from solver.devices.looks import PoolLook, Selectors, look_of
 from solver.devices.pools import SeenPool, slice_of
 from solver.selectors.projection import Projection
@@ -123,7 +123,7 @@ def is_shareable(device: Device, features: Features) -> bool:
 
 def find_free(seen: SeenPool, features: Features, *, admin: bool = False) -> int:
     """Find the devices that nobody holds; with admin access holders do not matter."""
-    facts, use = facts_of(seen.view.part), seen.use
+    facts, use = seen.view.facts, seen.use
     free = facts.all_devices
     if admin or use is None:
         return free
@@ -136,7 +136,7 @@ def find_free(seen: SeenPool, features: Features, *, admin: bool = False) -> int
 
 def find_supported(seen: SeenPool, node: NodePart, features: Features) -> int:
     """Find the devices that need nothing which the cluster or the node cannot do."""
-    pool, facts = pool_of(seen.view.part), facts_of(seen.view.part)
+    pool, facts = pool_of(seen.view.part), seen.view.facts
     bits = facts.all_devices
     if not features.partitionable_devices:
         bits &= ~facts.marks.counting
@@ -161,7 +161,7 @@ def find_tolerated(
     seen: SeenPool, tolerations: tuple[DeviceToleration, ...], features: Features
 ) -> int:
     """Find the devices without a taint that blocks these tolerations."""
-    facts = facts_of(seen.view.part)
+    facts = seen.view.facts
     bits = facts.all_devices
     added = seen.use is not None and seen.use.taints
     if not (added or facts.marks.tainted):
@@ -182,7 +182,7 @@ def find_blocking_taints(
     for name, taint in seen.use.taints if seen.use is not None else ():
         added.setdefault(name, []).append(taint)
     everything = (1 << len(devices)) - 1
-    for index in indices_of(everything if added else marks_of(seen.view.part).tainted):
+    for index in indices_of(everything if added else seen.view.facts.marks.tainted):
         device = devices[index]
         for taint in (*device.taints, *added.get(device.name, ())):
             if not tolerates(tolerations, taint):

@@ -26,7 +26,6 @@ from solver.snapshot.parts import (
     PoolPart,
     PoolSlice,
     UsePart,
-    node_key,
     use_key,
 )
 
@@ -80,8 +79,8 @@ class Cluster:
     def __init__(self, pages: tuple[Page, ...], features: Features) -> None:
         self._pages = pages
         self._features = features
-        shared = (page.nodes.get("") for page in pages)
-        self._shared = tuple(pool for parts in shared for pool in _pools(parts))
+        shared = (page.nodes[""] for page in pages if "" in page.nodes)
+        self._shared = tuple(pool for each in shared for pool in _read_parts(each)[1])
         self.key: ClusterKey = (features, self._shared)
 
     def pages(self) -> Iterator[tuple[Page, Mapping[NodeName, NodePools]]]:
@@ -111,24 +110,30 @@ class Cluster:
     def _node(self, parts: NodeParts) -> NodePools:
         remembered = _POOLS.get(parts.memory)
         if remembered is None or remembered[0] != self.key:
-            name = NodeName(parts.owner)
-            part = parts.parts.get(node_key(name))
-            value = part.value if part is not None else None
-            node = value if isinstance(value, NodePart) else NodePart(name=name)
-            pools = _gather(node, (*_pools(parts), *self._shared), self._features)
+            node, own = _read_parts(parts)
+            pools = _gather(node, (*own, *self._shared), self._features)
             remembered = _POOLS.keep(parts.memory, (self.key, pools))
         return remembered[1]
 
 
-def _pools(parts: NodeParts | None) -> PoolParts:
-    """List the pools of a node, or of the cluster."""
-    if parts is None:
-        return ()
-    return tuple(
-        (part, parts.parts.get(use_key(part.value.driver, part.value.pool)))
-        for part in parts.parts.values()
-        if isinstance(part.value, PoolPart)
-    )
+def _read_parts(parts: NodeParts) -> tuple[NodePart, PoolParts]:
+    """Read a node and its own pools; a node that says nothing is its name."""
+    node: NodePart | None = None
+    pools: list[Part] = []
+    for part in parts.parts.values():
+        value = part.value
+        if isinstance(value, PoolPart):
+            pools.append(part)
+        elif isinstance(value, NodePart):
+            node = value
+    own = tuple([(pool, parts.parts.get(_use_key_of(pool))) for pool in pools])
+    return node or NodePart(name=NodeName(parts.owner)), own
+
+
+def _use_key_of(pool: Part) -> str:
+    """Name the part that says what is used of a pool."""
+    value = pool_of(pool)
+    return use_key(value.driver, value.pool)
 
 
 def _gather(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
@@ -142,7 +147,9 @@ def _gather(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
                 seen.append(SeenPool(view, used))
     except GatherError as error:
         return NodePools(node, (), str(error))
-    return NodePools(node, tuple(sorted(seen, key=_order_of)))
+    if len(seen) > 1:
+        seen.sort(key=_order_of)
+    return NodePools(node, tuple(seen))
 
 
 def _order_of(seen: SeenPool) -> tuple[bool, bytes, bytes]:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 
 from contracts.device import DeviceAttribute
 from contracts.ids import DeviceName
-from solver.devices.facts import PoolFacts, facts_of
+from solver.devices.facts import PoolFacts
 from solver.devices.gather import NodePools
 from solver.devices.looks import PoolLook, Selectors, look_of
 
@@ -38,8 +38,7 @@ def likeness_of(node: NodePools, selectors: Selectors) -> Hashable | None:
             return None
         else:
             taken = use.taken
-        part = view.part
-        pools.append((facts_of(part), look_of(part, selectors), taken))
+        pools.append((view.facts, look_of(view.part, selectors), taken))
     return tuple(pools)
 
 

@@ -6,7 +6,7 @@ follows from a look is found with one look-up. Nothing here evaluates anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -52,6 +52,13 @@ def pools_of(page: Page) -> tuple[Part, ...]:
         parts = (part for part in page.parts() if isinstance(part.value, PoolPart))
         pools = _POOLS.keep(page.memory, tuple(parts))
     return pools
+
+
+def read_ahead(pages: Iterable[Page]) -> None:
+    """Read what is known of all pools before anybody asks."""
+    for page in pages:
+        for part in pools_of(page):
+            facts_of(part)
 
 
 def look_of(part: Part, selectors: Selectors) -> PoolLook:

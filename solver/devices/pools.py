@@ -28,6 +28,8 @@ class PoolView(Struct, frozen=True, kw_only=True):
     driver: DriverName
     pool: PoolName
     part: Part
+    facts: PoolFacts
+    """Of all its devices, whoever sees them."""
     incomplete: bool = False
     invalid: str = ""
     """Why the pool must not be used; empty when it may."""
@@ -77,6 +79,7 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
             driver=pool.driver,
             pool=pool.pool,
             part=part,
+            facts=facts,
             targeting=everything,
             reachable=everything,
             binding=bool(facts.marks.says_binding),
@@ -111,7 +114,11 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
         ]
         if len(everywhere) != slice_count:
             return PoolView(
-                driver=pool.driver, pool=pool.pool, part=part, incomplete=True
+                driver=pool.driver,
+                pool=pool.pool,
+                part=part,
+                facts=facts,
+                incomplete=True,
             )
         names = {pool.slices[i].name for i in targeting}
         others = [i for i in everywhere if pool.slices[i].name not in names]
@@ -171,7 +178,13 @@ def _build_view(
                 counters, _list_devices(pool, away)
             )
     if invalid:
-        return PoolView(driver=pool.driver, pool=pool.pool, part=part, invalid=invalid)
+        return PoolView(
+            driver=pool.driver,
+            pool=pool.pool,
+            part=part,
+            facts=facts,
+            invalid=invalid,
+        )
     # Then the devices of the rest: meant for this node, and within its reach.
     targeting = _bits_of(pool, here)
     reachable, malformed = _find_reachable(pool, here, node)
@@ -179,6 +192,7 @@ def _build_view(
         driver=pool.driver,
         pool=pool.pool,
         part=part,
+        facts=facts,
         targeting=targeting,
         reachable=reachable,
         malformed=malformed,

@@ -132,6 +132,10 @@ class DeviceReader:
             dict.fromkeys(name for kind in query.requests for name in kind.selectors)
         )
         self._alike: Cache[Hashable, _Likes] = Cache(MOST_ALIKE)
+        is_by_value = any(kind.capacity or kind.values for kind in query.requests)
+        is_derived = any(column.expression for column in query.columns)
+        self._is_by_node = is_by_value or is_derived
+        """Whether more of devices decides than what alike nodes are equal in."""
 
     def read(self, node: NodePools) -> tuple[SeenDevices, Groups]:
         """See the devices of a node."""
@@ -153,8 +157,7 @@ class DeviceReader:
     def _find_likeness(self, node: NodePools) -> Hashable | None:
         """Say what decides about a node's devices here; None: it is like no other."""
         query = self._query
-        is_by_value = any(kind.capacity or kind.values for kind in query.requests)
-        if is_by_value or any(column.expression for column in query.columns):
+        if self._is_by_node:
             return None
         likeness = likeness_of(node, self._selectors)
         if likeness is None or not query.columns:

@@ -21,6 +21,7 @@ from solver.kinds.query import Query
 from solver.kinds.shapes import DomainPlace, NodeKind, NodeShape, NodeView
 from solver.problem.problem import Problem
 from solver.selectors.table import SelectorTable
+from solver.snapshot.parts import NodePart
 
 _VIEWS: ViewCache[NodeView] = ViewCache()
 
@@ -46,6 +47,8 @@ class _NodeReader:
     def __init__(self, query: Query, table: SelectorTable, features: Features) -> None:
         self._query = query
         self._devices = DeviceReader(query, table, features)
+        self._unlimited = (None,) * len(query.resources)
+        """What is left of a node that limits nothing."""
         self._shapes: Cache[Hashable, NodeShape] = Cache(MOST_ALIKE)
         """By all that they say: equal ones are mostly one object."""
 
@@ -54,21 +57,11 @@ class _NodeReader:
         if node.error or node.node.unavailable:
             return None
         part, query = node.node, self._query
-        fits = 0
-        for i, fit in enumerate(query.fits):
-            if is_fit(fit, part):
-                fits |= 1 << i
+        fits = sum([is_fit(fit, part) << i for i, fit in enumerate(query.fits)])
         if not fits:
             return None
         devices, groups = self._devices.read(node)
-        left = [left_of(part, name) for name in query.resources]
-        left += [rule.left_on(part.name, part.labels) for rule in query.counted]
-        free = tuple(
-            [
-                amount if amount is None else round_to_step(amount, step, devices.own)
-                for amount, step in zip(left, query.steps, strict=True)
-            ]
-        )
+        free = self._round_left(part, devices)
         places = tuple([place_of(rule, part) for rule in query.domains])
         domains = tuple([part.labels.get(label) for label in query.labels])
         key = (devices, fits, free, places, domains)
@@ -76,6 +69,20 @@ class _NodeReader:
         if shape is None:
             shape = self._shapes.keep(key, _shape_of(*key))
         return NodeView(node.name, shape, groups)
+
+    def _round_left(
+        self, part: NodePart, devices: SeenDevices
+    ) -> tuple[int | None, ...]:
+        """List what a node has left of all that is counted, as far as it matters."""
+        query = self._query
+        if part.free is None and not query.counted:
+            return self._unlimited
+        left = [left_of(part, name) for name in query.resources]
+        left += [rule.left_on(part.name, part.labels) for rule in query.counted]
+        steps = zip(left, query.steps, strict=True)
+        return tuple(
+            [round_to_step(amount, step, devices.own) for amount, step in steps]
+        )
 
 
 def _shape_of(

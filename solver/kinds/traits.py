@@ -14,7 +14,7 @@ from contracts.quantity import Quantity
 from solver.cache import cached
 from solver.devices.candidates import indices_of, is_shareable, sum_shares
 from solver.devices.capacity_amounts import compute_consumed
-from solver.devices.facts import marks_of, pool_of
+from solver.devices.facts import pool_of
 from solver.devices.pools import PoolView, SeenPool
 from solver.errors import AmountError
 from solver.kinds.query import Query, RequestKind
@@ -178,7 +178,7 @@ def find_drawing(seen: SeenPool, features: Features) -> int:
     shares = sum_shares(seen.use)
     return sum(
         1 << index
-        for index in indices_of(seen.view.targeting & marks_of(seen.view.part).counting)
+        for index in indices_of(seen.view.targeting & seen.view.facts.marks.counting)
         for device in (seen.view.devices[index],)
         if not (device.name in shares and is_shareable(device, features))
     )
@@ -188,7 +188,7 @@ def find_targets(
     view: PoolView, chosen: int, kind: RequestKind, features: Features
 ) -> int:
     """Find the devices that a request means: what `All` must have all of."""
-    bits, marks = view.reachable & chosen, marks_of(view.part)
+    bits, marks = view.reachable & chosen, view.facts.marks
     if not features.device_binding:
         bits &= ~marks.binding
     # One use that asks for no amounts has all of whatever is not metered.

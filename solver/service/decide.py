@@ -26,6 +26,7 @@ from runtime.tracing import GangTraces, trace_id_of
 from runtime.wire import Outgoing
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
+from solver.devices.looks import read_ahead
 from solver.errors import (
     RecordError,
     UndecidedError,
@@ -147,10 +148,11 @@ class Decider:
         await self._verdicts.run(stop, on_judged)
 
     async def warm(self, snapshot: Snapshot) -> None:
-        """Let the worker read all nodes ahead of the first gang.
+        """Read all nodes ahead of the first gang, here and in the worker.
 
         It is asked nothing at all, of everything: a Problem without gangs.
         """
+        read_ahead(snapshot.inventory.pages)
         parameters = self._follow_release(snapshot)
         problem = Problem(snapshot.inventory.pages, (), SelectorTable(), parameters)
         try:

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from contracts.ids import NodeName
+from solver.devices import facts
 from solver.devices.looks import (
     find_distinct_pools,
     forget_distinct_pools,
     look_of,
     pools_of,
+    read_ahead,
 )
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import NodePart, Part
@@ -55,3 +57,11 @@ def test_a_page_names_one_pool_of_each_look_until_it_is_forgotten() -> None:
     assert find_distinct_pools(page, (ANY,)) is known
     forget_distinct_pools(page, (ANY,))
     assert find_distinct_pools(page, (ANY,)) is not known
+
+
+def test_what_was_read_ahead_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first gang finds it there."""
+    page = Page.of([part_of("n-0", "a"), part_of("n-1", "b")])
+    read_ahead([page])
+    monkeypatch.setattr(facts, "_read_facts", None)
+    assert [facts.facts_of(part).names for part in pools_of(page)] == [("gpu-0",)] * 2

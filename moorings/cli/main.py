@@ -5,12 +5,13 @@ Installed as `kubectl-moorings` too, which kubectl runs as `kubectl moorings`.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import structlog
 import typer
@@ -119,4 +120,15 @@ def main() -> None:
         notify(f"error: {kind}: {error} (MOORINGS_DEBUG=1 shows where)")
         code = ExitCode.ERROR
     console.file.flush()
-    sys.exit(code if isinstance(code, int) else ExitCode.YES)
+    _leave(code if isinstance(code, int) else ExitCode.YES)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process, so that its memory goes back to the system as a whole.
+
+    Object by object that took a second for each ten thousand nodes of a plan.
+    """
+    atexit._run_exitfuncs()  # noqa: SLF001  # as Python does before it gives back
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

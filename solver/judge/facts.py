@@ -64,8 +64,8 @@ class Facts:
         self._verdicts: dict[
             tuple[NodeName, PoolID, tuple[str, ...]], dict[str, bool | None]
         ] = {}
-        self._verdicts_by_look: dict[object, tuple[bool | None, ...]] = {}
-        """By all that expressions see of the devices of a pool, one after the other."""
+        self._verdicts_by_look: dict[object, dict[str, bool | None]] = {}
+        """By the names of a pool's devices, and by all that expressions see of them."""
         self._unread: dict[str, NodeParts] = {}
         """What was not looked at yet, by the node that it belongs to."""
         for page in problem.pages:
@@ -231,14 +231,15 @@ class Facts:
             project_all(footprint_of(expression), pool_id.driver, devices, faults)
             for expression in selectors
         )
-        key = (selectors, looks)
-        read = self._verdicts_by_look.get(key)
-        if read is None:
+        names = tuple([device.name for device in devices])
+        key = (selectors, names, looks)
+        verdicts = self._verdicts_by_look.get(key)
+        if verdicts is None:
             each = zip(*looks, strict=True) if looks else ((),) * len(devices)
-            read = tuple(self._conclude(selectors, look) for look in each)
-            self._verdicts_by_look[key] = read
-        names = (device.name for device in devices)
-        return dict(zip(names, read, strict=True))
+            read = (self._conclude(selectors, look) for look in each)
+            verdicts = dict(zip(names, read, strict=True))
+            self._verdicts_by_look[key] = verdicts
+        return verdicts
 
     def _conclude(
         self, selectors: tuple[str, ...], look: Iterable[Projection]

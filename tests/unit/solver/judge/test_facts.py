@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+from msgspec import structs
+
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from solver.judge.facts import Facts
 from tests.builders import (
@@ -48,6 +50,18 @@ def facts_of_many_looks() -> Facts:
             name="faulty",
         )
     ]
+    twins = [device(name, attributes={"model": "big"}) for name in ("x0", "x1")]
+    nodes |= {"twins": [pool(*twins, name="twins")]}
+    nodes |= {"swapped": [pool(*reversed(twins), name="swapped")]}
+    nodes["others"] = [
+        pool(
+            *(
+                structs.replace(each, name=DeviceName(f"y{each.name}"))
+                for each in twins
+            ),
+            name="others",
+        )
+    ]
     selectors = ((), (MODEL,), (MODEL, INDEX), (INDEX, MODEL), (MEMORY,))
     gangs = [
         gang_of(member_claim(request(select=select)), number=number)
@@ -65,7 +79,13 @@ def test_a_verdict_on_a_pool_is_that_on_each_device() -> None:
     """Whatever differs that a selector can see: another look is read anew."""
     facts = facts_of_many_looks()
     said = set()
-    nodes = [f"n{number}" for number in range(15)] + ["faulty"]
+    nodes = [
+        *(f"n{number}" for number in range(15)),
+        "faulty",
+        "twins",
+        "swapped",
+        "others",
+    ]
     for gang in facts.problem.gangs:
         (subrequest,) = gang.members[0].claims[0].requests[0].alternatives
         for node in map(NodeName, nodes):

@@ -1,0 +1,43 @@
+"""The executable as a process: what it says when it ends, and that it ends at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import atexit, sys
+from moorings.cli.main import main
+
+class Large:
+    def __del__(self):
+        print("given back object by object")
+
+large = Large()
+atexit.register(print, "at exit")
+sys.argv = ["moorings", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["version"], 0), (["plan", "-f", "missing.yaml"], 3)]
+)
+def test_it_ends_with_all_that_it_said_and_without_clearing_up(
+    arguments: list[str], code: int
+) -> None:
+    """What was to be done at exit is done, then memory goes back as a whole."""
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode == code
+    assert ended.stdout.endswith("at exit\n")
+    assert ("ortools" in ended.stdout) == (code == 0)
+    assert ("missing.yaml" in ended.stderr) == (code == 3)
+    assert "given back" not in ended.stdout

@@ -2,8 +2,9 @@
 
 Gangs are placed one after the other in a few orders: as they came, and by the prices of
 a relaxation. The states that nodes were in, with the placements that were weighed
-there, are a small graph that holds all of these answers. The pattern engine mixes them.
-No bound of it counts: that of the relaxation does, which knows no states.
+there, are a small graph that holds all of these answers, and the pattern engine mixes
+them. Then gangs change places in the best order. No bound of states counts: that of the
+relaxation does, which knows none.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from solver.decision import Status
 from solver.engines.choose import Decided, EngineChoice
 from solver.engines.goals import Effort, EngineResult, Goal, goals_of
 from solver.engines.greedy.search import GreedySearch
+from solver.engines.pattern.columns.pseudo_random import LinearCongruential
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.relaxation import SCALE, CapacityProgram, cost_of
 from solver.engines.tier_values import weight_in
@@ -30,6 +32,8 @@ from solver.tiers import Tier
 TRUNCATED = "truncated"
 MIX_WORK = 2.0
 """Deterministic time for choosing among the states that were met."""
+MOST_TURNS, MOST_PODS_IN_TURN = 64, 20_000
+"""Further orders that are tried, and pods that are placed in all of them."""
 Placements = tuple[GangPlacement, ...]
 
 
@@ -56,15 +60,17 @@ class TruncatedSearch:
             PriceOverflowError: values could leave 64 bits.
         """
         greedy = GreedySearch(self._demand, self._kinds)
-        answers = [greedy.run(order) for order in self._list_orders()]
-        best, effort = max(answers, key=self._weigh), Effort()
-        if self._weigh(best) != self._bounds():
+        orders = list(self._list_orders())
+        answers = [(greedy.run(order), order) for order in orders]
+        best, effort = max(answers, key=self._rank)[0], Effort()
+        if not self._is_best(best):
             mixed = self._mix(greedy)
             effort = mixed.effort
-            again = greedy.run(self._put_first(mixed.placements))
-            best = max(best, mixed.placements, again, key=self._weigh)
-        is_best = self._weigh(best) == self._bounds()
-        is_optimal = is_best and not self._demand.has_alternatives
+            order = self._put_first(mixed.placements)
+            answers.append((greedy.run(order), order))
+            improved = self._improve(greedy, *max(answers, key=self._rank))
+            best = max(best, mixed.placements, improved, key=self._weigh)
+        is_optimal = self._is_best(best) and not self._demand.has_alternatives
         return EngineChoice(TRUNCATED, reason), EngineResult(
             status=Status.OPTIMAL if is_optimal else Status.FEASIBLE,
             placements=best,
@@ -86,6 +92,30 @@ class TruncatedSearch:
             return search.run()
         except PatternLimitError:
             return EngineResult(status=Status.NOT_PROVEN)
+
+    def _improve(
+        self, greedy: GreedySearch, best: Placements, order: list[int]
+    ) -> Placements:
+        """Let a gang that is out change places with one that is in, again and again.
+
+        Which ones is drawn by a fixed generator; an order that is as good is kept.
+        """
+        gangs, numbers = self._demand.gangs, LinearCongruential(1)
+        for _ in range(min(MOST_TURNS, MOST_PODS_IN_TURN // sum(self._demand.pods))):
+            gangs_in = {placement.gang for placement in best}
+            left_out = [gang for gang in order if gang not in gangs_in]
+            if not gangs_in or not left_out or self._is_best(best):
+                break
+            first = left_out[numbers.below(len(left_out))]
+            taken = [gang for gang in order if gang in gangs_in]
+            place = numbers.below(len(taken))
+            taken[place], last = first, taken[place]
+            rest = [gang for gang in left_out if gang != first]
+            changed = sorted([*taken, *rest, last], key=lambda g: -gangs[g].priority)
+            placements = greedy.run(changed)
+            if self._weigh(placements) >= self._weigh(best):
+                best, order = placements, changed
+        return best
 
     def _put_first(self, placements: Placements) -> list[int]:
         """List all gangs, of each priority those that are in by an answer first."""
@@ -125,6 +155,12 @@ class TruncatedSearch:
         cost = cost_of(kind, self._relaxed[kind.priority].prices)
         weight = max(1, kind.weight)
         return -kind.priority, Fraction(cost, SCALE * weight), -weight
+
+    def _is_best(self, placements: Placements) -> bool:
+        return self._weigh(placements) == self._bounds()
+
+    def _rank(self, answer: tuple[Placements, list[int]]) -> list[int]:
+        return self._weigh(answer[0])
 
     def _weigh(self, placements: Placements) -> list[int]:
         return [weight_in(self._demand, placements, p) for p in self._priorities]

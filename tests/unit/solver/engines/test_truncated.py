@@ -104,6 +104,19 @@ def test_where_states_cannot_be_mixed_the_best_order_counts(
     assert value_of(problem) == (value, bound)
 
 
+def test_gangs_change_places_in_the_best_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where neither an order nor the mixed states reach the bound."""
+    problem = shares(8, 8, 2, 6, 9, 8, 6, 9, 7, 5, 4, 6)
+    monkeypatch.setattr("solver.engines.truncated.PatternSearch", refuse)
+    value, bound = value_of(problem)
+    monkeypatch.setattr("solver.engines.truncated.MOST_TURNS", 0)
+    value_without, _ = value_of(problem)
+    assert bound is not None
+    assert value_without < value <= bound
+
+
 def decided_again(seed: int) -> Decision:
     return allocate(world(seed, nodes=(3, 8), gangs=(8, 16)).problem)
 

@@ -284,8 +284,8 @@ BLOBS = SubjectFamily(
     senders=("solver",),
     receivers=("solver", "viewer"),
 )
-"""Content-addressed bytes in chunks, each read by its name; `ok` in place of a chunk's
-number says that all of them are there, and is written last."""
+"""Content-addressed bytes in chunks, each read by its name. The last one is written
+last, with `ok` in place of a number, and says how many are before it."""
 
 GANG_TOPICS: tuple[Topic[Any], ...] = (
     SUBMISSIONS,

@@ -1,7 +1,8 @@
 """Bytes by their digest, kept as compressed chunks in the stream BLOB.
 
 Each chunk is compressed by itself, so writers with other compressors still write
-chunks that fit together. A mark, written last, says that all chunks are there.
+chunks that fit together. The last one is written last, under the name `ok`, and says
+how many are before it; so most blobs are one message.
 """
 
 from __future__ import annotations
@@ -9,9 +10,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-
-import msgspec
-from msgspec import Struct
 
 from contracts.topics import BLOBS, DAY_S
 from runtime.bus import publishing
@@ -24,34 +22,46 @@ from runtime.errors import (
     BusUnavailableError,
     MessageError,
 )
-from runtime.wire import Outgoing, unpack
+from runtime.wire import Outgoing, Received, unpack
 
 STREAM = BLOBS.stream
 CHUNK_BYTES = 512 << 10
+CHUNKS_BEFORE = "Moorings-Chunks-Before"
+"""Header of the last chunk: how many chunks are before it."""
 _WINDOW = 16
+_MOST_DIGITS = 6
+"""Of a number of chunks: half a terabyte."""
 _YOUNG_S = 5 * DAY_S
 """An older blob is written again, so that it outlives the manifests that name it."""
 
 
-class _Mark(Struct, frozen=True):
-    chunks: int
-    size_bytes: int
-
-
-def _mark_subject(sha256: str) -> str:
+def _last_subject(sha256: str) -> str:
     return BLOBS.subject(sha256, "ok")
 
 
 async def put(connection: Connection, data: bytes) -> str:
     """Keep bytes; see `Bus.put_blob`."""
     sha256 = hashlib.sha256(data).hexdigest()
-    mark = await read_last_message(connection, STREAM, _mark_subject(sha256))
-    if mark is not None:
+    stored = await _find_last(connection, sha256)
+    if stored is not None and _is_last_of(stored, _cut(data)):
         now_s = await read_server_time(connection, STREAM)
-        if now_s - mark.time_s < _YOUNG_S:
+        if now_s - stored.time_s < _YOUNG_S:
             return sha256
     await _write(connection, {sha256: data})
     return sha256
+
+
+async def _find_last(connection: Connection, sha256: str) -> Received | None:
+    """Look the last chunk up; None: it is not there, or not readable."""
+    try:
+        return await read_last_message(connection, STREAM, _last_subject(sha256))
+    except MessageError:
+        return None
+
+
+def _is_last_of(stored: Received, chunks: Sequence[bytes]) -> bool:
+    count = stored.headers.get(CHUNKS_BEFORE)
+    return stored.data == chunks[-1] and count == str(len(chunks) - 1)
 
 
 async def put_new(connection: Connection, blobs: Iterable[bytes]) -> None:
@@ -68,31 +78,43 @@ async def put_new(connection: Connection, blobs: Iterable[bytes]) -> None:
 
 
 async def _write(connection: Connection, blobs: Mapping[str, bytes]) -> None:
-    """Store all chunks, then all marks; `blobs` by their digests."""
-    chunks, marks = list[Outgoing](), list[Outgoing]()
+    """Store all chunks, and then the last ones; `blobs` by their digests."""
+    chunks, last_chunks = list[Outgoing](), list[Outgoing]()
     for sha256, data in blobs.items():
-        cut = _cut(data)
+        *before, last = _cut(data)
         chunks.extend(
             Outgoing(subject=BLOBS.subject(sha256, str(index)), data=chunk, zstd=True)
-            for index, chunk in enumerate(cut)
+            for index, chunk in enumerate(before)
         )
-        body = msgspec.json.encode(_Mark(len(cut), len(data)))
-        marks.append(Outgoing(subject=_mark_subject(sha256), data=body))
+        last_chunks.append(
+            Outgoing(
+                subject=_last_subject(sha256),
+                data=last,
+                zstd=True,
+                headers={CHUNKS_BEFORE: str(len(before))},
+            )
+        )
     await publishing.publish_many(connection, chunks, _WINDOW * CHUNK_BYTES)
-    await publishing.publish_many(connection, marks, _WINDOW * CHUNK_BYTES)
+    await publishing.publish_many(connection, last_chunks, _WINDOW * CHUNK_BYTES)
 
 
 async def get(connection: Connection, sha256: str) -> bytes:
     """Read bytes back; see `Bus.get_blob`."""
-    stored = await read_last_message(connection, STREAM, _mark_subject(sha256))
-    if stored is None:
+    try:
+        last = await read_last_message(connection, STREAM, _last_subject(sha256))
+    except MessageError as error:
+        raise BlobCorruptedError(sha256, error.reason) from error
+    if last is None:
         raise BlobMissingError(sha256)
-    mark = msgspec.json.decode(stored.data, type=_Mark)
+    count = last.headers.get(CHUNKS_BEFORE, "")
+    if not (count.isascii() and count.isdigit()) or len(count) > _MOST_DIGITS:
+        reason = f"header {CHUNKS_BEFORE} is {count!r}, not a number of chunks"
+        raise BlobCorruptedError(sha256, reason)
     parts: list[bytes] = []
-    for begin in range(0, mark.chunks, _WINDOW):
-        window = range(begin, min(begin + _WINDOW, mark.chunks))
+    for begin in range(0, int(count), _WINDOW):
+        window = range(begin, min(begin + _WINDOW, int(count)))
         parts.extend(await _read_chunks(connection, sha256, window))
-    data = b"".join(parts)
+    data = b"".join((*parts, last.data))
     if hashlib.sha256(data).hexdigest() != sha256:
         raise BlobCorruptedError(sha256, "the stored bytes have another digest")
     return data
@@ -147,6 +169,6 @@ async def _read_chunk_of_leader(
 
 
 def _cut(data: bytes) -> list[bytes]:
-    return [
-        data[begin : begin + CHUNK_BYTES] for begin in range(0, len(data), CHUNK_BYTES)
-    ]
+    """Cut into chunks: one at least."""
+    begins = range(0, max(len(data), 1), CHUNK_BYTES)
+    return [data[begin : begin + CHUNK_BYTES] for begin in begins]

@@ -45,8 +45,9 @@ PAST_KINDS = 24
 """Kinds of pods that are expected because they came."""
 REVIEW = 256
 """Gangs after which it is chosen anew which kinds are expected; at first more often."""
-PRIOR = 16
-"""Pods that the shapes of nodes count as."""
+PRIOR = 1
+"""Pods that the shapes of nodes count as: to begin with, and where pods that came have
+no preference. More of them keeps nodes whole that nobody asks for."""
 MOST_PODS = 4096
 """Of a batch whose answer regards what is left over."""
 MOST_CLASSES, MOST_SHAPES = 4, 2

@@ -140,12 +140,14 @@ def test_what_was_asked_for_counts_by_its_pods() -> None:
     assert weights[1000] // 3 == weights[4000]
 
 
-def test_before_a_past_whole_nodes_count_most() -> None:
-    """And what halving them leads to; the single pod that came counts little."""
-    found = expected(snapshot_of(nodes_of(8, 8, 4), [of_pod(0)]))
+@pytest.mark.parametrize("came", [1, 4])
+def test_whole_nodes_count_as_one_pod_that_came(came: int) -> None:
+    """And what halving them leads to: with the first pod half, later less."""
+    pods = [of_pod(number) for number in range(came)]
+    found = expected(snapshot_of(nodes_of(8, 8, 4), pods))
     shapes = {part.size: part.weight for part in found[1:]}
     assert set(shapes) == {8000, 4000, 2000, 1000}
-    assert found[0].weight < sum(shapes.values())
+    assert found[0].weight == came * sum(shapes.values())
 
 
 def test_a_share_counts_as_a_part_of_a_device() -> None:

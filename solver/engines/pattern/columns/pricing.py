@@ -21,6 +21,10 @@ BLOCK_COST = 1000
 """Steps that cost as much as a block of them costs besides."""
 
 
+PodCounts = tuple[tuple[int, int], ...]
+"""(member kind, pods), ascending."""
+
+
 class Prices(Struct, frozen=True):
     """What pods earn and nodes cost, as exact integers."""
 
@@ -39,8 +43,7 @@ class Pattern(Struct, frozen=True, cache_hash=True):
 
     steps: tuple[int, ...]
     """Indices into `Steps`, in order."""
-    counts: tuple[tuple[int, int], ...]
-    """(member kind, pods), ascending."""
+    counts: PodCounts
     rank: int = 0
     slack: int = 0
     """Slack value that is left, less what it was before."""
@@ -56,6 +59,8 @@ class Pricing:
         self._steps = steps
         self._slack_values = slack_values
         self._patterns: dict[tuple[int, ...], Pattern] = {(): EMPTY}
+        self._counts: dict[PodCounts, PodCounts] = {}
+        """Each once: patterns of many classes have the same pods."""
         self.work = 1 + len(steps.source) + BLOCK_COST * len(steps.blocks)
         """Steps that are looked at for one set of prices."""
 
@@ -161,7 +166,8 @@ class Pricing:
         if self._slack_values is not None:
             first, last = self._steps.source[steps[0]], self._steps.target[steps[-1]]
             slack = int(self._slack_values[last] - self._slack_values[first])
-        return Pattern(steps, tuple(sorted(counts.items())), rank, slack)
+        pods = tuple(sorted(counts.items()))
+        return Pattern(steps, self._counts.setdefault(pods, pods), rank, slack)
 
     def _check_overflow(self, prices: Prices) -> None:
         largest = max(

@@ -11,6 +11,7 @@ missed symmetry costs time, never truth, since equal names always mean isomorphi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from msgspec import Struct, structs
 
@@ -18,6 +19,7 @@ from solver.cache import cached
 from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
 from solver.kinds.traits import Traits
 
+T = TypeVar("T")
 Name = tuple[object, ...]
 """Sortable among names; equal ones mean parts that are numbered alike."""
 Label = tuple[int, int, int]
@@ -221,9 +223,9 @@ def _relate(
 
 
 @cached(bound=1 << 15)
-def share_equal(group: GroupShape) -> GroupShape:
-    """Return the same object for equal groups: states are many, groups are few."""
-    return group
+def share_equal(part: T) -> T:
+    """Return the same object for equal parts of states: these are many, parts few."""
+    return part
 
 
 def _split(groups: Sequence[int], owners: Iterable[int]) -> list[tuple[int, ...]]:

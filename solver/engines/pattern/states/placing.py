@@ -14,7 +14,11 @@ from msgspec import Struct
 
 from contracts.allocation import MAX_DEVICES
 from solver.cache import cached
-from solver.engines.pattern.states.canonical import CanonicalForm, canonicalize
+from solver.engines.pattern.states.canonical import (
+    CanonicalForm,
+    canonicalize,
+    share_equal,
+)
 from solver.engines.pattern.states.pruning import (
     DeviceDemand,
     drop_empty_groups,
@@ -260,9 +264,9 @@ class _PlacementSearch:
         return Placement(
             after=form.shape,
             rank=partial.rank,
-            uses=partial.uses,
-            origin=tuple(partial.origin[index] for index in form.order),
-            alternatives=partial.alternatives,
+            uses=share_equal(partial.uses),
+            origin=share_equal(tuple(partial.origin[index] for index in form.order)),
+            alternatives=share_equal(partial.alternatives),
         )
 
     def _count_partial(self) -> None:

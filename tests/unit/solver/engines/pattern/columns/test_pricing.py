@@ -62,3 +62,12 @@ def test_equal_steps_are_one_pattern() -> None:
     (_,), (first,) = pricing.find_best(Prices((1,)))
     assert pricing.to_pattern(first.steps) is first
     assert pricing.to_pattern(()) is EMPTY
+
+
+def test_equal_pods_of_patterns_are_one_object() -> None:
+    """Patterns are of one class each, and those of many classes have the same pods."""
+    triples = gang(member(member_claim(request(count=3)), count=9))
+    pricing = pattern_model(nodes_of_sizes(4, 5), triples).pricing
+    _, (smaller, larger) = pricing.find_best(Prices((1,)))
+    assert smaller.steps != larger.steps
+    assert smaller.counts is larger.counts

@@ -50,12 +50,13 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
         violations.extend(shared.violations())
         uses.extend(shared.uses)
         ranks += shared.rank
+        is_ruled = bool(gang.constraints or gang.topology)
         for member in decided.members:
             pod = PodJudge(facts, gang, member, shared=shared.names)
             violations.extend(pod.violations())
             uses.extend(pod.uses)
             ranks += pod.rank
-            if pod.part is not None:
+            if is_ruled and pod.part is not None:
                 node = facts.find_node(member.node)
                 had = (*pod.uses, *shared.uses_of(member))
                 placed.append(placed_pod(pod.part, member.index, node, had))

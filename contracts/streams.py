@@ -150,6 +150,7 @@ STREAMS: tuple[Stream, ...] = (
         subjects=_subjects_in("BLOB"),
         max_bytes=5 * _GIB,
         disposable=True,
+        atomic=True,
         per_subject=1,
         max_age_s=15 * DAY_S,
     ),

@@ -31,6 +31,9 @@ CHUNKS_BEFORE = "Moorings-Chunks-Before"
 _WINDOW = 16
 _MOST_DIGITS = 6
 """Of a number of chunks: half a terabyte."""
+_FEW = 12
+"""Messages that are written each by itself: a batch waits for the disk even where the
+server does not wait for it with each message."""
 _YOUNG_S = 5 * DAY_S
 """An older blob is written again, so that it outlives the manifests that name it."""
 
@@ -94,8 +97,11 @@ async def _write(connection: Connection, blobs: Mapping[str, bytes]) -> None:
                 headers={CHUNKS_BEFORE: str(len(before))},
             )
         )
-    await publishing.publish_many(connection, chunks, _WINDOW * CHUNK_BYTES)
-    await publishing.publish_many(connection, last_chunks, _WINDOW * CHUNK_BYTES)
+    together = len(chunks) + len(last_chunks) > _FEW
+    for messages in (chunks, last_chunks):
+        await publishing.publish_many(
+            connection, messages, _WINDOW * CHUNK_BYTES, together=together
+        )
 
 
 async def get(connection: Connection, sha256: str) -> bytes:

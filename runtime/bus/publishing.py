@@ -127,11 +127,21 @@ async def _find_stored(
 
 
 async def publish_many(
-    connection: Connection, messages: Sequence[Outgoing], window_bytes: int
+    connection: Connection,
+    messages: Sequence[Outgoing],
+    window_bytes: int,
+    *,
+    together: bool = False,
 ) -> int:
-    """Store messages, a window of them in flight; see `Bus.publish_many`."""
+    """Store messages, a window of them in flight; see `Bus.publish_many`.
+
+    `together`: each window is a batch, for which a disk is waited for once.
+    """
     highest = 0
     for window in _cut_windows(messages, window_bytes):
+        if together:
+            highest = max(highest, await publish_batch(connection, window))
+            continue
         # First send the whole window, then wait: one round trip for all of it.
         futures: list[asyncio.Future[Delivery] | None] = []
         for message in window:

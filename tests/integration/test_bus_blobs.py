@@ -40,9 +40,13 @@ async def test_a_blob_is_written_once(bus: Bus) -> None:
     assert after == before
 
 
-async def test_blobs_that_are_new_come_back(bus: Bus) -> None:
-    """All of them, of any size; one that was there already as well."""
-    blobs = [b"", b"same", bytes(2 * CHUNK_BYTES), random.Random(7).randbytes(LARGE)]
+@pytest.mark.parametrize("more", [0, 600])
+async def test_blobs_that_are_new_come_back(bus: Bus, more: int) -> None:
+    """All of them, of any size, few or many; one that was there already as well."""
+    blobs = [b"", b"same", bytes(2 * CHUNK_BYTES)]
+    if more:
+        blobs += [random.Random(7).randbytes(LARGE)]
+        blobs += [b"%d" % number for number in range(more)]
     sha256 = await bus.put_blob(b"same")
 
     await bus.put_new_blobs(blobs)

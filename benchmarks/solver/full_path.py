@@ -16,6 +16,7 @@ from contracts.lifecycle import GangRecord
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
+from solver.devices.looks import read_ahead
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.expected import PastDemand
 from solver.problem.problem import Parameters, Problem
@@ -69,6 +70,12 @@ class Decider:
         problem = assemble(snapshot, gangs, self._table, self._parameters, expected)
         assert problem.hash
         return problem
+
+    def read_ahead(self, snapshot: Snapshot) -> None:
+        """Read and hash all nodes, as a service and its worker do when they start."""
+        pages = snapshot.inventory.pages
+        read_ahead(pages)
+        allocate(Problem(pages, (), SelectorTable(), self._parameters))
 
     def decide(
         self, snapshot: Snapshot, batch: Iterable[GangRecord] | None = None

@@ -6,7 +6,8 @@ same:   nodes with 8 GPUs, partly used in 15 ways; mixed gangs ask for 1.3 x wha
         free. The peer is the direct model alone, for so many seconds.
 mixed:  8 shapes of node, each used differently; 30 kinds of pod.
 none:   a gang of 10 pods x 8 GPUs on a cluster without a free device; then, with all
-        else known, another one.
+        else known, another one. Once with nothing known, once with all nodes read and
+        hashed, as in a service that has started; in seconds of the processor, too.
 one:    one pod after the other, everything else known already.
 
 Each row runs in a process of its own, so that its peak memory is its own. Making the
@@ -45,6 +46,8 @@ SIZES: dict[str, dict[str, tuple[int, ...]]] = {
 """Nodes of the rows of each family."""
 PEER_NODES = {"small": (100,), "full": (100, 1_000)}
 PEER_S = {"small": 10.0, "full": 60.0}
+NOTHING_READ, NODES_READ = "nothing", "nodes"
+"""What is known before the first gang."""
 STEPS = {"small": 50, "full": 500}
 """Pods, one after the other."""
 
@@ -61,15 +64,19 @@ def mixed(nodes: int, seed: int) -> Row:
     return decided_row(nodes, snapshot, mixed_pods.full_demand(free, seed))
 
 
-def none(nodes: int, seed: int) -> Row:
+def none(nodes: int, seed: int, *, known: str) -> Row:
     """Refuse a gang on a cluster without a free device, then another one."""
     snapshot, _ = same_kinds.cluster(nodes, seed, free=0.0)
-    row: dict[str, str | float | int] = {"nodes": nodes}
+    row: dict[str, str | float | int] = {"nodes": nodes, "known": known}
     with SelectorEvaluator() as evaluator:
         decider = Decider(evaluator)
+        if known == NODES_READ:
+            decider.read_ahead(snapshot)
         for age, when in ((1, "first"), (2, "next")):
             gang = one_gang(age, pods=10, gpus=8)
+            started = time.process_time()
             decided = decider.decide(apply(snapshot, gang, sequence=age))
+            row[f"{when} CPU s"] = time.process_time() - started
             answer = answer_of(decided)
             row |= {
                 "reasons": answer["reasons"],
@@ -219,7 +226,8 @@ def tasks(family: str, size: str, nodes: tuple[int, ...], seed: int) -> Iterator
         case "mixed":
             yield from (partial(mixed, count, seed) for count in sizes)
         case "none":
-            yield from (partial(none, count, seed) for count in sizes)
+            for known in (NOTHING_READ, NODES_READ):
+                yield from (partial(none, count, seed, known=known) for count in sizes)
         case _:
             steps = STEPS[size]
             yield from (partial(one, count, seed, steps=steps) for count in sizes)

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from contracts.topics import BLOBS, DAY_S, HEARTBEAT_S, HOUR_S, TOPICS, VERSION
 
-SETTINGS_VERSION = 5
+SETTINGS_VERSION = 6
 """Of the settings below: grows by one with each change of them. Who creates streams
 brings older ones up to date, and leaves newer ones as they are."""
 

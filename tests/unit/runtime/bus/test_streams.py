@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from contracts.streams import STREAMS, Stream
+from hashlib import sha256
+
+import msgspec
+
+from contracts.streams import SETTINGS_VERSION, STREAMS, Stream
 from runtime.bus.streams import configuration, differences
 
 
@@ -21,3 +25,13 @@ def test_only_what_we_want_is_compared() -> None:
 
     assert differences(wanted, found) == ()
     assert differences(wanted, found | {"max_age": 5}) == ("max_age",)
+
+
+def test_other_settings_are_of_another_version() -> None:
+    """Else two versions beside each other change a stream back and forth."""
+    settings = [configuration(stream, replicas=1) for stream in STREAMS]
+    for config in settings:
+        del config["metadata"]
+    digest = sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()
+
+    assert (SETTINGS_VERSION, digest[:16]) == (6, "b033a77e8d34af33")

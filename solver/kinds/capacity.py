@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from solver.kinds.counting import PLENTY, bound_pods, bound_uses_by_kind
+from solver.kinds.counting import PLENTY, bound_pods, bound_uses_together
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.shapes import GroupShape, NodeKind, NodeShape
 
@@ -152,10 +152,7 @@ class _CountedDevices:
     def count_capacity(self, asking: Sequence[int]) -> int:
         """Bound what all uses take together."""
         plain = [group for group in self.groups if not self._draw_of(group)]
-        total = UNIT * sum(
-            max((bound_uses_by_kind(group, kind) for kind in asking), default=0)
-            for group in plain
-        )
+        total = UNIT * sum(bound_uses_together(group, asking) for group in plain)
         if self._largest:
             drawn = sum(
                 -(-UNIT * self._counters[counter].left // most)

@@ -62,18 +62,14 @@ def bound_weight(demand: Demand, kinds: Iterable[NodeKind], priority: int) -> in
     Only requests without alternatives count; extra pods bring no weight. Tighter and
     dearer is `solver/engines/relaxation.py`.
     """
-    asks = [ask for member in demand.member_kinds for ask in member.asks]
+    sole = [_sole_asks(member) for member in demand.member_kinds]
+    asked_of = [sum(ask.count for ask in asks) for asks in sole]
+    requests = {ask.kind for asks in sole for ask in asks}
     left = sum(
         len(kind.nodes)
-        * sum(
-            max((bound_uses(group, ask) for ask in asks), default=0)
-            for group in kind.shape.groups
-        )
+        * sum(bound_uses_together(group, requests) for group in kind.shape.groups)
         for kind in kinds
     )
-    asked_of = [
-        sum(ask.count for ask in _sole_asks(member)) for member in demand.member_kinds
-    ]
     total = 0
     shares = []
     for kind, gangs in demand.gang_kinds.items():
@@ -109,17 +105,21 @@ def bound_uses(group: GroupShape, ask: RequestAlternative) -> int:
     """Bound the uses of a group's devices for one (sub)request."""
     if ask.admin and group.mask >> ask.kind & 1:
         return PLENTY
-    return bound_uses_by_kind(group, ask.kind)
+    return bound_uses_together(group, (ask.kind,))
 
 
-def bound_uses_by_kind(group: GroupShape, kind: int) -> int:
-    """Bound the uses of a group's devices for a kind of request that takes them."""
-    if not group.mask >> kind & 1:
-        return 0
-    if group.traits.left is None:
-        return group.size
-    costs = group.traits.costs[kind]
-    pairs = zip(group.traits.left, costs, strict=False)
+def bound_uses_together(group: GroupShape, kinds: Iterable[int]) -> int:
+    """Bound the uses of a group's devices for kinds of request, of all together.
+
+    Of each capacity a share takes what the kind takes that takes least of it: two
+    kinds may fit beside each other where no two shares of either do.
+    """
+    serving = [kind for kind in kinds if group.mask >> kind & 1]
+    if not serving or group.traits.left is None:
+        return group.size if serving else 0
+    costs = [group.traits.costs[kind] for kind in serving]
+    least: Iterable[int] = map(min, zip(*costs, strict=False))
+    pairs = zip(group.traits.left, least, strict=False)
     return min((PLENTY, *(left // cost for left, cost in pairs if cost)))
 
 
@@ -149,10 +149,7 @@ def _bound_by_kinds(asks: list[RequestAlternative], shape: NodeShape) -> list[in
     ]
     total = sum(needs.values())
     if total:
-        room = sum(
-            max(bound_uses(group, ask) for ask in by_kind.values())
-            for group in shape.groups
-        )
+        room = sum(bound_uses_together(group, by_kind) for group in shape.groups)
         bounds.append(room // total)
     return bounds
 

@@ -151,6 +151,20 @@ def test_shares_are_counted_by_their_size(sizes: list[int], bound: int) -> None:
     assert program.relax(0).bound == bound
 
 
+def test_shares_of_two_capacities_are_bounded_together() -> None:
+    """No two of either kind fit on a device, but one of each does."""
+    both = device(
+        "vf", capacity={"gbps": 10, "queues": 10}, allow_multiple_allocations=True
+    )
+    sizes = [(9, 1), (1, 9)] * 3
+    gangs = [
+        asking(n, request(capacity={"gbps": gbps, "queues": queues}))
+        for n, (gbps, queues) in enumerate(sizes)
+    ]
+    _, program = program_of(two_nodes(both), *gangs)
+    assert program.relax(0).bound == 4
+
+
 def test_prices_tell_who_is_worth_what_it_takes() -> None:
     """Three devices a node: the gang with the lesser weight a device costs more."""
     gangs = [

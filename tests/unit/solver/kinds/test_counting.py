@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from solver.allocate import allocate
 from solver.kinds.counting import bound_pods, bound_weight
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
@@ -77,6 +78,27 @@ def test_devices_that_must_differ_need_as_many_values() -> None:
 def test_the_node_bounds_pods_as_devices_do() -> None:
     """Eight CPUs hold two pods of three."""
     assert most(request(), resources={"cpu": 3}) == 2
+
+
+@pytest.mark.parametrize("is_one_pod", [True, False])
+def test_shares_of_two_kinds_fit_beside_each_other(is_one_pod: bool) -> None:
+    """Though no two of either do: what one takes most of, the other takes least of."""
+    shared = device(
+        "vf", capacity={"gbps": 10, "queues": 10}, allow_multiple_allocations=True
+    )
+    fast = request("fast", capacity={"gbps": 9, "queues": 1})
+    wide = request("wide", capacity={"gbps": 1, "queues": 9})
+    pods = [(fast, wide)] if is_one_pod else [(fast,), (wide,)]
+    gangs = [
+        gang(member(member_claim(*of_pod)), uid=DRAWN_UID.format(number), weight=1)
+        for number, of_pod in enumerate(pods)
+    ]
+    problem = problem_of(snapshot_of({"n": [pool(shared, name="n")]}, gangs))
+    demand = Demand(problem.gangs)
+    (kind,) = kinds = find_node_kinds(problem, demand.query)
+    assert {bound_pods(pod, kind.shape) for pod in demand.member_kinds} == {1}
+    assert bound_weight(demand, kinds, 0) == len(pods)
+    assert {each.verdict for each in allocate(problem).gangs} == {"allocated"}
 
 
 @pytest.mark.parametrize(

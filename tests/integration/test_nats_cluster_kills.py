@@ -48,6 +48,8 @@ ROUNDS = int(os.environ.get("MOORINGS_KILLS", 1_000 if SOAK else len(FAULTS)))
 SEED = int(os.environ.get("MOORINGS_SEED", ROUNDS))
 AWAY_S = (5.0, 5.0, 5.0, 9.0, 9.0, 30.0 if 2 * len(FAULTS) < ROUNDS else 9.0)
 """How long the leader is stopped or cut off; the others elect another in 4 to 9 s."""
+BLOBS, BLOB_BYTES = 20, 5_000
+"""Recorded at each fault, together: so many that they are one atomic batch."""
 CHECKED_EVERY = 25
 """Faults between two looks at everything, so that a broken law is near its cause."""
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
@@ -238,6 +240,8 @@ class Endured:
         self.asked = Asked(self.trouble.draw)
         self.history = History()
         self.happened: Counter[str] = Counter()
+        self._recorded: list[bytes] = []
+        """Blobs of which it was said since the last check that they are stored."""
         self._folder = folder
 
     async def go_through(self, fault: str, bus: Bus, solver_bus: Bus) -> None:
@@ -246,10 +250,20 @@ class Endured:
         await self.asked.submit_some(bus)
         await self.asked.end_some(bus)
         making = asyncio.create_task(self.trouble.make(fault, solver_bus))
+        recording = asyncio.create_task(self._record(solver_bus, making))
         await self.asked.submit_some(bus)
         await making
+        await recording
         self.happened[fault] += 1
         self._note(f"healthy, {self.history.alarms} alarms, {self.trouble.lost} torn")
+
+    async def _record(self, bus: Bus, making: asyncio.Task[None]) -> None:
+        """Store blobs together, again and again while something happens."""
+        while not making.done():
+            blobs = [os.urandom(BLOB_BYTES) for _ in range(BLOBS)]
+            await bus.put_new_blobs(blobs)
+            self._recorded += blobs
+            await asyncio.sleep(0.5)
 
     def _note(self, what: str) -> None:
         with (self._folder / "faults.log").open("a") as log:
@@ -268,6 +282,9 @@ class Endured:
         await eventually(lambda: is_written(manifests, records), "all is on disk", 60)
         seen = self.history.copy()
         seen.check(await stored_history(solver_bus))
+        while self._recorded:
+            blob = self._recorded.pop()
+            assert await solver_bus.get_blob(sha256(blob).hexdigest()) == blob
         log = await asyncio.to_thread(self.nats.log)
         # An index is written without a sync, and made again when it is torn.
         assert "corrupt" not in log.replace("corrupt state file", "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -137,13 +137,18 @@ async def publish_many(
 
     `together`: each window is a batch, for which a disk is waited for once.
     """
+    store = publish_batch if together else _publish_window
     highest = 0
     for window in _cut_windows(messages, window_bytes):
-        if together:
-            highest = max(highest, await publish_batch(connection, window))
-            continue
-        # First send the whole window, then wait: one round trip for all of it.
-        futures: list[asyncio.Future[Delivery] | None] = []
+        highest = max(highest, await store(connection, window))
+    return highest
+
+
+async def _publish_window(connection: Connection, window: Sequence[Outgoing]) -> int:
+    """Send a whole window first, then wait: one round trip for all of it."""
+    futures: list[asyncio.Future[Delivery] | None] = []
+    highest = 0
+    try:
         for message in window:
             body, headers = _pack(connection, message)
             try:
@@ -154,7 +159,16 @@ async def publish_many(
                 futures.append(future)
         for message, sent in zip(window, futures, strict=True):
             highest = max(highest, await _wait_stored(connection, message, sent))
+    finally:
+        _give_up(futures)
     return highest
+
+
+def _give_up(futures: Iterable[asyncio.Future[Delivery] | None]) -> None:
+    """Wait no more for answers that nobody takes: there may never be any."""
+    for future in futures:
+        if future is not None:
+            future.cancel()
 
 
 async def publish_batch(connection: Connection, messages: Sequence[Outgoing]) -> int:
@@ -186,26 +200,25 @@ async def _send_batch(
     connection: Connection, messages: Sequence[Outgoing], batch: str
 ) -> int:
     await connection.wait_up("batch")
-    first: asyncio.Future[Delivery] | None = None
-    final: asyncio.Future[Delivery] | None = None
-    for number, message in enumerate(messages, start=1):
-        body, headers = _pack(connection, message)
-        headers[_BATCH_ID] = batch
-        headers[_BATCH_SEQUENCE] = str(number)
-        if number == len(messages):
-            headers[_BATCH_COMMIT] = "1"
-            final = await connection.send(message.subject, body, headers)
-        elif number == 1:
-            first = await connection.send(message.subject, body, headers)
-        else:
-            await connection.publish(message.subject, body, headers=headers)
-    if final is None:
-        raise AssertionError("a batch has a last message")
-    reply = await connection.answer(messages[-1].subject, final)
-    if first is not None and first.done():
-        begun = first.result()
-        if begun.data:
+    asked: list[asyncio.Future[Delivery]] = []
+    try:
+        for number, message in enumerate(messages, start=1):
+            body, headers = _pack(connection, message)
+            headers[_BATCH_ID] = batch
+            headers[_BATCH_SEQUENCE] = str(number)
+            if number == len(messages):
+                headers[_BATCH_COMMIT] = "1"
+            if number in {1, len(messages)}:
+                asked.append(await connection.send(message.subject, body, headers))
+            else:
+                await connection.publish(message.subject, body, headers=headers)
+        first, final = asked[0], asked[-1]
+        reply = await connection.answer(messages[-1].subject, final)
+        # Of a batch that was refused from its beginning the first answer says why.
+        if first.done() and (begun := first.result()).data:
             _read_sequence(messages[0].subject, begun)
+    finally:
+        _give_up(asked)
     return _read_sequence(messages[-1].subject, reply)
 
 

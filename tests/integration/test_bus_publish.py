@@ -317,6 +317,27 @@ async def test_many_of_which_the_answers_were_lost_are_not_refused(
     assert lost == []
 
 
+@pytest.mark.parametrize("together", [True, False])
+async def test_nobody_waits_for_the_answers_of_what_was_given_up(
+    nats_server: LabServer, monkeypatch: pytest.MonkeyPatch, *, together: bool
+) -> None:
+    """A server that stores nothing, as one without room, costs nobody memory."""
+    monkeypatch.setattr("runtime.retry.ATTEMPTS", 2)
+    settings = BusSettings(name="a", servers=(nats_server.url,), request_timeout_s=0.2)
+    async with Bus.open(settings) as bus:
+        await bus.ensure_streams()
+        many = [dec(number) for number in range(20)]
+        nats_server.pause()
+        try:
+            with pytest.raises(BusUnavailableError):
+                await (bus.publish_batch(many) if together else bus.publish_many(many))
+        finally:
+            nats_server.resume()
+        await asyncio.sleep(0)
+        assert bus.connection == 1
+        assert not bus._connection._pending._futures
+
+
 async def test_a_full_stream_is_not_one_that_has_the_message(
     bus: Bus,
 ) -> None:

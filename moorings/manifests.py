@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -122,9 +122,7 @@ def _flatten_json(
         check_levels(source, rest)
         inherited = inherited_kind(rest)
         listed = (
-            (exact.decode(raw, inherited) if exact is not None else None)
-            or _parse_item(source, raw)
-            for raw in _ITEMS.decode(items)
+            _read_item(source, raw, exact, inherited) for raw in _ITEMS.decode(items)
         )
         yield from flatten_items(rest, listed)
     else:
@@ -133,12 +131,17 @@ def _flatten_json(
         yield from flatten(whole)
 
 
-def _parse_item(source: str, raw: msgspec.Raw) -> Any:
-    value = _parse(raw)
+def _read_item(
+    source: str,
+    raw: msgspec.Raw,
+    exact: ExactDecoder | None,
+    inherited: Mapping[str, str],
+) -> Any:
     data = bytes(raw)
     if data.count(b"[") + data.count(b"{") > MAX_LEVELS:  # else it cannot be
-        check_levels(source, value)
-    return value
+        check_levels(source, _parse(raw))
+    decoded = exact.decode(raw, inherited) if exact is not None else None
+    return _parse(raw) if decoded is None else decoded
 
 
 def _parse(raw: msgspec.Raw) -> Any:

@@ -4,7 +4,7 @@
 nulls as Go does. Most objects of a large cluster have neither. So their text is looked
 at by a twin of the Struct, which has the same fields, takes no others and reads no
 values, and only then read. Whatever the twin does not take is left to `decode.py`, so
-that both say the same of every text.
+that both say the same of all that is kept of a text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct, inspect
+from msgspec import UNSET, Raw, Struct, UnsetType, inspect
 
 from contracts.codec import Codec
 from contracts.errors import DecodeError
@@ -28,8 +28,8 @@ _KIND = ("apiVersion", "kind")
 class _TypeMeta(Struct, rename="camel"):
     """What kind an object is, as apimachinery calls it."""
 
-    api_version: str = ""
-    kind: str = ""
+    api_version: str | UnsetType = UNSET
+    kind: str | UnsetType = UNSET
 
 
 class _Reading(Struct, frozen=True):
@@ -87,11 +87,12 @@ class ExactDecoder:
 
 
 def _kind_of(
-    api_version: str, kind: str, inherited: Mapping[str, str]
+    api_version: str | UnsetType, kind: str | UnsetType, inherited: Mapping[str, str]
 ) -> tuple[str, str]:
+    """Say what an object is; one that says "" inherits nothing."""
     return (
-        api_version or inherited.get("apiVersion", ""),
-        kind or inherited.get("kind", ""),
+        inherited.get("apiVersion", "") if api_version is UNSET else api_version,
+        inherited.get("kind", "") if kind is UNSET else kind,
     )
 
 
@@ -108,7 +109,9 @@ def _twin_of_struct(info: Any, *, is_object: bool = False) -> Any:
     """
     fields: list[Any] = []
     if is_object:
-        fields = [("apiVersion", str, ""), ("kind", str, ""), ("status", Raw, Raw())]
+        text = str | UnsetType
+        fields = [(name, text, UNSET) for name in _KIND]
+        fields.append(("status", Raw, Raw()))
     for field in info.fields:
         if _takes_null(field.type) and (field.required or field.default is not None):
             raise TypeError(f"{info.cls.__name__}.{field.name} may be null")

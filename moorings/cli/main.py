@@ -129,6 +129,7 @@ def _leave(code: int) -> NoReturn:
     Object by object that took a second for each ten thousand nodes of a plan.
     """
     atexit._run_exitfuncs()  # noqa: SLF001  # as Python does before it gives back
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # as it is where the process began with it closed
+            stream.flush()
     os._exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from contracts.kubernetes.exact import ExactDecoder
 from moorings.errors import BadInputError
 from moorings.manifests import parse_documents
 from moorings.nesting import MAX_ALIASED, MAX_LEVELS
@@ -43,6 +44,23 @@ def test_an_item_of_a_list_is_checked_by_itself() -> None:
     for text in (f'"items": [{fine}, {deep}]}}', f'"metadata": {deep}, "items": []}}'):
         with pytest.raises(BadInputError, match="nested over 400 deep"):
             read(f"{head}, {text}")
+
+
+def test_an_item_that_is_read_at_once_is_checked_as_well() -> None:
+    """Configuration is kept as it is, and written again by recursion."""
+    item = (
+        '{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {},'
+        '"spec": {"devices": {"config": [{"opaque": {"driver": "d", "parameters": %s}}]'
+        "}}}"
+    )
+    above = 6
+    for levels in (MAX_LEVELS - above, MAX_LEVELS - above + 1):
+        text = '{"kind": "List", "items": [%s]}' % (item % nested(levels))
+        if levels + above <= MAX_LEVELS:
+            assert len(list(parse_documents("a.json", text, ExactDecoder()))) == 1
+            continue
+        with pytest.raises(BadInputError, match="nested over 400 deep"):
+            list(parse_documents("a.json", text, ExactDecoder()))
 
 
 def doubling(times: int, form: str = "[*{0}, *{0}]") -> str:

@@ -188,6 +188,8 @@ def test_items_of_a_list_have_its_kind_unless_they_say_another() -> None:
     assert exactly(bare, of_list) == decode_object(CLAIM)
     assert exactly(SLICE, of_list) == decode_object(SLICE)
     assert exactly(bare) is None
+    for key in of_list:
+        assert exactly({**CLAIM, key: ""}, of_list) is None, "it says so itself"
 
 
 def test_one_kind_after_another() -> None:

@@ -41,3 +41,17 @@ def test_it_ends_with_all_that_it_said_and_without_clearing_up(
     assert ("ortools" in ended.stdout) == (code == 0)
     assert ("missing.yaml" in ended.stderr) == (code == 3)
     assert "given back" not in ended.stdout
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_it_ends_well_where_it_has_no_output(closed: str) -> None:
+    """As a service manager, or a script, may start it."""
+    program = ["-c", PROGRAM.replace("large = Large()", ""), "version"]
+    ended = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, *program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -232,10 +232,8 @@ def find_faults(devices: Sequence[Device]) -> dict[int, str]:
         or attribute.version_values is not None
         or (
             attribute.string_value is None
-            and (
-                (number := attribute.int_value) is None
-                or not -_INT64 <= number < _INT64
-            )
+            if (number := attribute.int_value) is None
+            else not -_INT64 <= number < _INT64
         )
     ]:
         return {}

@@ -111,6 +111,7 @@ def test_sharing_shows_only_to_those_who_ask() -> None:
         attribute(Version("01.2.3")),
         DeviceAttribute(version_values=("1.0.0", "x")),
         DeviceAttribute(int_value=2**63),
+        DeviceAttribute(int_value=2**63, string_value="x"),
         DeviceAttribute(int_values=(-(2**63) - 1,)),
     ],
 )
@@ -122,6 +123,7 @@ def test_an_invalid_attribute_shows_to_every_expression(
     assert "attribute zzz: unsupported attribute value" in seen("true", broken)
     assert seen("true", broken) == seen(X, broken)
     assert seen("true", broken) != seen("true", device())
+    assert list(find_faults([device(), broken])) == [1]
 
 
 @pytest.mark.parametrize("expression", ["true", X, f"{X} && {X}", "device"])

@@ -330,10 +330,12 @@ class Connection:
         self._up.clear()
         self._pending.fail_all()
         self._notify()
-        with contextlib.suppress(TimeoutError, OSError, nats.errors.Error):
-            async with asyncio.timeout(_CLOSE_S):
-                await client.close()
-        await _abort(client)
+        try:
+            with contextlib.suppress(TimeoutError, OSError, nats.errors.Error):
+                async with asyncio.timeout(_CLOSE_S):
+                    await client.close()
+        finally:  # also when who leaves does not wait for that
+            await _abort(client)
 
     def _notify(self) -> None:
         for listener in tuple(self.listeners):

@@ -92,11 +92,16 @@ async def test_each_outage_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert events == ["bus.connect_failed", "bus.connected"] * 2
 
 
+@pytest.mark.parametrize("lost", [False, True])
 def test_who_leaves_a_server_that_reads_no_more_leaves_no_connection(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, *, lost: bool
 ) -> None:
-    """What was to be sent to it is dropped, and the socket is closed."""
-    monkeypatch.setattr(connection, "_CLOSE_S", 0.1)
+    """What was to be sent to it is dropped, and the socket is closed.
+
+    Also of a connection that is `lost` already, and just being closed.
+    """
+    monkeypatch.setattr(connection, "_CLOSE_S", 60 if lost else 0.1)
+    monkeypatch.setattr(connection, "_PROBE_S", 2)
     left = threading.Event()
 
     def serve(listener: socket.socket) -> None:
@@ -115,6 +120,10 @@ def test_who_leaves_a_server_that_reads_no_more_leaves_no_connection(
             await bus.wait_up("first", 60)
             for _ in range(7):
                 await bus.publish("never.read", bytes(1_000_000))
+            if lost:
+                gone = asyncio.Event()
+                bus.listeners.add(gone.set)
+                await gone.wait()
 
     gc.collect()
     with socket.create_server(("127.0.0.1", 0)) as listener:

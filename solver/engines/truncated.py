@@ -20,6 +20,7 @@ from solver.engines.goals import Effort, EngineResult, Goal, goals_of
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.pattern.columns.pseudo_random import LinearCongruential
 from solver.engines.pattern.search import PatternSearch
+from solver.engines.pattern.states.graph import MAX_STATES
 from solver.engines.relaxation import SCALE, CapacityProgram, cost_of
 from solver.engines.tier_values import weight_in
 from solver.errors import PatternLimitError
@@ -79,16 +80,17 @@ class TruncatedSearch:
         )
 
     def _mix(self, greedy: GreedySearch) -> EngineResult:
-        """Choose anew among all states that were met."""
+        """Choose anew among all states that were met, if they are not too many."""
+        graph = greedy.to_graph()
+        if len(graph.states) > MAX_STATES:
+            return EngineResult(status=Status.NOT_PROVEN)
         last = min(
             self._parameters.last_tier, Tier.ALTERNATIVES, key=lambda tier: tier.place
         )
         work = min(self._parameters.work_limit, MIX_WORK)
         limited = structs.replace(self._parameters, last_tier=last, work_limit=work)
         try:
-            search = PatternSearch(
-                self._demand, self._kinds, limited, graph=greedy.to_graph()
-            )
+            search = PatternSearch(self._demand, self._kinds, limited, graph=graph)
             return search.run()
         except PatternLimitError:
             return EngineResult(status=Status.NOT_PROVEN)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from solver.allocate import allocate
@@ -11,6 +13,7 @@ from solver.engines.choose import Decided
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.pattern.states import graph
+from solver.engines.pattern.states.graph import MAX_STATES
 from solver.engines.tier_values import weight_in
 from solver.engines.truncated import TRUNCATED, TruncatedSearch
 from solver.errors import GraphTooLargeError
@@ -94,13 +97,21 @@ def refuse(*_: object, **__: object) -> PatternSearch:
     raise GraphTooLargeError("too much for patterns, too")
 
 
+def not_wanted(*_: object, **__: object) -> PatternSearch:
+    pytest.fail("so many states were to be mixed")
+
+
+@pytest.mark.parametrize(
+    ("most", "search"), [(MAX_STATES, refuse), (1, not_wanted)], ids=["steps", "states"]
+)
 def test_where_states_cannot_be_mixed_the_best_order_counts(
-    monkeypatch: pytest.MonkeyPatch,
+    most: int, search: Callable[..., PatternSearch], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bound stays."""
+    """Be it that there are too many of them; the bound stays."""
     problem = shares(6, 6, 6, 6, 6, 5)
     value, bound = value_of(problem)
-    monkeypatch.setattr("solver.engines.truncated.PatternSearch", refuse)
+    monkeypatch.setattr("solver.engines.truncated.MAX_STATES", most)
+    monkeypatch.setattr("solver.engines.truncated.PatternSearch", search)
     assert value_of(problem) == (value, bound)
 
 

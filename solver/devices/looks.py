@@ -21,7 +21,7 @@ Selectors = tuple[str, ...]
 """Expressions that a device must pass, in their order."""
 MOST_LISTS = 128
 """Lists of selectors that are remembered of one part or page."""
-MOST_LOOKS = 65_536
+MOST_LOOKS = 16_384
 
 
 class PoolLook(Struct, frozen=True, cache_hash=True):

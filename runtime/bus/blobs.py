@@ -67,12 +67,12 @@ def _is_last_of(stored: Received, chunks: Sequence[bytes]) -> bool:
     return stored.data == chunks[-1] and count == str(len(chunks) - 1)
 
 
-async def put_new(connection: Connection, blobs: Iterable[bytes]) -> None:
+async def put_new(connection: Connection, blobs: Iterable[tuple[str, bytes]]) -> None:
     """Keep bytes that are hardly there yet; see `Bus.put_new_blobs`."""
     window: dict[str, bytes] = {}
     size = 0
-    for data in blobs:
-        window[hashlib.sha256(data).hexdigest()] = data
+    for sha256, data in blobs:
+        window[sha256] = data
         size += len(data)
         if size >= _WINDOW * CHUNK_BYTES:
             await _write(connection, window)

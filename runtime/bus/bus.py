@@ -345,12 +345,12 @@ class Bus:
         """Keep bytes and give their sha256; writes nothing when a young copy exists."""
         return await blobs.put(self._connection, data)
 
-    async def put_new_blobs(self, data: Iterable[bytes]) -> None:
-        """Keep bytes that are hardly there yet, by their sha256.
+    async def put_new_blobs(self, named: Iterable[tuple[str, bytes]]) -> None:
+        """Keep bytes that are hardly there yet, each beside its sha256.
 
         Nobody asks whether they are: small blobs cost less to write than to look up.
         """
-        await blobs.put_new(self._connection, data)
+        await blobs.put_new(self._connection, named)
 
     async def get_blob(self, sha256: str) -> bytes:
         """Read bytes back, digest checked.

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 from collections.abc import Collection
 from datetime import UTC, datetime
-from hashlib import sha256
 
 from contracts.ids import ClusterName, SolveID
 from contracts.solves import SolveDecided, SolveOpened
@@ -17,7 +16,7 @@ from runtime.waits import together
 from runtime.wire import Outgoing
 from solver.decision import Decision
 from solver.problem.problem import ROOT, Problem
-from solver.record import Recorded
+from solver.record import Recorded, sha_of
 from solver.snapshot.pages import PAGES, Page
 from solver.versions import VERSION, dependency_versions, platform_tag
 
@@ -58,8 +57,10 @@ class Ledger:
     async def _store_all(self, problem: Problem) -> None:
         # A page that was never met has changed just now, so hardly anybody stored it.
         new = [page for page in problem.pages if page.sha not in self._stored]
-        data = itertools.chain([problem.data], (page.data for page in new))
-        await self._bus.put_new_blobs(data)
+        pages = ((page.sha, page.data) for page in new)
+        await self._bus.put_new_blobs(
+            itertools.chain([(problem.hash, problem.data)], pages)
+        )
         now_s = asyncio.get_running_loop().time()
         self._stored |= dict.fromkeys((page.sha for page in new), now_s)
         await self.store_pages(problem.pages)
@@ -85,14 +86,14 @@ class Ledger:
         self, opened: SolveOpened, decision: Decision, data: bytes, seconds: float
     ) -> None:
         """Record the answer beside its Problem."""
-        verdicts = [gang.verdict for gang in decision.gangs]
-        await self._bus.put_new_blobs([data])
+        verdicts, sha = [gang.verdict for gang in decision.gangs], sha_of(data)
+        await self._bus.put_new_blobs([(sha, data)])
         await self._publish(
             SolveDecided(
                 cluster=self._cluster,
                 solve=opened.solve,
                 problem=opened.problem,
-                decision=sha256(data).hexdigest(),
+                decision=sha,
                 status=decision.status,
                 allocated=verdicts.count("allocated"),
                 pending=sum(bool(g.reasons and not g.rejected) for g in decision.gangs),

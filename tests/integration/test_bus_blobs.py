@@ -49,9 +49,9 @@ async def test_blobs_that_are_new_come_back(bus: Bus, more: int) -> None:
         blobs += [b"%d" % number for number in range(more)]
     sha256 = await bus.put_blob(b"same")
 
-    await bus.put_new_blobs(blobs)
-
     digests = [hashlib.sha256(data).hexdigest() for data in blobs]
+    await bus.put_new_blobs(zip(digests, blobs, strict=True))
+
     assert sha256 in digests
     assert [await bus.get_blob(digest) for digest in digests] == blobs
 

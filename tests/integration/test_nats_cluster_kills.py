@@ -261,7 +261,8 @@ class Endured:
         """Store blobs together, again and again while something happens."""
         while not making.done():
             blobs = [os.urandom(BLOB_BYTES) for _ in range(BLOBS)]
-            await bus.put_new_blobs(blobs)
+            named = [(sha256(blob).hexdigest(), blob) for blob in blobs]
+            await bus.put_new_blobs(named)
             self._recorded += blobs
             await asyncio.sleep(0.5)
 

@@ -40,9 +40,9 @@ class _MemoryBus:
         self.asked += 1
         return self._keep(data)
 
-    async def put_new_blobs(self, data: Iterable[bytes]) -> None:
-        for blob in data:
-            self._keep(blob)
+    async def put_new_blobs(self, named: Iterable[tuple[str, bytes]]) -> None:
+        for sha, blob in named:
+            assert self._keep(blob) == sha
 
     def _keep(self, data: bytes) -> str:
         sha = sha256(data).hexdigest()

@@ -23,6 +23,8 @@ from solver.kinds.shapes import NodeShape
 from solver.problem.problem import DEVICE
 
 MORE = 4
+UNBOUNDED = 1 << 40
+"""More pods than there can be."""
 """How much more the first device's worth counts for pods that take parts of one."""
 
 
@@ -89,6 +91,14 @@ def bound_rooms_by_devices(
         _bound_room(member, shape, uses) if shape.fits >> member.fit & 1 else 0
         for member in members
     )
+
+
+def list_rooms_by_devices(
+    members: tuple[MemberKind, ...], shape: NodeShape
+) -> list[int]:
+    """List the same for arrays: UNBOUNDED where no request bounds them."""
+    rooms = bound_rooms_by_devices(members, shape)
+    return [UNBOUNDED if room is None else room for room in rooms]
 
 
 def _bound_room(

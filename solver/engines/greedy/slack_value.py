@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solver.engines.greedy.states import UNBOUNDED, Integers
+from solver.engines.greedy.states import Integers
 from solver.errors import PriceOverflowError
 from solver.kinds.demand import ExpectedKind
-from solver.kinds.slack import MORE, value_of_room
+from solver.kinds.slack import MORE, UNBOUNDED, value_of_room
 from solver.problem.problem import DEVICE
 
 UNLIMITED = 1 << 62

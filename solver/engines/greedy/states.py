@@ -28,10 +28,9 @@ from solver.engines.pattern.states.placing import (
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind, NodeShape
-from solver.kinds.slack import bound_rooms_by_devices
+from solver.kinds.slack import list_rooms_by_devices
 
 Integers = NDArray[np.int64]
-UNBOUNDED = 1 << 40
 """Room where nothing bounds it."""
 FIRST_STATES = 64
 """For so many there is room at first."""
@@ -124,8 +123,7 @@ class DeviceStates:
             self._shapes.append(shape)
             if number == len(self._room):
                 self._room = np.concatenate([self._room, np.zeros_like(self._room)])
-            rooms = bound_rooms_by_devices(self._expected, shape)
-            self._room[number] = [UNBOUNDED if r is None else r for r in rooms]
+            self._room[number] = list_rooms_by_devices(self._expected, shape)
         return number
 
 

@@ -8,9 +8,7 @@ from solver.engines.pattern.columns.grid import Grid
 from solver.engines.pattern.states.graph import Graph
 from solver.engines.pattern.states.steps import Integers
 from solver.kinds.demand import Demand
-from solver.kinds.slack import bound_rooms_by_devices, value_of_room
-
-UNBOUNDED = 1 << 40
+from solver.kinds.slack import UNBOUNDED, list_rooms_by_devices, value_of_room
 
 
 def compute_slack_values(demand: Demand, graph: Graph, grid: Grid) -> Integers:
@@ -18,13 +16,8 @@ def compute_slack_values(demand: Demand, graph: Graph, grid: Grid) -> Integers:
     steps = grid.steps
     values = np.zeros(len(steps.states), dtype=np.int64)
     members = tuple(kind.member for kind in demand.expected)
-    rooms_by_state = np.array(
-        [
-            [UNBOUNDED if room is None else room for room in rooms]
-            for rooms in (bound_rooms_by_devices(members, s) for s in graph.states)
-        ],
-        dtype=np.int64,
-    )
+    listed = [list_rooms_by_devices(members, state) for state in graph.states]
+    rooms_by_state = np.array(listed, dtype=np.int64)
     for kind, by_state in zip(demand.expected, rooms_by_state.T, strict=True):
         # First count the pods that there is room for: by devices, then by resources.
         room: Integers = by_state[steps.states]

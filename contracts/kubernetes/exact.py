@@ -17,11 +17,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType, inspect
 
 from contracts.codec import Codec
 from contracts.errors import DecodeError
-from contracts.kubernetes.decode import TYPES, Decoded
+from contracts.kubernetes.decode import TYPES, V1BETA1, Decoded
 from contracts.structs import KubernetesExcerpt
 
-OTHER_SHAPE = "v1beta1"
-"""The version whose objects are not of the shape of their Struct."""
 _KIND = ("apiVersion", "kind")
 
 
@@ -64,8 +62,8 @@ class ExactDecoder:
         except (msgspec.DecodeError, RecursionError):
             return None
         kind = _kind_of(header.api_version, header.kind, inherited)
-        is_exact = kind in TYPES and not kind[0].endswith(f"/{OTHER_SHAPE}")
-        if not is_exact or kind == guess:
+        # Objects of v1beta1 are not of the shape of their Struct.
+        if kind not in TYPES or kind[0] == V1BETA1 or kind == guess:
             return None
         self._followers[self._last] = kind
         self._last = kind

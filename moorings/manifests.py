@@ -137,11 +137,14 @@ def _read_item(
     exact: ExactDecoder | None,
     inherited: Mapping[str, str],
 ) -> Any:
-    data = bytes(raw)
+    data, value = bytes(raw), None
     if data.count(b"[") + data.count(b"{") > MAX_LEVELS:  # else it cannot be
-        check_levels(source, _parse(raw))
+        value = _parse(raw)
+        check_levels(source, value)
     decoded = exact.decode(raw, inherited) if exact is not None else None
-    return _parse(raw) if decoded is None else decoded
+    if decoded is not None:
+        return decoded
+    return _parse(raw) if value is None else value
 
 
 def _parse(raw: msgspec.Raw) -> Any:

@@ -107,9 +107,7 @@ class Reader:
         for device in value.spec.devices:
             attributes = device.attributes
             for name, attribute in attributes.items():
-                known = (
-                    by_name[name] if name in by_name else by_name.setdefault(name, {})
-                )
+                known = by_name.setdefault(name, {})
                 if known is None:
                     continue
                 same = attributes[name] = known.setdefault(attribute, attribute)

@@ -16,7 +16,7 @@ from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
 from solver.cache import Slot
-from solver.devices.facts import facts_of, pool_of
+from solver.devices.facts import pool_of
 from solver.devices.pools import SeenPool, slice_of, view_pool
 from solver.errors import GatherError
 from solver.snapshot.pages import NodeParts, Page
@@ -52,7 +52,7 @@ class NodePools(Struct, frozen=True):
         for seen in self.pools:
             if (seen.view.driver, seen.view.pool) != (device.driver, device.pool):
                 continue
-            named = facts_of(seen.view.part).bits_by_name.get(device.device, 0)
+            named = seen.view.facts.bits_by_name.get(device.device, 0)
             if bits := named & seen.view.targeting:
                 index = (bits & -bits).bit_length() - 1
                 pool = pool_of(seen.view.part)

@@ -243,7 +243,7 @@ def make_project(layer: Path, bill: str) -> None:
         command = root / HOME / "bin/moorings"
         command.parent.mkdir(parents=True)
         command.write_text(
-            f"#!/{HOME}/bin/python\nfrom moorings.cli.main import main\n\nmain()\n"
+            f"#!/{HOME}/bin/python\nfrom moorings.cli.entry import main\n\nmain()\n"
         )
         command.chmod(0o755)
         (root / HOME / "sbom.cdx.json").write_text(bill + "\n")

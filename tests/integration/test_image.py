@@ -38,7 +38,7 @@ def test_each_service_starts_from_the_image(content: Path, service: str) -> None
 
 def test_command_line_starts_from_the_image(content: Path) -> None:
     """The image's entry point."""
-    start = "from moorings.cli.main import main; main()"
+    start = "from moorings.cli.entry import main; main()"
     code, said = image.run(content, "-c", start, "--help")
     assert code == 0, said
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moorings.cli.drain import drain
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Context, Kubeconfig, Output, find_kubeconfig
-from moorings.cli.output import ExitCode, Format, notify, say, show
+from moorings.cli.output import Format, notify, say, show
 from moorings.cli.services import list_variables, run_module
 from moorings.errors import UnknownNameError, UsageError
 from moorings.local.cluster import open_api, read_access

@@ -14,7 +14,8 @@ from msgspec import structs
 
 from authcallout.config import AuthCalloutConfig
 from moorings.cli.documents import read_state
-from moorings.cli.output import ExitCode, notify, say, show_progress
+from moorings.cli.exit_codes import ExitCode
+from moorings.cli.output import notify, say, show_progress
 from moorings.cli.services import list_variables, run_module
 from moorings.console.server import serve_console
 from moorings.errors import UsageError

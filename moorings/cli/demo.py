@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Output
-from moorings.cli.output import ExitCode, Format, say, show
+from moorings.cli.output import Format, say, show
 from moorings.local.stack import StackOptions, open_stack
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from moorings.cli.connecting import connect
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import (
     SERVER_VARIABLE,
     Cluster,
@@ -22,7 +23,7 @@ from moorings.cli.options import (
     StateDir,
     find_kubeconfig,
 )
-from moorings.cli.output import ExitCode, Format, say, show, show_progress
+from moorings.cli.output import Format, say, show, show_progress
 from moorings.doctor.diagnose import diagnose
 from moorings.doctor.facts import BusFacts, Unread
 from moorings.doctor.findings import Diagnosis, Level

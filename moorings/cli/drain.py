@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Context, Kubeconfig, Output, find_kubeconfig
-from moorings.cli.output import ExitCode, Format, notify, say, show, show_progress
+from moorings.cli.output import Format, notify, say, show, show_progress
 from moorings.draining import (
     DrainedClaim,
     DrainMark,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 
-INTERRUPTED = 130
-"""128 and the number of SIGINT, as shells count it."""
+from moorings.cli.exit_codes import ExitCode
 
 
 def main() -> None:
@@ -13,5 +12,5 @@ def main() -> None:
     try:
         from moorings.cli.main import main as run  # noqa: PLC0415  # may be interrupted
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(ExitCode.INTERRUPTED)
     run()

@@ -10,10 +10,11 @@ import typer
 from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
 from moorings.cli.connecting import connect
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.get import parse_target
 from moorings.cli.known import NOT_YET, KnownGangs, fetch_known, unknown_gang
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
-from moorings.cli.output import ExitCode, Format, show
+from moorings.cli.output import Format, show
 from moorings.cli.views import print_explanation
 from moorings.client import Client
 from moorings.errors import UnknownNameError, UsageError

@@ -14,6 +14,7 @@ from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
 from moorings.cli.connecting import connect
 from moorings.cli.documents import read_gangs
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.get import show_gangs
 from moorings.cli.options import (
     Cluster,
@@ -23,14 +24,7 @@ from moorings.cli.options import (
     Server,
     StateDir,
 )
-from moorings.cli.output import (
-    ExitCode,
-    Format,
-    notify,
-    say,
-    show,
-    show_progress,
-)
+from moorings.cli.output import Format, notify, say, show, show_progress
 from moorings.client import Client
 
 Files = Annotated[

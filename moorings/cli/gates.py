@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contracts.names import LEASE_NAME
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import (
     Context,
     Kubeconfig,
@@ -18,7 +19,7 @@ from moorings.cli.options import (
     Output,
     find_kubeconfig,
 )
-from moorings.cli.output import ExitCode, Format, notify, say, show
+from moorings.cli.output import Format, notify, say, show
 from moorings.errors import UsageError
 from moorings.gates import (
     Obstacle,

@@ -12,10 +12,11 @@ import typer
 
 from contracts.lifecycle import GangRecord
 from moorings.cli.connecting import connect
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.get_devices import DeviceFilter, show_devices, show_nodes
 from moorings.cli.known import fetch_known, unknown_gang
 from moorings.cli.options import Cluster, Namespace, Server, StateDir
-from moorings.cli.output import ExitCode, Format, ListFormat, notify, say, show
+from moorings.cli.output import Format, ListFormat, notify, say, show
 from moorings.cli.solves import print_solves
 from moorings.cli.views import NONE
 from moorings.client import Client

@@ -8,8 +8,9 @@ import typer
 
 from contracts.features import DEFAULT_VERSION
 from moorings.cli.documents import read_objects
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Output
-from moorings.cli.output import ExitCode, Format, say, show, show_progress
+from moorings.cli.output import Format, say, show, show_progress
 from moorings.lint.findings import Lint
 from moorings.lint.lint import lint as lint_objects
 from moorings.plan.limits import parse_gates, read_features

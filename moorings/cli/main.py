@@ -19,8 +19,8 @@ from typer.exceptions import TyperException
 
 from contracts.errors import ContractsError
 from moorings.cli.commands import LazyCommands
-from moorings.cli.entry import INTERRUPTED
-from moorings.cli.output import ExitCode, Format, console, notify, show
+from moorings.cli.exit_codes import ExitCode
+from moorings.cli.output import Format, console, notify, show
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
 from publisher.errors import PublisherError
@@ -113,7 +113,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = ExitCode.ERROR
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        code = ExitCode.INTERRUPTED
     except Exception as error:
         if os.environ.get("MOORINGS_DEBUG"):
             raise

@@ -49,15 +49,6 @@ class ListFormat(StrEnum):
         return Format.TABLE if self is ListFormat.WIDE else Format(self.value)
 
 
-class ExitCode:
-    """What the exit code says."""
-
-    YES = 0
-    NO = 1
-    USAGE = 2
-    ERROR = 3
-
-
 def show(
     value: Any, form: Format, columns: Sequence[str], rows: Iterable[Sequence[object]]
 ) -> None:

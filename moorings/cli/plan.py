@@ -15,16 +15,9 @@ from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID
 from contracts.messages import SubmitGang
 from moorings.cli.documents import read_objects
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Output
-from moorings.cli.output import (
-    ExitCode,
-    Format,
-    notify,
-    say,
-    show,
-    show_progress,
-    show_table,
-)
+from moorings.cli.output import Format, notify, say, show, show_progress, show_table
 from moorings.errors import UsageError
 from moorings.plan.limits import parse_gates, read_features
 from moorings.plan.objects import PlanObject

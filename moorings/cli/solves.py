@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moorings.cli.connecting import connect
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Output, Server, StateDir
-from moorings.cli.output import ExitCode, Format, say, show, show_progress
+from moorings.cli.output import Format, say, show, show_progress
 from moorings.errors import BadInputError
 from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
 from solver.decision import DECISION

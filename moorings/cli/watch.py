@@ -16,8 +16,9 @@ from contracts.ids import GangKey, GangUID
 from contracts.messages import ConfirmationMessage, DecisionMessage
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
 from moorings.cli.connecting import connect
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
-from moorings.cli.output import ExitCode, Format, notify, say
+from moorings.cli.output import Format, notify, say
 from moorings.client import Client
 from moorings.errors import UsageError
 from moorings.stories import GangQuery

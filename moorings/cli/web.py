@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 from moorings.cli.connecting import connect
+from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Server, StateDir
-from moorings.cli.output import ExitCode, say
+from moorings.cli.output import say
 from moorings.console.access import ConsoleRight
 from moorings.console.server import serve_console
 

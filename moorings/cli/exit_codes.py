@@ -1,0 +1,14 @@
+"""What the exit code of a command says."""
+
+from __future__ import annotations
+
+
+class ExitCode:
+    """The codes of all commands."""
+
+    YES = 0
+    NO = 1
+    USAGE = 2
+    ERROR = 3
+    INTERRUPTED = 130
+    """128 and the number of SIGINT, as shells count it."""

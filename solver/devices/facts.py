@@ -38,6 +38,16 @@ class Marks(Struct, frozen=True, cache_hash=True):
     shareable: int = 0
     """Several claims may have them at once."""
 
+    @property
+    def has_amounts(self) -> bool:
+        """Whether how much there is of a device decides, whatever is asked."""
+        return bool(self.metered or self.shareable)
+
+    @property
+    def has_others(self) -> bool:
+        """Whether any device has something besides amounts."""
+        return bool(self.counting or self.says_binding or self.tainted)
+
 
 NO_MARKS = Marks()
 

@@ -1,45 +1,88 @@
 """Nodes that are alike: what is read of one holds for the others, names aside.
 
 Nearly all pools are one whole slice of a node's own, with devices that are plain. What
-such a pool has to say is told by its facts, by how the selectors in question see it,
-and by who is taken: nodes that are equal in these are looked at once. Whatever is less
-plain is looked at node by node; that costs time, not truth.
+such a pool has to say is told by its facts, by how the selectors in question see it, by
+who is taken, and where amounts count by what there is and what shares consume: nodes
+that are equal in these are looked at once. Whatever is less plain is looked at node by
+node; that costs time, not truth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from operator import itemgetter
 
-from contracts.device import DeviceAttribute
+from msgspec import Struct
+
+from contracts.device import DeviceAttribute, DeviceCapacity
 from contracts.ids import DeviceName
-from solver.devices.facts import PoolFacts
+from solver.cache import Cache, Slot
+from solver.devices.facts import PoolFacts, pool_of
 from solver.devices.gather import NodePools
 from solver.devices.looks import PoolLook, Selectors, look_of
+from solver.snapshot.parts import Part, ShareUse
 
-PoolLikeness = tuple[PoolFacts, PoolLook, tuple[DeviceName, ...]]
-"""What tells of a plain pool which devices it has, which are chosen, which taken."""
+
+class PoolCapacity(Struct, frozen=True, cache_hash=True):
+    """What the devices of a pool have of each capacity, in their order."""
+
+    devices: tuple[tuple[tuple[str, DeviceCapacity], ...], ...]
+
+
+PoolLikeness = tuple[
+    PoolFacts,
+    PoolLook,
+    tuple[DeviceName, ...],
+    PoolCapacity | None,
+    tuple[ShareUse, ...],
+]
+"""What tells of a plain pool which devices it has, which are chosen, which taken, and
+where amounts count what there is and what shares consume of it."""
 MOST_ALIKE = 8192
 """Nodes that are not alike, of which one reader remembers so many."""
+_name_of = itemgetter(0)
+_CAPACITY: Slot[PoolCapacity] = Slot()
+"""Of a pool's part."""
+_EQUAL_CAPACITY: Cache[PoolCapacity, PoolCapacity] = Cache(MOST_ALIKE)
+"""Equal ones are one object."""
 
 
-def likeness_of(node: NodePools, selectors: Selectors) -> Hashable | None:
+def likeness_of(
+    node: NodePools, selectors: Selectors, *, by_amounts: bool = False
+) -> Hashable | None:
     """Say what decides about a node's devices, in the order of its pools.
 
-    `selectors`: all that are asked about. None: the node is like no other.
+    `selectors`: all that are asked about; `by_amounts`: amounts are asked for, too.
+    None: the node is like no other.
     """
     pools: list[PoolLikeness] = []
     for seen in node.pools:
         view, use = seen.view, seen.use
         if not view.is_plain:
             return None
-        if use is None:
-            taken: tuple[DeviceName, ...] = ()
-        elif use.shared or use.taints:
-            return None
-        else:
-            taken = use.taken
-        pools.append((view.facts, look_of(view.part, selectors), taken))
+        taken: tuple[DeviceName, ...] = ()
+        shared: tuple[ShareUse, ...] = ()
+        if use is not None:
+            if use.taints:
+                return None
+            taken, shared = use.taken, use.shared
+        has_amounts = by_amounts or view.facts.marks.has_amounts
+        capacity = _capacity_of(view.part) if has_amounts else None
+        look = look_of(view.part, selectors)
+        pools.append((view.facts, look, taken, capacity, shared))
     return tuple(pools)
+
+
+def _capacity_of(part: Part) -> PoolCapacity:
+    capacity = _CAPACITY.get(part.memory)
+    if capacity is None:
+        devices = pool_of(part).devices
+        found = PoolCapacity(
+            tuple([tuple(sorted(d.capacity.items(), key=_name_of)) for d in devices])
+        )
+        equal = _EQUAL_CAPACITY.get(found) or _EQUAL_CAPACITY.keep(found, found)
+        capacity = _CAPACITY.keep(part.memory, equal)
+    return capacity
 
 
 Value = Hashable

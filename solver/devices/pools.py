@@ -16,7 +16,7 @@ from msgspec import Struct
 from contracts.device import CounterSet, Device, NodeSelector
 from contracts.features import Features
 from contracts.ids import DriverName, NodeName, PoolName
-from solver.devices.facts import NO_MARKS, PoolFacts, facts_of, marks_of, pool_of
+from solver.devices.facts import PoolFacts, facts_of, marks_of, pool_of
 from solver.devices.node_selectors import node_matches
 from solver.errors import GatherError, NodeSelectorError
 from solver.snapshot.parts import NodePart, Part, PoolPart, PoolSlice, UsePart
@@ -45,8 +45,8 @@ class PoolView(Struct, frozen=True, kw_only=True):
     binding: bool = False
     """Whether any targeting device says something about binding conditions."""
     is_plain: bool = False
-    """Whether it is one whole slice of the node's own, of devices without any marks:
-    its facts say all but what they publish."""
+    """Whether it is one whole slice of the node's own, of devices without any marks
+    but those of amounts: its facts say all but what they publish."""
 
     @property
     def usable(self) -> bool:
@@ -84,7 +84,7 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
             reachable=everything,
             binding=bool(facts.marks.says_binding),
             is_plain=(
-                facts.marks == NO_MARKS
+                not facts.marks.has_others
                 and pool.node == node.name
                 and not pool.slices[0].skip_node_operations
             ),

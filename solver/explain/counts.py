@@ -119,7 +119,7 @@ def _count_alike(
     alike: Cache[Hashable, _NodeResult],
 ) -> _NodeResult:
     """Count what is left on a node, or was on one like it; faults name devices."""
-    key = None if kind.capacity else likeness_of(node, kind.selectors)
+    key = likeness_of(node, kind.selectors, by_amounts=bool(kind.capacity))
     if key is None:
         return _count_on_node(problem, node, kind)
     result = alike.get(key)

@@ -132,7 +132,8 @@ class DeviceReader:
             dict.fromkeys(name for kind in query.requests for name in kind.selectors)
         )
         self._alike: Cache[Hashable, _Likes] = Cache(MOST_ALIKE)
-        is_by_value = any(kind.capacity or kind.values for kind in query.requests)
+        self._is_by_amounts = any(kind.capacity for kind in query.requests)
+        is_by_value = any(kind.values for kind in query.requests)
         is_derived = any(column.expression for column in query.columns)
         self._is_by_node = is_by_value or is_derived
         """Whether more of devices decides than what alike nodes are equal in."""
@@ -159,7 +160,7 @@ class DeviceReader:
         query = self._query
         if self._is_by_node:
             return None
-        likeness = likeness_of(node, self._selectors)
+        likeness = likeness_of(node, self._selectors, by_amounts=self._is_by_amounts)
         if likeness is None or not query.columns:
             return likeness
         values = []

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from contracts.allocation import AllocationResult, DeviceAllocationResult
+from contracts.claim import ResourceClaimStatus
 from contracts.device import ResourcePool
 from contracts.features import Features
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
+from contracts.quantity import Quantity
 from solver.devices.gather import Cluster, NodePools
 from solver.devices.likeness import likeness_of, number_equal, values_of
-from tests.builders import DRIVER, device, pool, taint
-from tests.builders.problems import snapshot_of
+from tests.builders import DRIVER, claim, device, pool, result, taint
+from tests.builders.problems import observe, snapshot_of
 
 MODEL = f'device.attributes["{DRIVER}"].model == "a"'
 
@@ -63,15 +67,60 @@ def test_a_taken_device_sets_a_node_apart() -> None:
     "fields",
     [
         {"taints": (taint(),)},
-        {"allow_multiple_allocations": True},
         {"binding_conditions": ("ready",)},
-        {"capacity": {"memory": -1}},
     ],
 )
 def test_what_says_more_than_facts_do_is_like_no_other(fields: dict[str, Any]) -> None:
     """Facts say that a device has it, not what it is."""
     (node,) = nodes_of([gpu("n0", **fields)])
     assert likeness_of(node, ()) is None
+
+
+SHARED: dict[str, Any] = {"allow_multiple_allocations": True}
+
+
+@pytest.mark.parametrize("fields", [SHARED, {}], ids=["shared", "asked for by amount"])
+def test_where_amounts_count_what_there_is_decides(fields: dict[str, Any]) -> None:
+    """Be it for a device that is had in shares, or as amounts are asked for."""
+    one, alike, other = nodes_of(
+        [gpu("n0", capacity={"memory": 10}, **fields)],
+        [gpu("n1", capacity={"memory": 10}, **fields)],
+        [gpu("n2", capacity={"memory": 20}, **fields)],
+    )
+    asked = likeness_of(one, (MODEL,), by_amounts=True)
+    assert asked == likeness_of(alike, (MODEL,), by_amounts=True) is not None
+    assert asked != likeness_of(other, (MODEL,), by_amounts=True)
+    is_seen = likeness_of(one, (MODEL,)) != likeness_of(other, (MODEL,))
+    assert is_seen == bool(fields)
+
+
+def test_what_shares_consume_sets_a_node_apart() -> None:
+    """Equal amounts of the same device do not."""
+    amounts = {"n0": 0, "n1": 3, "n2": 3, "n3": 4}
+    pools = {
+        name: [gpu(name, capacity={"memory": 10}, **SHARED)] for name in sorted(amounts)
+    }
+    snapshot = snapshot_of(pools)
+    for name, amount in amounts.items():
+        if amount:
+            held = result(
+                "gpu",
+                pool=name,
+                share_id=f"s-{name}",
+                consumed_capacity={"memory": Quantity.of(amount)},
+            )
+            allocation = AllocationResult(
+                devices=DeviceAllocationResult(results=(held,))
+            )
+            holder = structs.replace(
+                claim(name=name), status=ResourceClaimStatus(allocation=allocation)
+            )
+            snapshot = observe(snapshot, f"default/{name}", holder)
+    nodes = Cluster(tuple(snapshot.inventory.pages), Features()).nodes
+    found = [likeness_of(nodes[NodeName(name)], ()) for name in sorted(amounts)]
+    free, one, alike, other = found
+    assert one == alike is not None
+    assert len({free, one, other}) == 3
 
 
 def test_a_sick_device_makes_a_node_like_no_other() -> None:

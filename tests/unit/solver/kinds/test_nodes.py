@@ -91,13 +91,36 @@ def test_a_value_that_is_compared_between_nodes_sets_them_apart() -> None:
 
 
 def test_what_is_not_plain_is_read_by_itself(read: list[str]) -> None:
-    """A sick device, and one that several claims may share."""
-    shared = device("gpu-0", allow_multiple_allocations=True)
+    """A sick device, and one that binds."""
+    binding = device("gpu-0", binding_conditions=("ready",))
     nodes = {f"n{i}": [gpus(f"n{i}", "a")] for i in range(4)}
-    nodes |= {f"s{i}": [pool(shared, name=f"s{i}")] for i in range(2)}
+    nodes |= {f"s{i}": [pool(binding, name=f"s{i}")] for i in range(2)}
     sick = {device_id("n1", 0): taint(), device_id("n2", 0): taint()}
     asked = problem_of(snapshot_of(nodes, taints=sick))
     find_node_kinds(asked, BY_COUNT)
     assert set(read) >= {"n1", "n2", "s0", "s1"}
     assert len(read) == 5
-    assert kinds_of(asked, BY_COUNT)[0] == {"n0", "n3"}
+    assert kinds_of(asked, BY_COUNT)[0] == {"n0", "n3", "s0", "s1"}
+
+
+def test_devices_that_are_shared_are_read_once_where_amounts_are_equal(
+    read: list[str],
+) -> None:
+    """What some have more of sets them apart, whatever serves."""
+    nodes = {
+        f"n{i}": [
+            pool(
+                device(
+                    "gpu-0", capacity={"m": amount}, allow_multiple_allocations=True
+                ),
+                name=f"n{i}",
+            )
+        ]
+        for i, amount in enumerate((10, 10, 20, 3, 3))
+    }
+    asked = problem_of(snapshot_of(nodes))
+    by_amount = RequestKind((), (), all_devices=False, capacity=(("m", 5 * 10**9),))
+    query = Query(requests=(by_amount,), columns=())
+    find_node_kinds(asked, query)
+    assert len(read) == 3
+    assert kinds_of(asked, query) == [{"n0", "n1"}, {"n2"}, {"n3", "n4"}]

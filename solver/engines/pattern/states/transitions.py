@@ -36,8 +36,11 @@ class PartialState(Struct, frozen=True, cache_hash=True):
         self, attributes: tuple[int, ...]
     ) -> tuple[PartialState, tuple[int, ...]]:
         """Bring it into canonical form; the second value: each group's index here."""
+        if not any(self.tags):
+            form = canonicalize(self.shape, attributes)
+            return PartialState(form.shape, self.tags), form.order
         form = canonicalize(self.shape, attributes, self.tags)
-        tags = tuple(self.tags[index] for index in form.order)
+        tags = tuple([self.tags[index] for index in form.order])
         return PartialState(form.shape, tags), form.order
 
 

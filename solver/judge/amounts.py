@@ -15,7 +15,7 @@ def consumption_of(
     device: Device, requested: dict[str, Quantity], *, fractional: bool
 ) -> dict[str, int] | None:
     """Compute 1e-9 units by capacity; None: the device does not allow it."""
-    if not set(requested) <= set(device.capacity):
+    if not requested.keys() <= device.capacity.keys():
         return None
     amounts = {}
     for name, capacity in device.capacity.items():

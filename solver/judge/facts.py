@@ -62,8 +62,9 @@ class Facts:
         self._visible: dict[tuple[NodeName, PoolID], VisiblePool | None] = {}
         self._devices: dict[NodeName, dict[DeviceID, DeviceFacts | None]] = {}
         self._verdicts: dict[
-            tuple[NodeName, PoolID, tuple[str, ...]], dict[str, bool | None]
+            tuple[NodeName, str, str, tuple[str, ...]], dict[str, bool | None]
         ] = {}
+        """By the node, driver and name of a pool of one node, and by selectors."""
         self._verdicts_by_look: dict[object, dict[str, bool | None]] = {}
         """By the names of a pool's devices, and by all that expressions see of them."""
         self._unread: dict[str, NodeParts] = {}
@@ -80,10 +81,10 @@ class Facts:
             match part.value:
                 case NodePart() as node:
                     self._nodes[node.name] = node
-                case ClassPart() as device_class:
-                    self.classes[device_class.name] = device_class
                 case UsePart() as use:
                     self._uses[PoolID(use.driver, use.pool)] = use
+                case ClassPart() as device_class:
+                    self.classes[device_class.name] = device_class
                 case PoolPart() as pool:
                     name = PoolID(pool.driver, pool.pool)
                     self._pools[name] = pool
@@ -91,6 +92,11 @@ class Facts:
                         self._local.setdefault(pool.node, []).append(name)
                     else:
                         self._shared.append(name)
+
+    @cached_property
+    def classes_configure(self) -> bool:
+        """Whether any class has configuration for drivers."""
+        return any(each.config for each in self.classes.values())
 
     def has_node(self, name: NodeName) -> bool:
         """Whether there is such a node."""
@@ -120,8 +126,11 @@ class Facts:
 
     def find_node(self, name: NodeName) -> NodePart:
         """Look a node up; one that only its devices name has no labels."""
-        self._read(name)
-        return self._nodes.get(name) or NodePart(name=name)
+        node = self._nodes.get(name)
+        if node is None:
+            self._read(name)
+            node = self._nodes.get(name) or NodePart(name=name)
+        return node
 
     def all_nodes(self) -> Iterator[NodePart]:
         """Go through all nodes that say of themselves what they are."""
@@ -170,10 +179,12 @@ class Facts:
         devices = self._devices.get(node)
         if devices is None:
             devices = self._devices[node] = {}
-        if name not in devices:
+        try:
+            return devices[name]
+        except KeyError:
             devices[name] = None  # unless its pool has it
             devices.update(self._read_devices(node, name))
-        return devices[name]
+            return devices[name]
 
     def _read_devices(
         self, node: NodeName, name: DeviceID
@@ -186,6 +197,7 @@ class Facts:
         is_local = bool(self._pools[pool_id].node)
         names = pool.devices if is_local else {name.device}
         use, sharing = self._use_of(pool_id), self.features.consumable_capacity
+        reachable = pool.reachable
         shares = {
             share.device: {each: amount.nano for each, amount in share.consumed}
             for share in use.shared
@@ -194,30 +206,33 @@ class Facts:
         added: dict[str, list[DeviceTaint]] = {}
         for owner, taint in use.taints:
             added.setdefault(owner, []).append(taint)
-        return {
-            DeviceID(pool_id.driver, pool_id.pool, device.name): DeviceFacts(
-                device=device,
-                pool_slice=pool_slice,
-                reachable=device.name in pool.reachable,
-                taken=device.name in taken,
-                shares=shares.get(device.name),
-                taints=(*device.taints, *added.get(device.name, ())),
+        read = {}
+        for device, pool_slice in map(pool.devices.__getitem__, names):
+            each, taints = device.name, device.taints
+            if each in added:
+                taints = (*taints, *added[each])
+            read[DeviceID(pool_id.driver, pool_id.pool, each)] = DeviceFacts(
+                device,
+                pool_slice,
+                reachable=each in reachable,
+                taken=each in taken,
+                shares=shares.get(each),
+                taints=taints,
                 shareable=sharing and bool(device.allow_multiple_allocations),
             )
-            for device, pool_slice in map(pool.devices.__getitem__, names)
-        }
+        return read
 
     def is_chosen(
         self, node: NodeName, subrequest: SubrequestPart, name: DeviceID, device: Device
     ) -> bool | None:
         """Read the verdict of all selectors on a device that a node sees."""
-        pool_id, selectors = name.pool_id, subrequest.selectors
-        if not self._pools[pool_id].node:
-            return self.is_selected(subrequest, name.driver, device)
-        key = (node, pool_id, selectors)
+        key = (node, name.driver, name.pool, subrequest.selectors)
         verdicts = self._verdicts.get(key)
         if verdicts is None:
-            verdicts = self._verdicts[key] = self._read_verdicts(*key)
+            if not self._pools[name.pool_id].node:
+                return self.is_selected(subrequest, name.driver, device)
+            read = self._read_verdicts(node, name.pool_id, subrequest.selectors)
+            verdicts = self._verdicts[key] = read
         return verdicts[name.device]
 
     def _read_verdicts(

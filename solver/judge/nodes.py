@@ -5,7 +5,7 @@ Names, labels, taints and amounts, read from the parts of the Problem.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from contracts.gang import NodeToleration
@@ -64,13 +64,13 @@ def _tolerates(toleration: NodeToleration, taint: NodeTaint) -> bool:
 
 def nodes_suffice(facts: Facts, problem: Problem, decision: Decision) -> Violations:
     """The pods that are placed on a node need no more than it has left."""
-    needed: dict[NodeName, Counter[str]] = {}
+    needed = defaultdict[NodeName, Counter[str]](Counter)
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         needs = {
             member.name: {"pods": 1, **member.resources} for member in gang.members
         }
         for pod in decided.members:
-            total = needed.setdefault(pod.node, Counter())
+            total = needed[pod.node]
             for resource, amount in needs.get(pod.member, {}).items():
                 total[resource] += amount
     for name, total in needed.items():

@@ -5,10 +5,11 @@ Single devices are judged in `devices.py`, what is written down in `results.py`.
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator
+from collections.abc import Container, Generator, Sequence
 
 from msgspec import Struct
 
+from contracts.allocation import DeviceRequestAllocationResult
 from contracts.claim import DeviceConstraint
 from contracts.ids import DeviceID
 from contracts.messages import MemberAllocated
@@ -33,11 +34,13 @@ class ServedRequest(Struct, frozen=True):
 
     subrequest: SubrequestPart
     rank: int
-    names: frozenset[str]
-    """By which constraints may mean it."""
+    names: tuple[str, str]
+    """By which constraints may mean it: the request's, and that of its results."""
     devices: tuple[DeviceID, ...]
     facts: tuple[DeviceFacts | None, ...]
     """What there is to know of each device; None: it cannot be allocated there."""
+    results: Sequence[DeviceRequestAllocationResult]
+    """What is written of each device."""
 
 
 def _result_name(request: RequestPart, alternative: SubrequestPart) -> str:
@@ -78,8 +81,10 @@ class PodJudge:
         self._pod = pod
         self._shared = shared
         self._subject = subject or f"{gang.name}/{pod.member}/{pod.index}"
-        parts = {member.name: member for member in gang.members}
-        self._part = parts.get(pod.member)
+        self._part: MemberPart | None = None
+        for member in gang.members:
+            if member.name == pod.member:
+                self._part = member
         self.uses: list[Use] = []
         self.rank = 0
 
@@ -114,7 +119,7 @@ class PodJudge:
         """List what is wrong with one claim; `number`: its place in the pod."""
         where = f"{self._subject}/{claim.name}"
         served, devices = self._serve(claim, number)
-        if served is None or sum(len(each.devices) for each in served) != devices:
+        if served is None or sum([len(each.devices) for each in served]) != devices:
             yield f"requestKnown: {where} has results for other requests"
             return
         if devices > LIMIT:
@@ -128,7 +133,12 @@ class PodJudge:
                 self._facts,
                 claim,
                 [(each.subrequest, each.rank) for each in served],
-                [facts for each in served for facts in each.facts if facts is not None],
+                [
+                    (each.subrequest, result, facts)
+                    for each in served
+                    for result, facts in zip(each.results, each.facts, strict=True)
+                    if facts is not None
+                ],
                 (self._pod.node, self._pod.claims[number].allocation, where),
             )
 
@@ -137,23 +147,29 @@ class PodJudge:
     ) -> tuple[list[ServedRequest] | None, int]:
         """Sort the results of a claim by request; None: an alternative is unclear."""
         results = self._pod.claims[number].allocation.devices.results
-        devices_by_name: dict[str, list[DeviceID]] = {}
+        results_by_name: dict[str, list[DeviceRequestAllocationResult]] = {}
         for result in results:
-            devices_by_name.setdefault(result.request, []).append(result.device_id)
-        served = []
+            results_by_name.setdefault(result.request, []).append(result)
+        served, find, node = [], self._facts.find_device, self._pod.node
         for request in claim.requests:
             names = [_result_name(request, each) for each in request.alternatives]
-            taken = [rank for rank, name in enumerate(names) if name in devices_by_name]
+            taken = [rank for rank, name in enumerate(names) if name in results_by_name]
             if len(taken) > 1:
                 return None, len(results)
             rank = taken[0] if taken else _rank_without_devices(request)
             self.rank += rank
-            devices = tuple(devices_by_name.get(names[rank], ()))
-            scope = frozenset({request.name, names[rank]})
-            node = self._pod.node
-            facts = tuple(self._facts.find_device(node, device) for device in devices)
-            alternative = request.alternatives[rank]
-            served.append(ServedRequest(alternative, rank, scope, devices, facts))
+            said = results_by_name.get(names[rank], ())
+            devices = tuple([result.device_id for result in said])
+            served.append(
+                ServedRequest(
+                    request.alternatives[rank],
+                    rank,
+                    (request.name, names[rank]),
+                    devices,
+                    tuple([find(node, device) for device in devices]),
+                    said,
+                )
+            )
         return served, len(results)
 
     def _devices(
@@ -229,7 +245,7 @@ class PodJudge:
                 each.subrequest, name, device.driver, facts.device
             )
             for each in served
-            if not scope or each.names & scope
+            if not scope or not scope.isdisjoint(each.names)
             for device, facts in zip(each.devices, each.facts, strict=True)
             if facts is not None
         ]

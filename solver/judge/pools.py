@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
-from contracts.device import Device, NodeSelector, NodeSelectorRequirement
+from contracts.device import (
+    CounterSet,
+    Device,
+    NodeSelector,
+    NodeSelectorRequirement,
+)
 from contracts.features import Features
 from solver.snapshot.parts import NodePart, PoolPart, PoolSlice
 
@@ -56,46 +63,55 @@ def _merge(
     # First tell slices that define counters from slices that hold devices.
     partitions = features.partitionable_devices
     defining = [s for s in (*here, *elsewhere) if partitions and s.shared_counters]
-    device_slices = [s for s in here if s not in defining]
+    holding = [s for s in here if s not in defining]
     away = [device for s in elsewhere if s not in defining for device in s.devices]
+    devices: dict[str, tuple[Device, PoolSlice]] = {
+        device.name: (device, s) for s in holding for device in s.devices
+    }
+    sets = [counter_set for s in defining for counter_set in s.shared_counters]
     counters = {
         (counter_set.name, name): counter.value.nano
-        for s in defining
-        for counter_set in s.shared_counters
+        for counter_set in sets
         for name, counter in counter_set.counters.items()
     }
     # Then refuse what names twice, and what draws from counters that nobody defines.
-    present = [device for s in device_slices for device in s.devices]
-    names = {device.name for device in present}
-    sets = [counter_set.name for s in defining for counter_set in s.shared_counters]
-    named_twice = len(names) < len(present) or len(set(sets)) < len(sets)
-    drawing = [device for device in (*present, *away) if device.consumes_counters]
-    draws_from_nothing = partitions and any(
-        consumption.counter_set not in sets
-        or any(
-            (consumption.counter_set, name) not in counters
-            for name in consumption.counters
-        )
-        for device in drawing
-        for consumption in device.consumes_counters
-    )
-    if draws_from_nothing or named_twice:
+    named_twice = len(devices) < sum([len(s.devices) for s in holding])
+    named_twice |= len({counter_set.name for counter_set in sets}) < len(sets)
+    present = [device for s in holding for device in s.devices]
+    lacks = partitions and _draws_from_nothing((*present, *away), sets)
+    if named_twice or lacks:
         return VisiblePool(usable=False)
     return VisiblePool(
         usable=True,
-        devices={
-            device.name: (device, s) for s in device_slices for device in s.devices
-        },
-        reachable=frozenset(
-            [
-                device.name
-                for s in device_slices
-                for device in s.devices
-                if not s.per_device_node_selection or _is_at(device, node)
-            ]
-        ),
+        devices=devices,
+        reachable=_list_reachable(devices, node),
         elsewhere=tuple(away),
         counters=counters,
+    )
+
+
+def _draws_from_nothing(devices: Iterable[Device], sets: list[CounterSet]) -> bool:
+    """Whether a device draws from a counter that none of some sets has."""
+    drawing = [device for device in devices if device.consumes_counters]
+    names = {counter_set.name: counter_set.counters.keys() for counter_set in sets}
+    return any(
+        consumption.counter_set not in names
+        or not consumption.counters.keys() <= names[consumption.counter_set]
+        for device in drawing
+        for consumption in device.consumes_counters
+    )
+
+
+def _list_reachable(
+    devices: dict[str, tuple[Device, PoolSlice]], node: NodePart
+) -> frozenset[str]:
+    """Name the devices that may be used on a node, by their slices or by themselves."""
+    return frozenset(
+        [
+            name
+            for name, (device, s) in devices.items()
+            if not s.per_device_node_selection or _is_at(device, node)
+        ]
     )
 
 

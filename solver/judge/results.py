@@ -5,7 +5,7 @@ Source: AllocationResult of resource.k8s.io/v1, as kube-scheduler 1.37 fills it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from contracts.allocation import (
     AllocationResult,
@@ -21,6 +21,8 @@ from solver.judge.facts import DeviceFacts, Facts, Violations
 from solver.problem.gangs import ClaimPart, SubrequestPart
 from solver.snapshot.parts import PoolSlice
 
+Given = tuple[SubrequestPart, DeviceRequestAllocationResult, DeviceFacts]
+"""(what is asked, what is written of a device, what there is to know of it)."""
 Written = tuple[NodeName, AllocationResult, str]
 """(node, what is written in the claim, how violations call the claim)."""
 
@@ -29,89 +31,63 @@ def results_are_written(
     facts: Facts,
     claim: ClaimPart,
     chosen: list[tuple[SubrequestPart, int]],
-    devices: list[DeviceFacts],
+    given: Sequence[Given],
     written: Written,
 ) -> Violations:
     """Judge one claim's AllocationResult.
 
-    `chosen` holds the alternative of each request, with its rank; `devices` those of
-    the claim, request by request.
+    `chosen` holds the alternative of each request, with its rank; `given` the devices
+    of the claim, request by request.
     """
-    yield from _results(facts, claim, chosen, written)
+    yield from _copied(facts.features, given, written[2])
     yield from _config(facts, claim, chosen, written)
-    yield from _node_selector(devices, written)
+    yield from _node_selector(given, written)
 
 
-def _results(
-    facts: Facts,
-    claim: ClaimPart,
-    chosen: list[tuple[SubrequestPart, int]],
-    written: Written,
-) -> Violations:
-    node, allocation, where = written
-    features = facts.features
-    subrequests = {
-        request.result_name(rank): subrequest
-        for request, (subrequest, rank) in zip(claim.requests, chosen, strict=True)
-    }
-    for result in allocation.devices.results:
-        name, subrequest = result.device_id, subrequests[result.request]
-        device = facts.find_device(node, name)
-        if device is not None:
-            subject = f"{where} {name}"
-            yield from _copied(features, subrequest, device, result, subject)
-            yield from _share(features, subrequest, device, result, subject)
+def _copied(features: Features, given: Iterable[Given], where: str) -> Violations:
+    """What the request and the device say is copied, as far as it is switched on.
+
+    A share has an id and says what it consumes; whole devices do neither.
+    """
+    binds, skips = features.device_binding, features.optional_node_operations
+    for subrequest, result, facts in given:
+        device = facts.device
+        if bool(result.admin_access) != subrequest.admin_access:
+            yield f"adminWritten: {where} {result.device_id} says otherwise"
+        if result.tolerations or subrequest.tolerations:
+            said = list(map(_toleration, result.tolerations))
+            if said != list(map(_toleration, subrequest.tolerations)):
+                yield f"tolerationsWritten: {where} {result.device_id} has others"
+        conditions = (device.binding_conditions if binds else None) or ()
+        failures = (device.binding_failure_conditions if binds else None) or ()
+        if (
+            result.binding_conditions != conditions
+            or result.binding_failure_conditions != failures
+        ):
+            yield f"bindingWritten: {where} {result.device_id} has other conditions"
+        operations = facts.pool_slice.skip_node_operations if skips else None
+        if result.skip_node_operations != operations:
+            yield f"operationsWritten: {where} {result.device_id} skips other ones"
+        if bool(result.share_id) != facts.shareable:
+            has = "has one and is whole" if result.share_id else "has none"
+            yield f"shareId: {where} {result.device_id} {has}"
+        if facts.shareable or result.consumed_capacity:
+            yield from _consumed(features, (subrequest, result, facts), where)
 
 
-def _copied(
-    features: Features,
-    subrequest: SubrequestPart,
-    device: DeviceFacts,
-    result: DeviceRequestAllocationResult,
-    subject: str,
-) -> Violations:
-    """What the request and the device say is copied, as far as it is switched on."""
-    if bool(result.admin_access) != subrequest.admin_access:
-        yield f"adminWritten: {subject} says otherwise"
-    tolerations = (result.tolerations, subrequest.tolerations)
-    if any(tolerations):
-        written, asked = (list(map(_toleration, each)) for each in tolerations)
-        if written != asked:
-            yield f"tolerationsWritten: {subject} has others"
-    binds = features.device_binding
-    conditions = (device.device.binding_conditions if binds else None) or ()
-    failures = (device.device.binding_failure_conditions if binds else None) or ()
-    if (
-        result.binding_conditions != conditions
-        or result.binding_failure_conditions != failures
-    ):
-        yield f"bindingWritten: {subject} has other conditions"
-    skips = device.pool_slice.skip_node_operations
-    if result.skip_node_operations != (
-        skips if features.optional_node_operations else None
-    ):
-        yield f"operationsWritten: {subject} skips other operations"
-
-
-def _share(
-    features: Features,
-    subrequest: SubrequestPart,
-    device: DeviceFacts,
-    result: DeviceRequestAllocationResult,
-    subject: str,
-) -> Violations:
-    """A share has an id and says what it consumes; whole devices do neither."""
-    if bool(result.share_id) != device.shareable:
-        yield f"shareId: {subject} has one where it should not, or lacks it"
+def _consumed(features: Features, given: Given, where: str) -> Violations:
+    """What is consumed of a device is what its share says; a whole one says nothing."""
+    subrequest, result, facts = given
     amounts: dict[str, int] = {}
-    if device.shareable:
+    if facts.shareable:
         fractional = features.fractional_capacity_range
         requested = subrequest.capacity
-        consumed = consumption_of(device.device, requested, fractional=fractional)
+        consumed = consumption_of(facts.device, requested, fractional=fractional)
         amounts = consumed or {}
     says = {name: amount.nano for name, amount in result.consumed_capacity.items()}
     if says != amounts:
-        yield f"consumedWritten: {subject} says {says}, consumes {amounts}"
+        what = f"says {says}, consumes {amounts}"
+        yield f"consumedWritten: {where} {result.device_id} {what}"
 
 
 def _toleration(each: DeviceToleration | ResultToleration) -> tuple[object, ...]:
@@ -126,9 +102,7 @@ def _config(
 ) -> Violations:
     """Configuration of classes comes first, then the claim's that means anything."""
     _, allocation, where = written
-    classes = (facts.classes.get(each.device_class) for each, _ in chosen)
-    of_classes = any(each.config for each in classes if each is not None)
-    if not (allocation.devices.config or claim.config or of_classes):
+    if not (allocation.devices.config or claim.config or facts.classes_configure):
         return
     names_by_request = [
         {request.name, request.result_name(rank)}
@@ -171,12 +145,12 @@ def _requests_meant(
     return () if all(names & set(listed) for names in names_by_request) else listed
 
 
-def _node_selector(devices: list[DeviceFacts], written: Written) -> Violations:
+def _node_selector(given: Iterable[Given], written: Written) -> Violations:
     """The selector says what the devices' own selections say together."""
     node, allocation, where = written
     device_terms: list[NodeSelectorTerm] = []
     pinned = False
-    for facts in devices:
+    for _, _, facts in given:
         source: Device | PoolSlice = facts.pool_slice
         if facts.pool_slice.per_device_node_selection:
             source = facts.device

@@ -44,14 +44,15 @@ class Use(Struct, frozen=True, kw_only=True):
 def judge_sharing(facts: Facts, uses: list[Use]) -> Violations:
     """Judge all that is given out together."""
     yield from _devices_exclusive(uses)
-    uses_by_pod: dict[str, list[Use]] = defaultdict(list)
-    for use in uses:
-        uses_by_pod[use.pod].append(use)
     # A pod with admin access must fit with all that it has itself ...
+    admins = {use.pod for use in uses if use.subrequest.admin_access}
+    uses_by_pod: dict[str, list[Use]] = defaultdict(list)
+    for use in uses if admins else ():
+        if use.pod in admins:
+            uses_by_pod[use.pod].append(use)
     for pod_uses in uses_by_pod.values():
-        if any(use.subrequest.admin_access for use in pod_uses):
-            yield from _admin_order(pod_uses)
-            yield from _sums_hold(facts, pod_uses)
+        yield from _admin_order(pod_uses)
+        yield from _sums_hold(facts, pod_uses)
     # ... and all pods together, admin access aside.
     counted = [use for use in uses if not use.subrequest.admin_access]
     yield from _sums_hold(facts, counted)
@@ -59,13 +60,12 @@ def judge_sharing(facts: Facts, uses: list[Use]) -> Violations:
 
 def _devices_exclusive(uses: list[Use]) -> Violations:
     """No device that cannot be shared is given twice."""
-    owners: dict[DeviceID, str] = {}
+    owners: dict[DeviceID, Use] = {}
     for use in uses:
-        if use.shareable or use.subrequest.admin_access:
+        if use.facts.shareable or use.subrequest.admin_access:
             continue
-        if use.device in owners:
+        if owners.setdefault(use.device, use) is not use:
             yield f"devicesExclusive: {use.device} is given to {use.pod} again"
-        owners[use.device] = use.pod
 
 
 def _admin_order(pod_uses: list[Use]) -> Violations:
@@ -105,13 +105,13 @@ def _capacity_suffices(facts: Facts, uses: list[Use]) -> Violations:
     fractional = facts.features.fractional_capacity_range
     totals: dict[DeviceID, dict[str, int]] = {}
     for use in uses:
-        of_others, device = use.facts.shares or {}, use.facts.device
-        if not (use.shareable or of_others):
+        of_others, device = use.facts.shares, use.facts.device
+        if not (use.facts.shareable or of_others):
             continue
         amounts = consumption_of(device, use.subrequest.capacity, fractional=fractional)
-        total = totals.setdefault(use.device, dict(of_others))
+        total = totals.setdefault(use.device, dict(of_others or {}))
         if not use.shareable:
-            total = dict(of_others)
+            total = dict(of_others or {})
         for name, amount in (amounts or {}).items():
             total[name] = total.get(name, 0) + amount
             if total[name] > device.capacity[name].value.nano:

@@ -46,7 +46,7 @@ class SharedClaims:
         self.names = frozenset(name for name, count in pods.items() if count > 1)
         self._users: dict[str, list[_User]] = {name: [] for name in sorted(self.names)}
         parts = {member.name: member for member in gang.members}
-        for pod in members:
+        for pod in members if self.names else ():
             part = parts.get(pod.member)
             said = [claim.claim for claim in pod.claims]
             if part is None or said != [claim.name for claim in part.claims]:

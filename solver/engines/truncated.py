@@ -60,7 +60,7 @@ class TruncatedSearch:
             TooManyPlacementsError: on some node there are too many ways to place a pod.
             PriceOverflowError: values could leave 64 bits.
         """
-        greedy = GreedySearch(self._demand, self._kinds)
+        greedy = GreedySearch(self._demand, self._kinds, weighs_all=True)
         orders = list(self._list_orders())
         answers = [(greedy.run(order), order) for order in orders]
         best, effort = max(answers, key=self._rank)[0], Effort()

@@ -2,7 +2,8 @@
 
 A row is the nodes of one kind that nobody of the batch is on, or one node that was
 used. A pod's loss on a row is what the room there is worth before, less that after.
-Losses are kept by member kind and counted again only for rows that changed.
+Losses are kept by member kind and bounded again only for rows that changed. To weigh a
+row is dear, so that is done in the order of these bounds, until none is less.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from solver.engines.greedy.slack_value import UNLIMITED, SlackValue
 from solver.engines.greedy.states import DeviceStates, Integers, Option
@@ -58,6 +60,8 @@ class _Losses(Struct):
     loss: Integers
     rank: Integers
     """Of the alternatives that it would take there."""
+    is_weighed: NDArray[np.bool_]
+    """Whether that is so; else it loses as much at least, with its first choices."""
     seen: int = 0
     """How many changes this follows."""
 
@@ -74,15 +78,24 @@ class NodeTable:
     """The nodes of one batch: `place` changes them, `undo` takes that back."""
 
     def __init__(
-        self, demand: Demand, kinds: Sequence[NodeKind], states: DeviceStates
+        self,
+        demand: Demand,
+        kinds: Sequence[NodeKind],
+        states: DeviceStates,
+        *,
+        weighs_all: bool = False,
     ) -> None:
         """Make a table without pods.
+
+        `weighs_all`: every row is weighed for every pod, so that `states` has met all
+        that could have been; no place is another one for it.
 
         Raises:
             PriceOverflowError: values could leave 64 bits.
         """
         self._states = states
         self._kinds = kinds
+        self._weighs_all = weighs_all
         self._value_of = SlackValue(demand.expected)
         # First a row for each kind, with room for a row for each node.
         count = len(kinds)
@@ -108,6 +121,12 @@ class NodeTable:
         self._needs: Integers = np.array(needs, np.int64)[:, self._limited]
         self._value_of.limit_to(self._limited.tolist())
         self._value_of.check(states.room[self._state[:count]], self._free[:count])
+        self._value: Integers = np.zeros(most, np.int64)
+        """Of what each row has left."""
+        self._value[:count] = self._value_of(
+            states.room[self._state[:count]], self._free[:count]
+        )
+        self._has_pods = np.zeros(most, np.bool_)
         self._weighed: dict[tuple[int, int, bytes], _Weighed] = {}
         """By member kind, state and what is left besides."""
         self._losses: dict[int, _Losses] = {}
@@ -166,7 +185,7 @@ class NodeTable:
         Raises:
             TooManyPlacementsError: on some node there are too many ways to place it.
         """
-        losses, rows = self._follow(member), slice(0, self._rows)
+        losses, rows = self._weigh_all(member), slice(0, self._rows)
         first = np.where(losses.rank[rows] == 0, losses.loss[rows], IMPOSSIBLE)
         return first, self._count_nodes()
 
@@ -193,12 +212,14 @@ class NodeTable:
         row, free = node.row, self._free[node.row].copy()
         before = int(self._state[row])
         node.pods.append(PlacedPod(member, placement, before, free))
+        self._has_pods[row] = True
         self._set(row, target, _without(free, self._needs[member]))
         return node
 
     def undo(self, node: UsedNode) -> None:
         """Take the pod away that came to a node last."""
         pod = node.pods.pop()
+        self._has_pods[node.row] = bool(node.pods)
         self._set(node.row, pod.state_before, pod.free_before)
 
     def _use_node(self, kind: int) -> UsedNode:
@@ -212,19 +233,40 @@ class NodeTable:
         self._kind_of[row] = kind
         self._state[row] = self._state[kind]
         self._free[row] = self._free[kind]
+        self._value[row] = self._value[kind]
         node = self._used[row] = UsedNode(row, view, self._orders[kind], [])
         return node
 
     def _set(self, row: int, state: int, free: Integers) -> None:
         self._state[row] = state
         self._free[row] = free
+        self._value[row] = self._value_of(
+            self._states.room[[state]], self._free[row : row + 1]
+        )[0]
         self._changed.append(row)
 
     # --- where a pod loses least -----------------------------------------------------
 
     def _find_row(self, member: int, among: Sequence[int] | None) -> int | None:
-        losses = self._follow(member)
-        rows = slice(0, self._rows) if among is None else np.array(among, np.int64)
+        """Find the best row: weigh those that lose least at least, until one is it."""
+        losses = self._weigh_all(member) if self._weighs_all else self._follow(member)
+        rows = np.arange(self._rows) if among is None else np.array(among, np.int64)
+        count = 1
+        while True:
+            row = self._choose(losses, rows)
+            if row is None or losses.is_weighed[row]:
+                return row
+            if count == 1:
+                next_rows = np.array([row], np.int64)
+            else:
+                waiting = rows[~losses.is_weighed[rows]]
+                order = np.lexsort((~self._has_pods[waiting], losses.loss[waiting]))
+                next_rows = waiting[order[:count]]
+            self._weigh_rows(member, losses, next_rows)
+            count *= 2
+
+    def _choose(self, losses: _Losses, rows: Integers) -> int | None:
+        """Choose by what is known; of equal rows one with pods, then the first."""
         loss, rank = losses.loss[rows], losses.rank[rows]
         if rank.any():
             best_rank = rank[loss != IMPOSSIBLE].min(initial=IMPOSSIBLE)
@@ -232,11 +274,9 @@ class NodeTable:
         least = loss.min(initial=IMPOSSIBLE)
         if least == IMPOSSIBLE:
             return None
-        equal: list[int] = np.flatnonzero(loss == least).tolist()
-        if among is not None:
-            equal = [among[index] for index in equal]
-        used = (row for row in equal if row in self._used and self._used[row].pods)
-        return next(used, equal[0])
+        equal = rows[loss == least]
+        used = equal[self._has_pods[equal]]
+        return int(used[0] if len(used) else equal[0])
 
     def _weigh(self, member: int, row: int) -> _Weighed:
         """Weigh the ways to place a pod on one row; rows that are alike only once."""
@@ -264,37 +304,59 @@ class NodeTable:
         return _Weighed(loss, placement.rank, (placement, target))
 
     def _follow(self, member: int) -> _Losses:
-        """Count again what a pod would lose where something changed."""
+        """Bound again what a pod would lose where something changed."""
         losses = self._losses.get(member)
         if losses is None:
             most = len(self._state)
             never = np.full(most, IMPOSSIBLE, np.int64)
-            losses = _Losses(never, np.zeros(most, np.int64))
+            losses = _Losses(never, np.zeros(most, np.int64), np.ones(most, np.bool_))
             self._losses[member] = losses
-        changed = set(self._changed[losses.seen :])
+        rows = np.array(sorted(set(self._changed[losses.seen :])), np.int64)
         losses.seen = len(self._changed)
-        if len(changed) > FEW:
-            rows = np.array(sorted(changed), np.int64)
-            losses.loss[rows] = IMPOSSIBLE
-            losses.rank[rows] = 0
-            self._count_losses(member, losses, rows)
-            return losses
-        for row in changed:
-            weighed = self._weigh(member, row) if self._has_nodes(row) else _Weighed()
-            losses.loss[row], losses.rank[row] = weighed.loss, weighed.rank
+        if len(rows):
+            self._bound_losses(member, losses, rows)
         return losses
+
+    def _bound_losses(self, member: int, losses: _Losses, rows: Integers) -> None:
+        losses.loss[rows], losses.rank[rows] = IMPOSSIBLE, 0
+        losses.is_weighed[rows] = True
+        rows = rows[[self._has_nodes(row) for row in rows.tolist()]]
+        after = _without(self._free[rows], self._needs[member])
+        fits = (after >= 0).all(axis=1)
+        rows, after = rows[fits], after[fits]
+        states = self._state[rows].tolist()
+        rooms = [self._states.bound_room(member, state) for state in states]
+        has_place = [room is not None for room in rooms]
+        rows, after = rows[has_place], after[has_place]
+        if not len(rows):
+            return
+        listed = np.stack([room for room in rooms if room is not None])
+        losses.loss[rows] = self._value[rows] - self._value_of(listed, after)
+        losses.is_weighed[rows] = False
+
+    def _weigh_all(self, member: int) -> _Losses:
+        losses = self._follow(member)
+        waiting = np.flatnonzero(~losses.is_weighed)
+        self._weigh_rows(member, losses, waiting)
+        return losses
+
+    def _weigh_rows(self, member: int, losses: _Losses, rows: Integers) -> None:
+        """Weigh rows that were bounded alone."""
+        losses.is_weighed[rows] = True
+        if len(rows) > FEW:
+            losses.loss[rows] = IMPOSSIBLE
+            self._count_losses(member, losses, rows)
+            return
+        for row in rows.tolist():
+            weighed = self._weigh(member, row)
+            losses.loss[row], losses.rank[row] = weighed.loss, weighed.rank
 
     def _has_nodes(self, row: int) -> bool:
         return row >= len(self._unused) or self._unused[row] > 0
 
     def _count_losses(self, member: int, losses: _Losses, rows: Integers) -> None:
         # First every way to place the pod on each row: pairs of row and next state.
-        rows = rows[[self._has_nodes(row) for row in rows.tolist()]]
         after = _without(self._free[rows], self._needs[member])
-        fits = (after >= 0).all(axis=1)
-        rows, after = rows[fits], after[fits]
-        if not len(rows):
-            return
         states, which = np.unique(self._state[rows], return_inverse=True)
         options = [self._states.options(member, int(state)) for state in states]
         counts = np.array([len(listed) for listed in options])[which]
@@ -310,8 +372,7 @@ class NodeTable:
             self._states.room[targets], np.repeat(after, counts, axis=0)
         )
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        before = self._value_of(self._states.room[self._state[rows]], self._free[rows])
-        losses.loss[rows] = before - np.maximum.reduceat(worth, starts)
+        losses.loss[rows] = self._value[rows] - np.maximum.reduceat(worth, starts)
         ranks = [listed[0][0].rank if listed else 0 for listed in options]
         losses.rank[rows] = np.array(ranks, np.int64)[which]
 

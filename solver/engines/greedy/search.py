@@ -23,9 +23,13 @@ Turn = tuple[int, UsedNode, int]
 class GreedySearch:
     """Answers to one batch; each begins with the nodes as they are."""
 
-    def __init__(self, demand: Demand, kinds: Sequence[NodeKind]) -> None:
+    def __init__(
+        self, demand: Demand, kinds: Sequence[NodeKind], *, weighs_all: bool = False
+    ) -> None:
+        """`weighs_all`: see `NodeTable`."""
         self._demand = demand
         self._kinds = kinds
+        self._weighs_all = weighs_all
         self._states = DeviceStates(demand)
 
     def run(self, gangs: Iterable[int]) -> tuple[GangPlacement, ...]:
@@ -34,7 +38,9 @@ class GreedySearch:
         Raises:
             PatternLimitError: there is too much to count.
         """
-        table = NodeTable(self._demand, self._kinds, self._states)
+        table = NodeTable(
+            self._demand, self._kinds, self._states, weighs_all=self._weighs_all
+        )
         turns_by_gang: dict[int, list[Turn]] = {}
         for gang in gangs:
             turns = self._place_gang(table, gang)

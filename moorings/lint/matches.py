@@ -13,9 +13,10 @@ from solver.cache import Cache
 from solver.devices.candidates import indices_of, select_devices
 from solver.devices.facts import pool_of
 from solver.devices.gather import Cluster
+from solver.devices.published import find_published
 from solver.kinds.query import request_kind_of
 from solver.kinds.traits import costs_of, find_targets
-from solver.problem.attributes import Element, elements_of, find_derived, find_published
+from solver.problem.attributes import Element, elements_of, find_derived
 from solver.problem.gangs import SubrequestPart
 from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page

@@ -20,6 +20,7 @@ from solver.cache import Cache, Slot
 from solver.devices.facts import PoolFacts, pool_of
 from solver.devices.gather import NodePools
 from solver.devices.looks import PoolLook, Selectors, look_of
+from solver.devices.published import list_published
 from solver.snapshot.parts import Part, ShareUse
 
 
@@ -95,15 +96,10 @@ def values_of(node: NodePools, attribute: str) -> tuple[Value, ...] | None:
     Equal values are equal elements (`solver/problem/attributes.py`), whatever lists
     mean. None: some device has a list.
     """
-    domain, _, identifier = attribute.partition("/")
     values: list[Value] = []
     for seen in node.pools:
-        is_own = bool(identifier) and domain == seen.view.driver
-        bare = identifier if is_own else attribute
-        for device in seen.view.devices:
-            published = device.attributes.get(attribute)
-            if published is None and bare is not attribute:
-                published = device.attributes.get(bare)
+        view = seen.view
+        for published in list_published(view.devices, view.driver, attribute):
             if published is None:
                 values.append(None)
                 continue

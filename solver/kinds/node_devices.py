@@ -31,6 +31,7 @@ from solver.devices.likeness import (
     values_of,
 )
 from solver.devices.pools import SeenPool, slice_of
+from solver.devices.published import find_published
 from solver.errors import VerdictMissingError
 from solver.kinds.grouping import Grouper, ServingDevice
 from solver.kinds.node_cache import NodeCache
@@ -45,7 +46,7 @@ from solver.kinds.traits import (
     is_plain,
     traits_of,
 )
-from solver.problem.attributes import DERIVED, Element, elements_of, find_published
+from solver.problem.attributes import DERIVED, Element, elements_of
 from solver.selectors.footprint import footprint_of
 from solver.selectors.projection import project
 from solver.selectors.table import SelectorTable

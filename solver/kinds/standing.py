@@ -15,13 +15,13 @@ from contracts.allocation import Reason, Rule
 from contracts.device import Device
 from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.ids import DeviceID
+from solver.devices.published import find_published
 from solver.errors import RefusedError
 from solver.kinds.gang_rules import MEMBER, POD, PREFERRED, attribute_of, names_path
 from solver.problem.attributes import (
     Element,
     elements_of,
     find_derived,
-    find_published,
 )
 from solver.problem.gangs import GangPart, SubrequestPart
 from solver.problem.problem import Problem

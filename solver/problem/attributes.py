@@ -20,16 +20,6 @@ DERIVED = "="
 """What stands before the expression of a derived attribute in the selector table."""
 
 
-def find_published(device: Device, driver: str, name: str) -> DeviceAttribute | None:
-    """Look an attribute up by its full name; a bare one is of the driver's domain."""
-    attribute = device.attributes.get(name)
-    if attribute is None:
-        domain, _, identifier = name.partition("/")
-        if domain == driver and "/" in name:
-            attribute = device.attributes.get(identifier)
-    return attribute
-
-
 def find_derived(
     request: SubrequestPart,
     name: str,

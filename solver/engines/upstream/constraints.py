@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from contracts.claim import DeviceConstraint
 from contracts.device import DeviceAttribute
+from solver.devices.published import find_published
 from solver.engines.upstream.world import RequestData, World
 from solver.errors import FatalError
 from solver.problem.attributes import (
     Element,
     elements_of,
     find_derived,
-    find_published,
     list_scalars,
 )
 

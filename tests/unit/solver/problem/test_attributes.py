@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from contracts.features import Features
-from solver.problem.attributes import Element, elements_of, find_published
-from tests.builders import DRIVER, Value, Version, attribute, device
+from solver.problem.attributes import Element, elements_of
+from tests.builders import Value, Version, attribute
 
 ON = Features(list_type_attributes=True)
 
@@ -36,13 +36,3 @@ def test_while_lists_are_off_a_list_is_no_value() -> None:
     assert elements_of(attribute([1]), off) == frozenset()
     assert elements_of(attribute(1), off) == {("int", 1)}
     assert elements_of(None, ON) == frozenset()
-
-
-def test_a_bare_name_is_of_the_drivers_own_domain() -> None:
-    """The full name wins; another domain has no bare names."""
-    bare = device(attributes={"x": 1})
-    both = device(attributes={"x": 1, f"{DRIVER}/x": 2})
-    assert find_published(bare, DRIVER, f"{DRIVER}/x") == attribute(1)
-    assert find_published(both, DRIVER, f"{DRIVER}/x") == attribute(2)
-    assert find_published(bare, DRIVER, "other.io/x") is None
-    assert find_published(bare, DRIVER, "x") == attribute(1)

@@ -123,15 +123,43 @@ def bound_uses_together(group: GroupShape, kinds: Iterable[int]) -> int:
     return min((PLENTY, *(left // cost for left, cost in pairs if cost)))
 
 
+def sum_uses(groups: tuple[GroupShape, ...], ask: RequestAlternative) -> int:
+    """Bound the uses of all groups of a node for one (sub)request."""
+    if ask.admin:
+        return sum(bound_uses(group, ask) for group in groups)
+    return _sum_uses_together(groups, (ask.kind,))
+
+
+@cached(bound=65536)
+def _sum_uses_together(groups: tuple[GroupShape, ...], kinds: tuple[int, ...]) -> int:
+    return sum([bound_uses_together(group, kinds) for group in groups])
+
+
+@cached(bound=65536)
+def _sum_uses_by_value(
+    groups: tuple[GroupShape, ...], kind: int, column: int, admin: bool
+) -> dict[int, int]:
+    """Bound the uses for a request kind of the groups that have each value."""
+    totals: dict[int, int] = {}
+    for group in groups:
+        if group.mask >> kind & 1 and group.values[column]:
+            uses = PLENTY if admin else bound_uses_together(group, (kind,))
+            for value in dict.fromkeys(group.values[column]):
+                totals[value] = totals.get(value, 0) + uses
+    return totals
+
+
 def _bound_by_ask(ask: RequestAlternative, shape: NodeShape) -> int:
-    uses = [bound_uses(group, ask) for group in shape.groups]
     if not ask.all_devices:
-        return min(sum(uses) // ask.count, PLENTY) if ask.count else PLENTY
+        if not ask.count:
+            return PLENTY
+        return min(sum_uses(shape.groups, ask) // ask.count, PLENTY)
     if not shape.all_free >> ask.kind & 1:
         return 0
+    uses_by_group = [bound_uses(group, ask) for group in shape.groups]
     return min(
         PLENTY if ask.admin or group.is_shareable else 1
-        for group, use in zip(shape.groups, uses, strict=True)
+        for group, use in zip(shape.groups, uses_by_group, strict=True)
         if use
     )
 
@@ -141,16 +169,14 @@ def _bound_by_kinds(asks: list[RequestAlternative], shape: NodeShape) -> list[in
     needs: dict[int, int] = {}
     for ask in asks:
         needs[ask.kind] = needs.get(ask.kind, 0) + ask.count
-    by_kind = {ask.kind: ask for ask in asks}
     bounds = [
-        sum(bound_uses(group, by_kind[kind]) for group in shape.groups) // count
+        _sum_uses_together(shape.groups, (kind,)) // count
         for kind, count in needs.items()
         if count
     ]
     total = sum(needs.values())
     if total:
-        room = sum(bound_uses_together(group, by_kind) for group in shape.groups)
-        bounds.append(room // total)
+        bounds.append(_sum_uses_together(shape.groups, tuple(needs)) // total)
     return bounds
 
 
@@ -176,28 +202,26 @@ def _bound_by_constraint(
         return _bound_by_distinct(counted, shape)
     if not counted:
         return PLENTY
-    return bound_pods_by_values(counted, shape)
+    return bound_pods_by_values(counted, shape.groups)
 
 
 def bound_pods_by_values(
-    counted: Sequence[tuple[RequestAlternative, int]], shape: NodeShape
+    counted: Sequence[tuple[RequestAlternative, int]], groups: tuple[GroupShape, ...]
 ) -> int:
     """Bound the pods of which each has devices of one value for all these requests.
 
     `counted` are requests for a number of devices, each with its column.
     """
-    values = {v for group in shape.groups for column in group.values for v in column}
+    first, *others = [
+        (_sum_uses_by_value(groups, ask.kind, column, ask.admin), ask.count)
+        for ask, column in counted
+    ]
+    totals, count = first
     return sum(
-        min(
-            sum(
-                bound_uses(group, ask)
-                for group in shape.groups
-                if value in group.values[column]
-            )
-            // ask.count
-            for ask, column in counted
-        )
-        for value in values
+        min(uses // count, *(other.get(value, 0) // least for other, least in others))
+        if others
+        else uses // count
+        for value, uses in totals.items()
     )
 
 

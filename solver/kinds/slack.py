@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from solver.cache import cached
-from solver.kinds.counting import bound_pods_by_values, bound_uses
+from solver.kinds.counting import bound_pods_by_values, sum_uses
 from solver.kinds.demand import ExpectedKind, MemberKind
-from solver.kinds.shapes import NodeShape
+from solver.kinds.shapes import GroupShape, NodeShape
 from solver.problem.problem import DEVICE
 
 MORE = 4
@@ -73,7 +73,6 @@ def bound_room_by_resources(
     return min(bounds, default=None)
 
 
-@cached(bound=1 << 15)
 def bound_rooms_by_devices(
     members: tuple[MemberKind, ...], shape: NodeShape
 ) -> tuple[int | None, ...]:
@@ -81,14 +80,18 @@ def bound_rooms_by_devices(
 
     0 where they may not be on the node. `members` are those of `ExpectedKind`s.
     """
+    return _bound_rooms(members, shape.groups, shape.fits)
+
+
+@cached(bound=1 << 15)
+def _bound_rooms(
+    members: tuple[MemberKind, ...], groups: tuple[GroupShape, ...], fits: int
+) -> tuple[int | None, ...]:
     # Many kinds ask for the same devices, in other numbers.
     asks = {ask.kind: ask for member in members for ask in member.asks}
-    uses = {
-        kind: sum(bound_uses(group, ask) for group in shape.groups)
-        for kind, ask in asks.items()
-    }
+    uses = {kind: sum_uses(groups, ask) for kind, ask in asks.items()}
     return tuple(
-        _bound_room(member, shape, uses) if shape.fits >> member.fit & 1 else 0
+        _bound_room(member, groups, uses) if fits >> member.fit & 1 else 0
         for member in members
     )
 
@@ -102,10 +105,10 @@ def list_rooms_by_devices(
 
 
 def _bound_room(
-    member: MemberKind, shape: NodeShape, uses: Mapping[int, int]
+    member: MemberKind, groups: tuple[GroupShape, ...], uses: Mapping[int, int]
 ) -> int | None:
     bounds = [uses[ask.kind] // ask.count for ask in member.asks]
     for constraint in member.constraints:
         scope = [(member.asks[a], column) for a, column in constraint.scope]
-        bounds.append(bound_pods_by_values(scope, shape))
+        bounds.append(bound_pods_by_values(scope, groups))
     return min(bounds, default=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from msgspec import Struct
@@ -103,7 +103,8 @@ def find_gangs_beyond(demand: Demand, kinds: tuple[NodeKind, ...]) -> frozenset[
 
 def _find_endless(demand: Demand, kinds: tuple[NodeKind, ...]) -> Iterator[int]:
     """Go through the member kinds whose pods use nothing up on some node."""
-    inexhaustible = _inexhaustible_requests(kinds)
+    asked = {ask.kind for member in demand.member_kinds for ask in member.asks}
+    inexhaustible = _inexhaustible_requests(kinds, asked)
     for number, member in enumerate(demand.member_kinds):
         if not _is_bounded_by_devices(member, inexhaustible) and any(
             not any(
@@ -115,14 +116,18 @@ def _find_endless(demand: Demand, kinds: tuple[NodeKind, ...]) -> Iterator[int]:
             yield number
 
 
-def _inexhaustible_requests(kinds: tuple[NodeKind, ...]) -> frozenset[int]:
-    """Find the request kinds that some device serves for nothing, again and again."""
+def _inexhaustible_requests(
+    kinds: tuple[NodeKind, ...], asked: Iterable[int]
+) -> frozenset[int]:
+    """Find those of request kinds that some device serves for nothing, and again."""
+    listed = tuple(asked)
     return frozenset(
         request_kind
         for kind in kinds
         for group in kind.shape.groups
-        for request_kind, cost in enumerate(group.traits.costs)
-        if group.mask >> request_kind & 1 and not any(cost)
+        if group.traits.costs
+        for request_kind in listed
+        if group.mask >> request_kind & 1 and not any(group.traits.costs[request_kind])
     )
 
 

@@ -9,6 +9,7 @@ Problem.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 
 from msgspec import Struct, structs
@@ -37,7 +38,7 @@ from solver.engines.tier_values import tier_values_of
 from solver.engines.truncated import TruncatedSearch
 from solver.errors import PatternLimitError
 from solver.kinds.counting import bound_pods
-from solver.kinds.demand import Demand
+from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind, NodeShape
 from solver.kinds.shared_claims import SharedClaimLayouts
@@ -259,29 +260,37 @@ def _statistics_of(
 
 
 def _hopeless_gangs(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, ...]:
-    """Find the gangs that all nodes together cannot hold, by counting."""
-    room = _count_room(demand, kinds)
-    return tuple(
-        sorted(
-            gang
-            for gang_kind, gangs in demand.gang_kinds.items()
-            if any(pods > room[member] for member, pods in gang_kind.members)
-            for gang in gangs
-        )
-    )
-
-
-def _count_room(demand: Demand, kinds: tuple[NodeKind, ...]) -> list[int]:
-    """Bound the pods of each member kind that all nodes together hold.
+    """Find the gangs that all nodes together cannot hold, by counting.
 
     What sets cells of gangs and domains of nodes apart is no matter of counting.
     """
     nodes = Counter[NodeShape]()
     for kind in kinds:
-        nodes[structs.replace(kind.shape, domains=())] += len(kind.nodes)
+        shape = kind.shape
+        if shape.domains:
+            shape = structs.replace(shape, domains=())
+        nodes[shape] += len(kind.nodes)
     alike = [structs.replace(member, cell=None) for member in demand.member_kinds]
-    room = {
-        member: sum(bound_pods(member, shape) * count for shape, count in nodes.items())
-        for member in dict.fromkeys(alike)
-    }
-    return [room[member] for member in alike]
+    asked: dict[MemberKind, int] = {}
+    for gang_kind in demand.gang_kinds:
+        for member, pods in gang_kind.members:
+            asked[alike[member]] = max(pods, asked.get(alike[member], 0))
+    room = {member: _count_room(member, nodes, most) for member, most in asked.items()}
+    return tuple(
+        sorted(
+            gang
+            for gang_kind, gangs in demand.gang_kinds.items()
+            if any(pods > room[alike[member]] for member, pods in gang_kind.members)
+            for gang in gangs
+        )
+    )
+
+
+def _count_room(kind: MemberKind, nodes: Mapping[NodeShape, int], most: int) -> int:
+    """Bound the pods of a kind that all nodes hold, as far as it is below `most`."""
+    room = 0
+    for shape, count in nodes.items():
+        room += bound_pods(kind, shape) * count
+        if room >= most:
+            break
+    return room

@@ -6,21 +6,27 @@ agree. A plain device has none, and most devices are plain.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from contracts.device import Device, DeviceCapacity, DeviceCounterConsumption
 from contracts.features import Features
 from contracts.quantity import Quantity
-from solver.cache import cached
+from solver.cache import Slots, cached
 from solver.devices.candidates import indices_of, is_shareable, sum_shares
 from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.facts import pool_of
+from solver.devices.looks import MOST_LISTS
 from solver.devices.pools import PoolView, SeenPool
 from solver.errors import AmountError
 from solver.kinds.query import Query, RequestKind
+from solver.snapshot.parts import Part
 
 CounterKey = tuple[str, str, str, str]
 """(driver, pool, counter set, counter)."""
+Amounts = tuple[tuple[str, int], ...]
+"""(capacity, 1e-9 units) that a request asks for."""
 
 
 class Traits(Struct, frozen=True, cache_hash=True):
@@ -160,8 +166,8 @@ def traits_of(
             device.capacity[name].value.nano - (shares or {}).get(name, 0)
             for name in names
         )
-        costs = tuple(
-            _cost_of(device, names, kind.capacity, features) for kind in query.requests
+        costs = _list_costs(
+            tuple(device.capacity.items()), query, features.fractional_capacity_range
         )
     if not device.consumes_counters or (left is not None and shares is not None):
         return Traits(left=left, costs=costs)
@@ -192,9 +198,8 @@ def find_targets(
     if not features.device_binding:
         bits &= ~marks.binding
     # One use that asks for no amounts has all of whatever is not metered.
-    for index in indices_of(bits if kind.capacity else bits & marks.metered):
-        if not _is_large_enough(view.devices[index], {}, kind, features):
-            bits &= ~(1 << index)
+    if features.consumable_capacity and (kind.capacity or bits & marks.metered):
+        bits &= _find_large(view.part, kind.capacity, features)
     return bits
 
 
@@ -202,41 +207,88 @@ def find_with_room(
     seen: SeenPool, chosen: int, kind: RequestKind, features: Features
 ) -> int:
     """Narrow devices to those whose capacity, less what shares consume, is enough."""
-    shares = sum_shares(seen.use)
-    if not shares or not features.consumable_capacity:
+    if seen.use is None or not features.consumable_capacity:
         return chosen
-    for index in indices_of(chosen):
-        device = seen.view.devices[index]
-        used = shares.get(device.name)
-        if used and not _is_large_enough(device, used, kind, features):
-            chosen &= ~(1 << index)
+    for share in seen.use.shared:
+        bits = seen.view.facts.bits_by_name.get(share.device, 0) & chosen
+        if bits and share.consumed:
+            used = {name: amount.nano for name, amount in share.consumed}
+            amounts = _list_amounts(seen.view.part, kind.capacity, features)
+            for index in indices_of(bits):
+                device = seen.view.devices[index]
+                if not _is_large_enough(device, used, amounts[index]):
+                    chosen &= ~(1 << index)
     return chosen
 
 
+_AMOUNTS: Slots[tuple[Amounts, bool], tuple[Mapping[str, int] | None, ...]] = Slots(
+    MOST_LISTS
+)
+"""Of a pool's part: what one use would consume of each device."""
+_LARGE: Slots[tuple[Amounts, bool], int] = Slots(MOST_LISTS)
+"""Of a pool's part: the devices that have what is asked for, while nobody has any."""
+
+
+def _find_large(part: Part, requested: Amounts, features: Features) -> int:
+    """Find the devices of a pool that one use may have, by amounts alone."""
+    large = _LARGE.of(part.memory)
+    key = (requested, features.fractional_capacity_range)
+    bits = large.get(key)
+    if bits is None:
+        amounts = _list_amounts(part, requested, features)
+        fitting = [
+            1 << index
+            for index, device in enumerate(pool_of(part).devices)
+            if _is_large_enough(device, {}, amounts[index])
+        ]
+        bits = large.keep(key, sum(fitting))
+    return bits
+
+
+def _list_amounts(
+    part: Part, requested: Amounts, features: Features
+) -> tuple[Mapping[str, int] | None, ...]:
+    """List what one use would consume of each device; None: it cannot be had."""
+    results = _AMOUNTS.of(part.memory)
+    key = (requested, features.fractional_capacity_range)
+    amounts = results.get(key)
+    if amounts is None:
+        found = [
+            costs_of(device, requested, features)
+            if requested or device.capacity
+            else {}
+            for device in pool_of(part).devices
+        ]
+        amounts = results.keep(key, tuple(found))
+    return amounts
+
+
 def _is_large_enough(
-    device: Device, used: dict[str, int], kind: RequestKind, features: Features
+    device: Device, used: Mapping[str, int], amounts: Mapping[str, int] | None
 ) -> bool:
-    if not features.consumable_capacity or not (kind.capacity or device.capacity):
-        return True
-    amounts = costs_of(device, kind.capacity, features)
     return amounts is not None and all(
         used.get(name, 0) + amount <= device.capacity[name].value.nano
         for name, amount in amounts.items()
     )
 
 
-def _cost_of(
-    device: Device,
-    names: list[str],
-    capacity: tuple[tuple[str, int], ...],
-    features: Features,
-) -> tuple[int, ...]:
-    amounts = costs_of(device, capacity, features)
-    return tuple(amounts[name] for name in names) if amounts is not None else ()
+@cached(bound=4096)
+def _list_costs(
+    capacities: tuple[tuple[str, DeviceCapacity], ...], query: Query, fractional: bool
+) -> tuple[tuple[int, ...], ...]:
+    """List what a share for each kind of request consumes of capacities, by name."""
+    names = sorted(name for name, _ in capacities)
+    costs = (
+        _compute_costs(capacities, kind.capacity, fractional) for kind in query.requests
+    )
+    return tuple(
+        () if amounts is None else tuple([amounts[name] for name in names])
+        for amounts in costs
+    )
 
 
 def costs_of(
-    device: Device, capacity: tuple[tuple[str, int], ...], features: Features
+    device: Device, capacity: Amounts, features: Features
 ) -> dict[str, int] | None:
     """Compute what one use consumes of each capacity; None: it cannot be had."""
     return _compute_costs(
@@ -247,7 +299,7 @@ def costs_of(
 @cached(bound=1 << 14)
 def _compute_costs(
     capacities: tuple[tuple[str, DeviceCapacity], ...],
-    requested: tuple[tuple[str, int], ...],
+    requested: Amounts,
     fractional: bool,
 ) -> dict[str, int] | None:
     """Compute it once for all devices of equal capacity."""

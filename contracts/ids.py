@@ -28,7 +28,7 @@ FullyQualifiedName = NewType("FullyQualifiedName", str)
 """Always `domain/identifier`."""
 
 
-class PoolID(Struct, frozen=True, order=True):
+class PoolID(Struct, frozen=True, order=True, gc=False):
     """A pool: two drivers may use one pool name."""
 
     driver: DriverName
@@ -38,7 +38,7 @@ class PoolID(Struct, frozen=True, order=True):
         return f"{self.driver}/{self.pool}"
 
 
-class DeviceID(Struct, frozen=True, order=True):
+class DeviceID(Struct, frozen=True, order=True, gc=False):
     """A device, unique in the cluster (DRA: driver, pool, device)."""
 
     driver: DriverName
@@ -54,7 +54,7 @@ class DeviceID(Struct, frozen=True, order=True):
         return f"{self.driver}/{self.pool}/{self.device}"
 
 
-class GangKey(Struct, frozen=True, order=True):
+class GangKey(Struct, frozen=True, order=True, gc=False):
     """A gang, unique in the cluster: two namespaces may use one uid."""
 
     namespace: Namespace
@@ -64,7 +64,7 @@ class GangKey(Struct, frozen=True, order=True):
         return f"{self.namespace}/{self.uid}"
 
 
-class ClaimRef(Struct, frozen=True, order=True):
+class ClaimRef(Struct, frozen=True, order=True, gc=False):
     """A ResourceClaim by name, and by uid once it has one (else empty)."""
 
     namespace: Namespace

@@ -24,6 +24,7 @@ from solver.snapshot.parts import ClassPart, NodePart, PoolPart, PoolSlice, UseP
 
 Violations = Iterator[str]
 """What breaks rules: `rule: subject and what it does`."""
+_SeenPool = tuple[tuple[NodeName, PoolID], VisiblePool | None]
 EXPERIMENTAL = (
     "list_type_attributes",
     "optional_node_operations",
@@ -32,7 +33,7 @@ EXPERIMENTAL = (
 )
 
 
-class DeviceFacts(Struct, frozen=True):
+class DeviceFacts(Struct, frozen=True, gc=False):
     """One device as a node sees it, and all that bears on its use."""
 
     device: Device
@@ -60,6 +61,9 @@ class Facts:
         self._shared: list[PoolID] = []
         """Pools that several nodes may see."""
         self._visible: dict[tuple[NodeName, PoolID], VisiblePool | None] = {}
+        """Of pools that several nodes may see."""
+        self._visible_last: _SeenPool | None = None
+        """The pool that was read last: what is asked next is asked of it mostly."""
         self._devices: dict[NodeName, dict[DeviceID, DeviceFacts | None]] = {}
         self._verdicts: dict[
             tuple[NodeName, str, str, tuple[str, ...]], dict[str, bool | None]
@@ -141,15 +145,21 @@ class Facts:
     def find_pool(self, node: NodeName, pool: PoolID) -> VisiblePool | None:
         """Read a pool from a node; None: there is none."""
         key = (node, pool)
-        if key not in self._visible:
-            self._read(node)
-            part = self._pools.get(pool)
-            self._visible[key] = (
-                None
-                if part is None
-                else read_pool(part, self.find_node(node), self.features)
-            )
-        return self._visible[key]
+        last = self._visible_last
+        if last is not None and last[0] == key:
+            return last[1]
+        if key in self._visible:
+            return self._visible[key]
+        self._read(node)
+        part = self._pools.get(pool)
+        visible = None
+        if part is not None:
+            visible = read_pool(part, self.find_node(node), self.features)
+            # One of a single node is read as a whole by whoever needs it, mostly once.
+            if not part.node:
+                self._visible[key] = visible
+        self._visible_last = (key, visible)
+        return visible
 
     def pools_of(self, node: NodeName) -> Iterator[tuple[PoolID, VisiblePool]]:
         """Go through all pools that a node sees."""
@@ -197,7 +207,7 @@ class Facts:
         is_local = bool(self._pools[pool_id].node)
         names = pool.devices if is_local else {name.device}
         use, sharing = self._use_of(pool_id), self.features.consumable_capacity
-        reachable = pool.reachable
+        unreachable = pool.unreachable
         shares = {
             share.device: {each: amount.nano for each, amount in share.consumed}
             for share in use.shared
@@ -214,7 +224,7 @@ class Facts:
             read[DeviceID(pool_id.driver, pool_id.pool, each)] = DeviceFacts(
                 device,
                 pool_slice,
-                reachable=each in reachable,
+                reachable=each not in unreachable,
                 taken=each in taken,
                 shares=shares.get(each),
                 taints=taints,
@@ -231,19 +241,24 @@ class Facts:
         if verdicts is None:
             if not self._pools[name.pool_id].node:
                 return self.is_selected(subrequest, name.driver, device)
-            read = self._read_verdicts(node, name.pool_id, subrequest.selectors)
+            read = self._read_verdicts(node, name, subrequest.selectors)
             verdicts = self._verdicts[key] = read
         return verdicts[name.device]
 
     def _read_verdicts(
-        self, node: NodeName, pool_id: PoolID, selectors: tuple[str, ...]
+        self, node: NodeName, name: DeviceID, selectors: tuple[str, ...]
     ) -> dict[str, bool | None]:
         """Read verdicts on all devices of a pool, once for pools that look alike."""
-        pool = self.find_pool(node, pool_id)
-        devices = [device for device, _ in (pool.devices.values() if pool else ())]
+        self.find_device(node, name)  # and all others of its pool
+        devices = [
+            facts.device
+            for each, facts in self._devices[node].items()
+            if facts is not None and each.pool == name.pool
+            if each.driver == name.driver
+        ]
         faults = find_faults(devices)
         looks = tuple(
-            project_all(footprint_of(expression), pool_id.driver, devices, faults)
+            project_all(footprint_of(expression), name.driver, devices, faults)
             for expression in selectors
         )
         names = tuple([device.name for device in devices])

@@ -25,7 +25,8 @@ class VisiblePool(Struct, frozen=True):
     usable: bool
     devices: dict[str, tuple[Device, PoolSlice]] = {}
     """Those in slices that are meant for the node."""
-    reachable: frozenset[str] = frozenset()
+    unreachable: frozenset[str] = frozenset()
+    """Devices of these slices that say themselves that they are for other nodes."""
     elsewhere: tuple[Device, ...] = ()
     """Those in slices of other nodes, which make the pool whole."""
     counters: CounterAmounts = {}
@@ -84,7 +85,7 @@ def _merge(
     return VisiblePool(
         usable=True,
         devices=devices,
-        reachable=_list_reachable(devices, node),
+        unreachable=_list_unreachable(devices, node),
         elsewhere=tuple(away),
         counters=counters,
     )
@@ -102,15 +103,15 @@ def _draws_from_nothing(devices: Iterable[Device], sets: list[CounterSet]) -> bo
     )
 
 
-def _list_reachable(
+def _list_unreachable(
     devices: dict[str, tuple[Device, PoolSlice]], node: NodePart
 ) -> frozenset[str]:
-    """Name the devices that may be used on a node, by their slices or by themselves."""
+    """Name the devices that may not be used on a node, as they say themselves."""
     return frozenset(
         [
             name
             for name, (device, s) in devices.items()
-            if not s.per_device_node_selection or _is_at(device, node)
+            if s.per_device_node_selection and not _is_at(device, node)
         ]
     )
 

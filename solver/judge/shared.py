@@ -17,7 +17,7 @@ from solver.judge.facts import DeviceFacts, Facts, Violations
 from solver.problem.gangs import SubrequestPart
 
 
-class Use(Struct, frozen=True, kw_only=True):
+class Use(Struct, frozen=True, kw_only=True, gc=False):
     """One device given to one request of a pod."""
 
     pod: str

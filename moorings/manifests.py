@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -38,16 +39,17 @@ _DEEP_INDENT = re.compile(rf"^[ \t?:-]{{{MAX_LEVELS // 2}}}", re.MULTILINE)
 _MAY_BE_ANCHOR = re.compile(r"&[\w-]")
 _MAY_BE_ALIAS = re.compile(r"\*[\w-]")
 _MAY_BE_JSON = re.compile(r"\s*\{")
+_MAY_BE_JSON_BYTES = re.compile(_MAY_BE_JSON.pattern.encode())
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def parse_documents(
-    source: str, text: str, exact: ExactDecoder | None = None
+    source: str, text: str | bytes, exact: ExactDecoder | None = None
 ) -> Iterator[tuple[str, Any]]:
     """Go through all documents: (source, parsed object); Lists are taken apart.
 
-    Items of a list in JSON that `exact` can read come as Decoded.
+    Items of a list in JSON that `exact` can read come as Decoded. Bytes are ASCII.
 
     Raises:
         BadInputError: the text is no YAML or JSON, or is nested too deeply, or its
@@ -59,6 +61,7 @@ def parse_documents(
             values = _flatten_json(source, document, exact)
             yield from ((source, value) for value in values)
             return
+        text = text if isinstance(text, str) else to_text(text)
         _check_yaml(source, text)
         documents = yaml.load_all(text, _Loader)  # a safe loader
         for number, parsed in enumerate(documents, start=1):
@@ -72,6 +75,28 @@ def parse_documents(
         raise BadInputError(source, reason) from error
     except RecursionError as error:  # msgspec's limit is what is left of Python's stack
         raise BadInputError(source, TOO_DEEP) from error
+
+
+def to_text_or_json(data: bytes) -> str | bytes:
+    """Read the text of a file; what looks like JSON in ASCII stays as it is.
+
+    The text of a large cluster would be a second gigabyte.
+
+    Raises:
+        UnicodeDecodeError: it is no text.
+    """
+    if _MAY_BE_JSON_BYTES.match(data) and data.isascii():
+        return data
+    return to_text(data)
+
+
+def to_text(data: bytes) -> str:
+    """Read the text of a file, as `open` does.
+
+    Raises:
+        UnicodeDecodeError: it is no text.
+    """
+    return io.TextIOWrapper(io.BytesIO(data)).read()
 
 
 def describe_yaml_error(error: yaml.YAMLError) -> str:
@@ -98,9 +123,9 @@ def _check_yaml(source: str, text: str) -> None:
         check_events(source, yaml.parse(text, _Loader))
 
 
-def _read_json(text: str) -> dict[str, msgspec.Raw] | None:
+def _read_json(text: str | bytes) -> dict[str, msgspec.Raw] | None:
     """Read the fields of an object; None: it is no JSON, or more than one object."""
-    if not _MAY_BE_JSON.match(text):
+    if isinstance(text, str) and not _MAY_BE_JSON.match(text):
         return None
     try:
         return _FIELDS.decode(text)

@@ -17,7 +17,7 @@ from contracts.kubernetes.decode import WritableObject, decode_object
 from contracts.kubernetes.exact import ExactDecoder
 from moorings.cli.output import notify
 from moorings.errors import BadInputError
-from moorings.manifests import parse_documents, read_gang
+from moorings.manifests import parse_documents, read_gang, to_text_or_json
 from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
 
@@ -39,7 +39,7 @@ def read_documents(
             yield from parse_documents(source, text, exact)
 
 
-def _read_texts(name: str) -> Iterator[tuple[str, str]]:
+def _read_texts(name: str) -> Iterator[tuple[str, str | bytes]]:
     if name == "-":
         yield "standard input", sys.stdin.read()
         return
@@ -50,9 +50,9 @@ def _read_texts(name: str) -> Iterator[tuple[str, str]]:
             if not files:
                 raise BadInputError(name, "the folder has no .yaml, .yml or .json file")
             for file in files:
-                yield str(file), file.read_text()
+                yield str(file), to_text_or_json(file.read_bytes())
         else:
-            yield name, path.read_text()
+            yield name, to_text_or_json(path.read_bytes())
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise BadInputError(name, str(reason)) from error

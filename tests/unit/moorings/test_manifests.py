@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from moorings.errors import BadInputError
-from moorings.manifests import parse_documents, read_gang
+from moorings.manifests import parse_documents, read_gang, to_text_or_json
 from nodeagent.sources.fleet import read_fleet
 
 QUICKSTART = Path("docs/quickstart/gang.yaml")
@@ -60,3 +60,32 @@ def test_the_gang_of_the_quick_start_asks_for_devices_of_the_small_fleet() -> No
     (request,) = claim.spec.devices.requests
     assert request.exactly is not None
     assert request.exactly.device_class_name in drivers
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind": "List", "items": [{"kind": "Node"}, {"kind": "Gang"}]}',
+        ' {"kind": "Node", "metadata": {"name": "caf\\u00e9"}}',
+        '{"kind": "Node", "metadata": {"name": "café"}}',
+        "{kind: Node}\r\n---\r\nkind: Gang\rspec: {}\n",
+        '{"kind": "Node"}\n{"kind": "Node"}',
+        "kind: Node\n",
+        "{",
+        "",
+    ],
+)
+def test_a_file_is_read_as_its_text_is(text: str, tmp_path: Path) -> None:
+    """JSON in ASCII is never made a text; lines end as they end in files."""
+    path = tmp_path / "a.yaml"
+    path.write_bytes(text.encode())
+
+    def read(found: str | bytes) -> list[Any] | str:
+        try:
+            return list(parse_documents("a.yaml", found))
+        except BadInputError as error:
+            return str(error)
+
+    data = to_text_or_json(path.read_bytes())
+    assert isinstance(data, bytes) == (text.isascii() and text.lstrip()[:1] == "{")
+    assert read(data) == read(path.read_text())

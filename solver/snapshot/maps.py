@@ -47,6 +47,8 @@ class FrozenMap(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """Look up a value."""
+        if not self._size:  # as most maps are while a whole cluster is read
+            return None
         return self._buckets[_bucket(key)].get(key)
 
     def with_item(self, key: K, value: V) -> FrozenMap[K, V]:

@@ -49,6 +49,8 @@ from solver.snapshot.parts import ClassPart, PoolSlice
 
 NAMESPACE = UUID("6c0d7a3e-98c5-5a0e-9a55-2f1f3cf1a3d0")
 """Of gang uids that are no UUIDs themselves."""
+_NOTHING: dict[str, Quantity] = {}
+"""What whole devices say that they consume: one for all of them."""
 
 
 class Results:
@@ -156,13 +158,13 @@ class Results:
         share_id: str | None,
     ) -> DeviceRequestAllocationResult:
         device, pool_slice = device_and_slice
-        features, consumed = self._features, dict[str, Quantity]()
+        features, consumed = self._features, _NOTHING
         if share_id is not None:
             fractional = features.fractional_capacity_range
             amounts = compute_consumed(
                 device.capacity, subrequest.capacity, fractional=fractional
             )
-            consumed = amounts or {}
+            consumed = amounts or _NOTHING
         binds = features.device_binding
         skips = features.optional_node_operations
         return DeviceRequestAllocationResult(

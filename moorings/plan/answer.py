@@ -177,6 +177,9 @@ def _plan_claims(
         first = (same[0].member, same[0].index)
         pods = ", ".join(dict.fromkeys(plan.pod for plan in same if plan.pod))
         users = () if same[0].allocation is None else consumers.get(key, ())
+        if len(same) == 1 and not users:
+            yield same[0]
+            continue
         for plan in same:
             if (plan.member, plan.index) == first:
                 yield structs.replace(plan, pod=pods, reserved_for=users)

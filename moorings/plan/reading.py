@@ -8,6 +8,7 @@ asks for no device and says nothing of any is passed by with a note.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -54,7 +55,9 @@ class Reader:
         """Objects that decide something and could not be read."""
         self.skipped = 0
         """Objects of other kinds, which were passed by."""
-        self._attributes: dict[str, dict[DeviceAttribute, DeviceAttribute] | None] = {}
+        self._attributes = defaultdict[
+            str, dict[DeviceAttribute, DeviceAttribute] | None
+        ](dict)
         """By name each value that was read, once: most devices have what others have.
         None: so many that they are looked at no more, such as those of a uuid."""
         self._capacities: dict[Hashable, dict[str, DeviceCapacity]] = {}
@@ -107,7 +110,7 @@ class Reader:
         for device in value.spec.devices:
             attributes = device.attributes
             for name, attribute in attributes.items():
-                known = by_name.setdefault(name, {})
+                known = by_name[name]
                 if known is None:
                     continue
                 same = attributes[name] = known.setdefault(attribute, attribute)
@@ -115,9 +118,11 @@ class Reader:
                     by_name[name] = None
             # Amounts are equal by value, but are printed as they are written.
             key = tuple(
-                (name, each.value.text)
-                for name, each in device.capacity.items()
-                if each.request_policy is None
+                [
+                    (name, each.value.text)
+                    for name, each in device.capacity.items()
+                    if each.request_policy is None
+                ]
             )
             if len(key) == len(device.capacity):
                 shared = self._capacities.setdefault(key, device.capacity)

@@ -7,7 +7,7 @@ left for the pods that want both. States that differ only in such devices become
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
@@ -17,7 +17,7 @@ from solver.kinds.demand import MemberKind, RequestAlternative
 from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
 
 
-class DeviceDemand(Struct, frozen=True):
+class DeviceDemand(Struct, frozen=True, cache_hash=True):
     """One way in which some pod of the batch demands devices of a request kind."""
 
     alternative: RequestAlternative
@@ -112,51 +112,91 @@ def prune(
     )
 
 
+class _SortedDemands(Struct, frozen=True):
+    """Demands by what they need to look at."""
+
+    single: int
+    """Kinds of which some pod demands one device and no partner, one bit each."""
+    several: tuple[tuple[int, int], ...]
+    """(kind, least count) of the others without partners."""
+    with_partners: tuple[DeviceDemand, ...]
+
+
+@cached(bound=64)
+def _sort_demands(demands: tuple[DeviceDemand, ...]) -> _SortedDemands:
+    least: dict[int, int] = {}
+    for demand in demands:
+        if not demand.partners:
+            kind, count = demand.alternative.kind, demand.alternative.count
+            least[kind] = min(count, least.get(kind, count))
+    return _SortedDemands(
+        single=sum(1 << kind for kind, count in least.items() if count <= 1),
+        several=tuple((kind, count) for kind, count in least.items() if count > 1),
+        with_partners=tuple(demand for demand in demands if demand.partners),
+    )
+
+
 def _find_usable_kinds(
     groups: Sequence[GroupShape],
     masks: Sequence[int],
-    demands: Sequence[DeviceDemand],
+    demands: tuple[DeviceDemand, ...],
 ) -> list[int]:
     """Find for each group the kinds that some pod could still have of it."""
-    # First count the devices of each kind: all of them, and those of each value.
-    totals: dict[int, int] = {}
-    totals_by_value: dict[tuple[int, int, int], int] = {}
-    for group, mask in zip(groups, masks, strict=True):
-        kind = 0
-        while mask >> kind:
-            if mask >> kind & 1:
-                totals[kind] = totals.get(kind, 0) + group.size
-                for column, values in enumerate(group.values):
-                    for value in values:
-                        key = (kind, column, value)
-                        count = totals_by_value.get(key, 0)
-                        totals_by_value[key] = count + group.size
-            kind += 1
-    # Then go through the demands: enough devices, and enough that share a value.
-    usable = [0] * len(groups)
-    for demand in demands:
+    ordered = _sort_demands(demands)
+    # First the demands without partners: enough devices will do.
+    enough = ordered.single
+    for kind, count in ordered.several:
+        enough |= (_count_devices(groups, masks, kind) >= count) << kind
+    usable = [mask & enough for mask in masks]
+    # Then the others: enough devices, and enough that share a value.
+    totals_by_value: dict[tuple[int, int], dict[int, int]] = {}
+    for demand in ordered.with_partners:
         kind = demand.alternative.kind
-        if totals.get(kind, 0) < demand.alternative.count:
+        if _count_devices(groups, masks, kind) < demand.alternative.count:
             continue
+        for partner, _, column in (p for found in demand.partners for p in found):
+            if (partner, column) not in totals_by_value:
+                totals = _count_by_value(groups, masks, partner, column)
+                totals_by_value[partner, column] = totals
         for index, (group, mask) in enumerate(zip(groups, masks, strict=True)):
             if mask >> kind & 1 and not usable[index] >> kind & 1:
                 usable[index] |= _has_partners(demand, group, totals_by_value) << kind
     return usable
 
 
+def _count_devices(
+    groups: Sequence[GroupShape], masks: Sequence[int], kind: int
+) -> int:
+    """Count the devices that may serve a kind."""
+    pairs = zip(groups, masks, strict=True)
+    return sum([group.size for group, mask in pairs if mask >> kind & 1])
+
+
+def _count_by_value(
+    groups: Sequence[GroupShape], masks: Sequence[int], kind: int, column: int
+) -> dict[int, int]:
+    """Count the devices that may serve a kind, by the values of a column."""
+    totals: dict[int, int] = {}
+    for group, mask in zip(groups, masks, strict=True):
+        if mask >> kind & 1:
+            for value in group.values[column]:
+                totals[value] = totals.get(value, 0) + group.size
+    return totals
+
+
 def _has_partners(
     demand: DeviceDemand,
     group: GroupShape,
-    totals_by_value: dict[tuple[int, int, int], int],
+    totals_by_value: Mapping[tuple[int, int], Mapping[int, int]],
 ) -> bool:
     """Whether some value of the group has enough devices for all that must share it.
 
-    `totals_by_value`: devices by (kind, column, value).
+    `totals_by_value`: devices by (kind, column), then by value.
     """
     return all(
         any(
             all(
-                totals_by_value.get((kind, partner_column, value), 0) >= count
+                totals_by_value[kind, partner_column].get(value, 0) >= count
                 for kind, count, partner_column in partners
             )
             for value in group.values[column]
@@ -178,13 +218,12 @@ def _limit_to_counters(shape: NodeShape, group: GroupShape) -> GroupShape:
     if traits.left is not None and size:
         # A shared device is still of use where any kind of request has a share left.
         capacities = traits.left
-        mask = sum(
-            1 << kind
-            for kind, costs in enumerate(traits.costs)
-            if group.mask >> kind & 1
+        is_of_use = any(
+            group.mask >> kind & 1
             and all(left >= cost for left, cost in zip(capacities, costs, strict=True))
+            for kind, costs in enumerate(traits.costs)
         )
-        size = 1 if mask else 0
+        size = 1 if is_of_use else 0
     if size == group.size:
         return group
     return structs.replace(group, size=size)

@@ -14,15 +14,18 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from solver.engines.greedy.slack_value import UNLIMITED, SlackValue
+from solver.engines.greedy.slack_value import (
+    UNLIMITED,
+    SlackValue,
+    limit_left,
+    take_needs,
+)
 from solver.engines.greedy.states import DeviceStates, Integers, Option
 from solver.engines.pattern.states.placing import Placement
 from solver.kinds.counting import PLENTY
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind, NodeView
 
-MOST_LEFT = 1 << 61
-"""More of a resource is counted as so much: sums stay in 64 bits."""
 IMPOSSIBLE = int(np.iinfo(np.int64).max)
 """The loss where there is no room."""
 
@@ -87,8 +90,8 @@ class NodeTable:
     ) -> None:
         """Make a table without pods.
 
-        `weighs_all`: every row is weighed for every pod, so that `states` has met all
-        that could have been; no place is another one for it.
+        `weighs_all`: every row is weighed for every pod while a graph of `states` may
+        be searched, so that it has all that could have been; places are the same.
 
         Raises:
             PriceOverflowError: values could leave 64 bits.
@@ -113,7 +116,9 @@ class NodeTable:
         self._used: dict[int, UsedNode] = {}
         """By row."""
         # Then what the nodes have left besides devices, where that is limited at all.
-        free = np.array([[*map(_limit, kind.shape.free)] for kind in kinds], np.int64)
+        free = np.array(
+            [[*map(limit_left, kind.shape.free)] for kind in kinds], np.int64
+        )
         self._limited = np.flatnonzero((free != UNLIMITED).any(axis=0))
         self._free: Integers = np.zeros((most, len(self._limited)), np.int64)
         self._free[:count] = free[:, self._limited]
@@ -132,6 +137,16 @@ class NodeTable:
         self._losses: dict[int, _Losses] = {}
         self._changed: list[int] = list(range(count))
         """Rows, in the order in which they came to be or changed."""
+
+    def clear(self) -> None:
+        """Take all pods away; what their places cost is remembered."""
+        for kind, left in enumerate(self._unused):
+            if not left:
+                self._changed.append(kind)
+        self._unused = [len(kind.nodes) for kind in self._kinds]
+        self._rows = len(self._kinds)
+        self._used.clear()
+        self._has_pods[:] = False
 
     @property
     def used(self) -> list[UsedNode]:
@@ -158,7 +173,7 @@ class NodeTable:
             TooManyPlacementsError: there are too many ways to place it.
         """
         state, left = look
-        free = _without(np.array(left, np.int64), self._needs[member])
+        free = take_needs(np.array(left, np.int64), self._needs[member])
         if (free < 0).any():
             return ()
         after = tuple(free.tolist())
@@ -213,7 +228,7 @@ class NodeTable:
         before = int(self._state[row])
         node.pods.append(PlacedPod(member, placement, before, free))
         self._has_pods[row] = True
-        self._set(row, target, _without(free, self._needs[member]))
+        self._set(row, target, take_needs(free, self._needs[member]))
         return node
 
     def undo(self, node: UsedNode) -> None:
@@ -248,22 +263,28 @@ class NodeTable:
     # --- where a pod loses least -----------------------------------------------------
 
     def _find_row(self, member: int, among: Sequence[int] | None) -> int | None:
-        """Find the best row: weigh those that lose least at least, until one is it."""
-        losses = self._weigh_all(member) if self._weighs_all else self._follow(member)
+        """Find the best row: weigh those that lose least at least, until one is it.
+
+        Once too much was listed for this batch, the first that has room is taken.
+        """
+        is_spent = self._states.is_spent
+        weighs_all = self._weighs_all and not self._states.are_too_many
+        losses = self._weigh_all(member) if weighs_all else self._follow(member)
         rows = np.arange(self._rows) if among is None else np.array(among, np.int64)
         count = 1
         while True:
             row = self._choose(losses, rows)
             if row is None or losses.is_weighed[row]:
                 return row
-            if count == 1:
-                next_rows = np.array([row], np.int64)
-            else:
+            next_rows = np.array([row], np.int64)
+            if count > 1:
                 waiting = rows[~losses.is_weighed[rows]]
                 order = np.lexsort((~self._has_pods[waiting], losses.loss[waiting]))
                 next_rows = waiting[order[:count]]
             self._weigh_rows(member, losses, next_rows)
-            count *= 2
+            if is_spent and losses.loss[row] != IMPOSSIBLE:
+                return row
+            count = 1 if is_spent else 2 * count
 
     def _choose(self, losses: _Losses, rows: Integers) -> int | None:
         """Choose by what is known; of equal rows one with pods, then the first."""
@@ -288,7 +309,7 @@ class NodeTable:
         return weighed
 
     def _weigh_anew(self, member: int, state: int, free: Integers) -> _Weighed:
-        after = _without(free, self._needs[member])
+        after = take_needs(free, self._needs[member])
         options = self._states.options(member, state) if (after >= 0).all() else ()
         if not options:
             return _Weighed()
@@ -311,7 +332,8 @@ class NodeTable:
             never = np.full(most, IMPOSSIBLE, np.int64)
             losses = _Losses(never, np.zeros(most, np.int64), np.ones(most, np.bool_))
             self._losses[member] = losses
-        rows = np.array(sorted(set(self._changed[losses.seen :])), np.int64)
+        changed = set(self._changed[losses.seen :])
+        rows = np.array(sorted(r for r in changed if r < self._rows), np.int64)
         losses.seen = len(self._changed)
         if len(rows):
             self._bound_losses(member, losses, rows)
@@ -321,7 +343,7 @@ class NodeTable:
         losses.loss[rows], losses.rank[rows] = IMPOSSIBLE, 0
         losses.is_weighed[rows] = True
         rows = rows[[self._has_nodes(row) for row in rows.tolist()]]
-        after = _without(self._free[rows], self._needs[member])
+        after = take_needs(self._free[rows], self._needs[member])
         fits = (after >= 0).all(axis=1)
         rows, after = rows[fits], after[fits]
         states = self._state[rows].tolist()
@@ -336,29 +358,29 @@ class NodeTable:
 
     def _weigh_all(self, member: int) -> _Losses:
         losses = self._follow(member)
-        waiting = np.flatnonzero(~losses.is_weighed)
+        waiting = np.flatnonzero(~losses.is_weighed[: self._rows])
         self._weigh_rows(member, losses, waiting)
         return losses
 
     def _weigh_rows(self, member: int, losses: _Losses, rows: Integers) -> None:
         """Weigh rows that were bounded alone."""
-        losses.is_weighed[rows] = True
         if len(rows) > FEW:
-            losses.loss[rows] = IMPOSSIBLE
             self._count_losses(member, losses, rows)
-            return
-        for row in rows.tolist():
-            weighed = self._weigh(member, row)
-            losses.loss[row], losses.rank[row] = weighed.loss, weighed.rank
+        else:
+            for row in rows.tolist():
+                weighed = self._weigh(member, row)
+                losses.loss[row], losses.rank[row] = weighed.loss, weighed.rank
+        losses.is_weighed[rows] = True
 
     def _has_nodes(self, row: int) -> bool:
         return row >= len(self._unused) or self._unused[row] > 0
 
     def _count_losses(self, member: int, losses: _Losses, rows: Integers) -> None:
         # First every way to place the pod on each row: pairs of row and next state.
-        after = _without(self._free[rows], self._needs[member])
+        after = take_needs(self._free[rows], self._needs[member])
         states, which = np.unique(self._state[rows], return_inverse=True)
         options = [self._states.options(member, int(state)) for state in states]
+        losses.loss[rows] = IMPOSSIBLE
         counts = np.array([len(listed) for listed in options])[which]
         has_any = counts > 0
         rows, after, which = rows[has_any], after[has_any], which[has_any]
@@ -375,13 +397,3 @@ class NodeTable:
         losses.loss[rows] = self._value[rows] - np.maximum.reduceat(worth, starts)
         ranks = [listed[0][0].rank if listed else 0 for listed in options]
         losses.rank[rows] = np.array(ranks, np.int64)[which]
-
-
-def _limit(left: int | None) -> int:
-    return UNLIMITED if left is None else min(left, MOST_LEFT)
-
-
-def _without(free: Integers, needs: Integers) -> Integers:
-    """Take what a pod needs away, where there is a limit."""
-    left: Integers = np.where(free == UNLIMITED, free, free - needs)
-    return left

@@ -54,14 +54,14 @@ class RoomBound:
 
         `shape`: of the state.
         """
-        if not len(self._owners):
-            return room
         taken: Integers = np.zeros(len(self._asks), np.int64)
         for ask in self._sole[member]:
             uses, of_one = self._count_taken(ask, state, shape)
             if uses < ask.count:
                 return None
             taken += of_one * ask.count
+        if not len(self._owners):
+            return room
         left = np.maximum(self._count_uses(state, shape) - taken, 0)
         least = np.minimum.reduceat(left[self._column] // self._count, self._starts)
         after = room.copy()

@@ -31,6 +31,7 @@ class GreedySearch:
         self._kinds = kinds
         self._weighs_all = weighs_all
         self._states = DeviceStates(demand)
+        self._table: NodeTable | None = None
 
     def run(self, gangs: Iterable[int]) -> tuple[GangPlacement, ...]:
         """Take gangs in, in this order, each if there is room for all of it.
@@ -38,9 +39,7 @@ class GreedySearch:
         Raises:
             PatternLimitError: there is too much to count.
         """
-        table = NodeTable(
-            self._demand, self._kinds, self._states, weighs_all=self._weighs_all
-        )
+        table = self._clear_table()
         turns_by_gang: dict[int, list[Turn]] = {}
         for gang in gangs:
             turns = self._place_gang(table, gang)
@@ -51,6 +50,14 @@ class GreedySearch:
     def to_graph(self) -> Graph:
         """Return the states that were met by any answer so far."""
         return self._states.to_graph(self._kinds, sum(self._demand.pods))
+
+    def _clear_table(self) -> NodeTable:
+        if self._table is None:
+            self._table = NodeTable(
+                self._demand, self._kinds, self._states, weighs_all=self._weighs_all
+            )
+        self._table.clear()
+        return self._table
 
     def _place_gang(self, table: NodeTable, gang: int) -> list[Turn] | None:
         """Place all pods of a gang, those that ask for most first; or none."""

@@ -14,6 +14,8 @@ from solver.problem.problem import DEVICE
 
 UNLIMITED = 1 << 62
 """What a node has of a resource that nobody can run out of there."""
+MOST_LEFT = 1 << 61
+"""More of a resource is counted as so much: sums stay in 64 bits."""
 MOST_VALUE = 1 << 60
 """Of one node."""
 
@@ -65,3 +67,14 @@ class SlackValue:
             room[:, kinds] = np.minimum(room[:, kinds], pods)
         room[room == UNBOUNDED] = 0
         return room
+
+
+def limit_left(left: int | None) -> int:
+    """Say what is left of a resource as a number; None: nobody can run out of it."""
+    return UNLIMITED if left is None else min(left, MOST_LEFT)
+
+
+def take_needs(free: Integers, needs: Integers) -> Integers:
+    """Take what a pod needs away, where there is a limit."""
+    left: Integers = np.where(free == UNLIMITED, free, free - needs)
+    return left

@@ -12,10 +12,9 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from solver.cache import cached
 from solver.engines.greedy.room_bound import RoomBound
-from solver.engines.pattern.states.canonical import CanonicalForm
 from solver.engines.pattern.states.graph import (
+    MAX_STATES,
     Edge,
     Graph,
     merge_kinds,
@@ -33,6 +32,8 @@ from solver.kinds.slack import list_rooms_by_devices
 
 Integers = NDArray[np.int64]
 """Room where nothing bounds it."""
+MOST_WORK = 8_000_000
+"""Steps to list ways to place pods, however often; see `PlacementList`."""
 FIRST_STATES = 64
 """For so many there is room at first."""
 Option = tuple[Placement, int]
@@ -64,7 +65,18 @@ class DeviceStates:
         self._numbers: dict[NodeShape, int] = {}
         self._shapes: list[NodeShape] = []
         self._options: dict[tuple[int, int], tuple[Option, ...]] = {}
+        self._work = 0
         self._room: Integers = np.zeros((FIRST_STATES, len(self._expected)), np.int64)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether so much was listed that little more should be."""
+        return self._work > MOST_WORK
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether so many were met that no graph of them is searched."""
+        return len(self._shapes) > MAX_STATES
 
     @property
     def room(self) -> Integers:
@@ -82,7 +94,7 @@ class DeviceStates:
 
     def start(self, shape: NodeShape) -> tuple[int, tuple[int, ...]]:
         """Return the state of a node that looks so, and its groups in that order."""
-        form = _start_of(shape, self._reduction)
+        form = self._reduction.start(shape)
         return self._number(form.shape), form.order
 
     def bound_room(self, member: int, state: int) -> Integers | None:
@@ -127,6 +139,7 @@ class DeviceStates:
         if not shape.fits >> self._fits[member] & 1:
             return ()
         listed = list_placements(self._members[member], shape, self._reduction)
+        self._work += listed.work
         best = [p for p in listed.placements if p.rank == listed.placements[0].rank]
         return tuple((placement, self._number(placement.after)) for placement in best)
 
@@ -138,11 +151,3 @@ class DeviceStates:
                 self._room = np.concatenate([self._room, np.zeros_like(self._room)])
             self._room[number] = list_rooms_by_devices(self._expected, shape)
         return number
-
-
-@cached(bound=1 << 15)
-def _start_of(shape: NodeShape, reduction: StateReduction) -> CanonicalForm:
-    all_free = shape.all_free & reduction.whole_kinds
-    # In which domains a node is, is no matter of its devices.
-    own = structs.replace(shape, free=(), all_free=all_free, domains=())
-    return reduction.apply(own)

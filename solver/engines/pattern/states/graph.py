@@ -144,9 +144,7 @@ class _GraphSearch:
         self._expand()
 
     def _start(self, shape: NodeShape) -> tuple[int, tuple[int, ...]]:
-        all_free = shape.all_free & self._reduction.whole_kinds
-        devices_only = structs.replace(shape, free=(), all_free=all_free)
-        form = self._reduction.apply(devices_only)
+        form = self._reduction.start(shape)
         return self._number_state(form.shape), form.order
 
     def _number_state(self, shape: NodeShape) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.allocation import MAX_DEVICES
 from solver.cache import cached
@@ -50,6 +50,10 @@ class StateReduction(Struct, frozen=True, cache_hash=True):
     keeps_all: bool = False
     """Whether what is left over has a value, so that nothing may be pruned."""
 
+    def start(self, shape: NodeShape) -> CanonicalForm:
+        """Reduce a node that nobody of the batch is on to what it has of devices."""
+        return _start_of(shape, self)
+
     def apply(self, shape: NodeShape) -> CanonicalForm:
         """Prune what nobody can use of a state, and bring it into canonical form."""
         if self.keeps_all:
@@ -58,6 +62,14 @@ class StateReduction(Struct, frozen=True, cache_hash=True):
             pruned, kept = prune(shape, self.demands, self.whole_kinds)
         form = canonicalize(pruned, self.attributes)
         return CanonicalForm(form.shape, tuple(kept[index] for index in form.order))
+
+
+@cached(bound=1 << 15)
+def _start_of(shape: NodeShape, reduction: StateReduction) -> CanonicalForm:
+    all_free = shape.all_free & reduction.whole_kinds
+    # In which domains a node is, is no matter of its devices.
+    own = structs.replace(shape, free=(), all_free=all_free, domains=())
+    return reduction.apply(own)
 
 
 class Placement(Struct, frozen=True):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, structs
 
+from solver.cache import cached
 from solver.engines.pattern.states.canonical import canonicalize, share_equal
 from solver.kinds.demand import MemberKind
 from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
@@ -151,21 +152,12 @@ class Transitions:
 
     # --- one device after the other --------------------------------------------------
 
-    def find_candidates(self, state: PartialState, alternative: int) -> Iterator[int]:
-        """Go through the groups that may give a device, one of each that are alike."""
-        kind, signatures = self._member.asks[alternative].kind, set[object]()
+    def find_candidates(self, state: PartialState, alternative: int) -> tuple[int, ...]:
+        """List the groups that may give a device, one of each that are alike."""
         closing = self._closing[alternative] | SHARED_ALREADY
-        exclusive = _find_exclusive_values(state.shape, self.attributes)
-        for index, group in enumerate(state.shape.groups):
-            if not (group.size and group.mask >> kind & 1):
-                continue
-            if state.tags[index] & closing:
-                continue
-            tag = state.tags[index]
-            signature = _make_signature(group, tag, exclusive, self.attributes)
-            if signature not in signatures:
-                signatures.add(signature)
-                yield index
+        kind = self._member.asks[alternative].kind
+        groups, attributes = state.shape.groups, self.attributes
+        return _find_candidates(groups, state.tags, kind, closing, attributes)
 
     def take_device(
         self, state: PartialState, alternative: int, group: int
@@ -281,12 +273,32 @@ def _take_share(group: GroupShape, kind: int) -> GroupShape | None:
     return GroupShape(group.mask, group.values, group.size, traits, group.identity)
 
 
+@cached(bound=1 << 15)
+def _find_candidates(
+    groups: tuple[GroupShape, ...],
+    tags: tuple[int, ...],
+    kind: int,
+    closing: int,
+    attributes: tuple[int, ...],
+) -> tuple[int, ...]:
+    """List the open groups of a request kind, one of each that are alike."""
+    found: dict[object, int] = {}
+    exclusive = _find_exclusive_values(groups, attributes)
+    for index, group in enumerate(groups):
+        tag = tags[index]
+        if group.size and group.mask >> kind & 1 and not tag & closing:
+            signature = _make_signature(group, tag, exclusive, attributes)
+            found.setdefault(signature, index)
+    return tuple(found.values())
+
+
+@cached(bound=1 << 14)
 def _find_exclusive_values(
-    shape: NodeShape, attributes: tuple[int, ...]
+    groups: tuple[GroupShape, ...], attributes: tuple[int, ...]
 ) -> set[tuple[int, int]]:
     """Find the (attribute, value) pairs that only one group has."""
     owners: dict[tuple[int, int], int] = {}
-    for index, group in enumerate(shape.groups):
+    for index, group in enumerate(groups):
         for attribute, values in zip(attributes, group.values, strict=True):
             for value in values:
                 owner = owners.setdefault((attribute, value), index)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from contracts.gang import Gang, Member
+from solver.engines.greedy import states
 from solver.engines.greedy.search import GreedySearch
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
@@ -57,6 +60,19 @@ def test_single_pods_break_one_whole_node() -> None:
     )
     placements = GreedySearch(demand, kinds).run(range(6))
     assert nodes_used(placements) == {"n0": 6}
+
+
+def test_once_too_much_was_listed_pods_go_where_they_have_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The best place may be missed, but none that is there."""
+    monkeypatch.setattr(states, "MOST_WORK", -1)
+    gangs = [of_pods(1, 3, number) for number in range(4)]
+    demand, kinds = demand_and_kinds(
+        nodes_of_sizes(2, 6, 3, 3), *gangs, expected=[EIGHT], size=8000
+    )
+    placements = GreedySearch(demand, kinds).run(range(4))
+    assert nodes_used(placements) == {"n1": 2, "n2": 1, "n3": 1}
 
 
 def test_a_partly_used_node_goes_first() -> None:

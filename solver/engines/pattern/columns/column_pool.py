@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from solver.engines.pattern.columns.master import MasterResult, PatternUse
 from solver.engines.pattern.columns.pricing import Pattern
@@ -49,6 +50,10 @@ class ColumnPool:
     def classes(self) -> int:
         """Count the classes that have patterns here."""
         return len(self._patterns)
+
+    def list_class(self, owner: int, most: int) -> list[Pattern]:
+        """List so many patterns of a class."""
+        return list(islice(self._patterns.get(owner, ()), most))
 
     def list_patterns(self, most: int | None = None) -> dict[int, list[Pattern]]:
         """List so many patterns of each class, or all."""

@@ -33,17 +33,15 @@ def improve_by_parts(
     incumbent: Incumbent,
     first_classes: tuple[int, ...],
     work: float,
-    scale: int = 1,
 ) -> None:
     """Decide one neighborhood after the other anew, while there is work to spend.
 
     An answer that is only as good is taken, too: the next part may gain by it.
-    `scale`: how many times as large as usual neighborhoods are at first.
     """
     data, budget, current = source.model.data, source.budget, incumbent.best
     reserve = max(0.0, budget.remaining - work)
     kinds = len(data.gangs)
-    neighborhoods = Neighborhoods(source.pool, kinds, first_classes, scale=scale)
+    neighborhoods = Neighborhoods(source.pool, kinds, first_classes)
     for neighborhood in neighborhoods:
         limit = min(neighborhood.work, budget.remaining - reserve)
         if incumbent.is_proven or limit <= 0:

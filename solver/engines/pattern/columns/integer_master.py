@@ -140,9 +140,16 @@ class IntegerMaster:
     def solve(
         self, objective: Objective, bound: int, budget: Budget, limit: float
     ) -> IntegerResult:
-        """Maximise an objective that is known to be at most `bound`."""
+        """Maximise an objective that is known to be at most `bound`.
+
+        Where pods may lack a place, they cost their part of half a unit of it, and
+        value and bound are of the difference, in half-units.
+        """
         gain = self.to_expression(objective)
         self._model.add(gain <= bound)
+        if self._shortage:
+            bound *= 2
+            gain = cp_model.LinearExpr.sum([2 * gain, -1 * total(self._shortage)])
         self._model.maximize(gain)
         outcome = budget.solve(self._model, limit)
         if outcome is None:
@@ -170,6 +177,15 @@ class IntegerMaster:
         ]
         gangs = tuple(map(outcome.value, self._gangs))
         return Solution(gangs, (*self._fixed, *uses))
+
+
+def count_short(data: MasterData, solution: Solution) -> list[int]:
+    """Count the pods of an answer that have no place, by member kind."""
+    short = list(count_pods(data, solution.gangs))
+    for _, pattern, nodes in solution.uses:
+        for member, pods in pattern.counts:
+            short[member] -= pods * nodes
+    return [max(0, pods) for pods in short]
 
 
 def evaluate(objective: Objective, solution: Solution) -> int:

@@ -223,7 +223,7 @@ class Master:
 
         Whole numbers need them; and each such price gives one more cut.
         """
-        for perturbed in _perturb(prices, count):
+        for perturbed in perturb(prices, count, PERTURBED_PERCENT):
             _, earned = self._price(pricing, perturbed)
             if bound_pricing is pricing:
                 self._add_cut(perturbed, earned)
@@ -316,12 +316,15 @@ def count_pods(data: MasterData, gangs: Sequence[int]) -> tuple[int, ...]:
     return tuple(pods)
 
 
-def _perturb(prices: Prices, count: int) -> Iterator[Prices]:
-    """Vary prices a little, always in the same ways: for patterns nearly as good."""
+def perturb(prices: Prices, count: int, most: int) -> Iterator[Prices]:
+    """Vary prices a little, always in the same ways: for patterns nearly as good.
+
+    `most`: by how many percent at most.
+    """
     numbers = LinearCongruential(1)
     for _ in range(count):
         members = []
         for price in prices.members:
-            percent = numbers.below(2 * PERTURBED_PERCENT + 1) - PERTURBED_PERCENT
+            percent = numbers.below(2 * most + 1) - most
             members.append(max(0, price + price * percent // 100))
         yield structs.replace(prices, members=tuple(members))

@@ -52,18 +52,13 @@ class Neighborhoods:
         gang_kinds: int,
         first_classes: Sequence[int],
         first_gangs: Sequence[int] = (),
-        *,
-        scale: int = 1,
     ) -> None:
-        """`first_classes`, `first_gangs`: what the first neighborhood is of.
-
-        `scale`: how many times as large as usual they are at first.
-        """
+        """`first_classes`, `first_gangs`: what the first neighborhood is of."""
         self._pool = pool
         self._gang_kinds = gang_kinds
         self._first_gangs = tuple(first_gangs)
         self._wanted: tuple[int, ...] = ()
-        self._scale, self._failures, self._number = scale, 0, 0
+        self._scale, self._failures, self._number = 1, 0, 0
         self._dealt = self._deal_classes(first_classes)
 
     def __iter__(self) -> Iterator[Neighborhood]:

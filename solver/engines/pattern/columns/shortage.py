@@ -15,8 +15,12 @@ from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_pool import ColumnPool
 from solver.engines.pattern.columns.column_source import ColumnSource
 from solver.engines.pattern.columns.incumbent import Incumbent, keeps_floors
-from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
-from solver.engines.pattern.columns.master import MasterData, count_pods
+from solver.engines.pattern.columns.integer_master import (
+    IntegerMaster,
+    Solution,
+    count_short,
+)
+from solver.engines.pattern.columns.master import MasterData
 from solver.engines.pattern.columns.neighborhoods import Neighborhood, Neighborhoods
 from solver.engines.pattern.columns.objective import Floor
 
@@ -78,12 +82,9 @@ class ShortageSearch:
 
     def measure(self, solution: Solution) -> PartialSolution:
         """Measure what a solution is short of."""
-        short = list(count_pods(self._data, solution.gangs))
-        for _, pattern, nodes in solution.uses:
-            for member, pods in pattern.counts:
-                short[member] -= pods * nodes
+        short = count_short(self._data, solution)
         pairs = zip(self._devices, short, strict=True)
-        shortage = sum(devices * max(0, pods) for devices, pods in pairs)
+        shortage = sum(devices * pods for devices, pods in pairs)
         if not keeps_floors(solution, self._floors):
             shortage = BELOW_FLOORS
         short_gangs = tuple(

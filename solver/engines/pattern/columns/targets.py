@@ -18,23 +18,37 @@ from solver.engines.pattern.columns.cuts import (
     split_into_pods,
 )
 from solver.engines.pattern.columns.diving import dive
-from solver.engines.pattern.columns.improvement import improve_by_parts
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
-from solver.engines.pattern.columns.master import SCALE, Master, count_pods
+from solver.engines.pattern.columns.master import (
+    SCALE,
+    Master,
+    MasterData,
+    MasterResult,
+    count_pods,
+)
 from solver.engines.pattern.columns.objective import Objective
+from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
-from solver.engines.pattern.columns.shortage import Start, seek_worth
+from solver.engines.pattern.columns.shortage import (
+    BELOW_FLOORS,
+    PartialSolution,
+    Start,
+    seek_worth,
+)
 
-MAX_TARGETS, MAX_CUT_OFF = 24, 40
+MAX_TARGETS, MAX_CUT_OFF = 4, 40
 """Targets for which places are looked for, and those that are cut off before."""
+CUT_OFF_STEPS = 14_000_000
+"""Of the latter, one after the other that do not lower the bound: as many as there are
+steps for."""
 CUT_MASTER_WORK = 0.5
 """Work that choosing a target may take."""
 TAKE_OUT_WORK = 0.5
 """Work that taking gangs out may take."""
-STEPS_WORK, STEPS_SCALE = 2.5, 2
-"""Work that steps to better gangs may take, and the scale of their neighborhoods."""
-FIRST_WORK, PLACE_WORK = 0.3, 1.5
+EXCHANGE_WORK = 3.0
+"""Work that gangs that change places may take."""
+FIRST_WORK, PLACE_WORK = 0.3, 0.75
 """Work that finding places may take: at first, and with patterns for the target."""
 
 
@@ -47,8 +61,10 @@ class TargetSearch:
         self._incumbent = incumbent
         self._data = source.model.data
         self._devices = source.model.devices
-        self._cut_off = 0
-        """Targets that were cut off."""
+        self._cut_off = self._idle = 0
+        """Targets that were cut off; and since the bound was lowered last."""
+        self._was_taken = False
+        """Whether a target was taken as it is, after many cuts."""
 
     def run(self, relaxed: RelaxedSolution) -> None:
         """Try targets until one is reached that nothing exceeds.
@@ -57,55 +73,79 @@ class TargetSearch:
         answer for fractions of all gangs.
         """
         incumbent = self._incumbent
-        self._try_at_once(relaxed)
+        nearest, least = self._try_at_once(relaxed)
+        first_bound = incumbent.bound
         most, failed = incumbent.bound, incumbent.bound + 1
         for number in range(MAX_TARGETS):
-            # Where the first targets fail, steps from answer to answer come near
-            # before others do.
-            if number == 1:
-                self._take_steps(relaxed)
             chosen = self._choose_fitting_target(most)
+            shortage = 0
+            if chosen is not None:
+                partial = self._place(chosen[0].value, chosen[1], PLACE_WORK)
+                shortage = partial.shortage
+                # What is worth more than the bound by now is near to no answer.
+                if shortage < least or incumbent.bound < first_bound:
+                    nearest, least = partial.solution, shortage
+            if not number and not incumbent.is_proven:
+                # Gangs change places, from what is nearly an answer on.
+                search = PricedSearch(self._source, incumbent)
+                search.run(nearest, EXCHANGE_WORK)
             if chosen is None:
                 return
-            target, start = chosen
-            shortage = self._place(target.value, start, PLACE_WORK)
             if shortage:
                 # Aim lower by what was missing, but skip no more than half.
-                failed = target.value
-                most = failed - max(1, min(shortage, (failed - incumbent.value) // 2))
+                failed = chosen[0].value
+                below = max(1, min(shortage, (failed - incumbent.value) // 2))
+                most = failed - below
             else:
                 most = min(incumbent.bound, (incumbent.value + failed) // 2)
 
-    def _try_at_once(self, relaxed: RelaxedSolution) -> None:
-        """Try a first target from the relaxed answer, if that is worth as much."""
+    def _try_at_once(self, relaxed: RelaxedSolution) -> tuple[Solution, int]:
+        """Try a first target from the relaxed answer, if that is worth as much.
+
+        Returns an answer that may be short of places, and its shortage.
+        """
         bound = self._incumbent.bound
         target = self._choose_target(bound)
-        if target is not None and target.value == bound:
-            solution = Solution(tuple(map(round, relaxed.gangs)), relaxed.uses)
-            start = Start(solution, relaxed.split, relaxed.split_gangs)
-            self._place(bound, start, FIRST_WORK)
-
-    def _take_steps(self, relaxed: RelaxedSolution) -> None:
-        source, incumbent = self._source, self._incumbent
-        improve_by_parts(source, incumbent, relaxed.split, STEPS_WORK, STEPS_SCALE)
+        solution = Solution(tuple(map(round, relaxed.gangs)), relaxed.uses)
+        if target is None or target.value != bound:
+            return solution, BELOW_FLOORS
+        start = Start(solution, relaxed.split, relaxed.split_gangs)
+        partial = self._place(bound, start, FIRST_WORK)
+        return partial.solution, partial.shortage
 
     def _choose_fitting_target(self, most: int) -> tuple[CutMasterResult, Start] | None:
         """Choose a target of whose pods fractions fit, and where to begin with it.
 
-        Others are cut off; after many cuts the last one is taken as it is.
+        Others are cut off. After many cuts one is taken as it is, but only once.
         """
+        most_idle = CUT_OFF_STEPS // self._source.model.pricing.work
         while True:
-            target = self._choose_target(min(most, self._incumbent.bound))
+            bound = self._incumbent.bound
+            target = self._choose_target(min(most, bound))
             if target is None:
                 return None
-            relaxed, fits = self._relax(target.gangs)
-            if fits or self._cut_off == MAX_CUT_OFF:
-                return target, self._dive(target.gangs, relaxed)
+            if self._incumbent.bound < bound:
+                self._idle = 0
+            master, result, fits = self._price_pods(target.gangs)
+            is_last = self._idle >= most_idle or self._cut_off >= MAX_CUT_OFF
+            if fits or (is_last and not self._was_taken):
+                self._was_taken |= not fits
+                return target, self._dive(target.gangs, master, result)
+            if is_last:
+                return None
             self._cut_off += 1
+            self._idle += 1
 
-    def _dive(self, gangs: Sequence[int], relaxed: RelaxedSolution) -> Start:
+    def _dive(
+        self, gangs: Sequence[int], single_pods: MasterData, result: MasterResult
+    ) -> Start:
         """Begin with a whole answer that comes near to places for all pods."""
         source = self._source
+        pool = ColumnPool()
+        pool.add_result(result)
+        relaxed = solve_relaxation(
+            single_pods, pool.list_promising(), Objective(self._devices), ()
+        ) or RelaxedSolution((), (), ())
         pods = count_pods(self._data, gangs)
         uses = dive(source.model, source.pool, pods, relaxed)
         source.pool.add_uses(uses)
@@ -131,27 +171,24 @@ class TargetSearch:
         is_better = bool(target.gangs) and target.value > incumbent.value
         return target if is_better else None
 
-    def _relax(self, gangs: Sequence[int]) -> tuple[RelaxedSolution, bool]:
+    def _price_pods(
+        self, gangs: Sequence[int]
+    ) -> tuple[MasterData, MasterResult, bool]:
         """Fit fractions of the pods of these gangs, and say whether all of them fit.
 
         Brings patterns that are made for these pods, or cuts that rule the gangs out.
         """
         pods = count_pods(self._data, gangs)
         single_pods = split_into_pods(self._data, pods, self._devices)
-        objective = Objective(self._devices)
-        master = Master(single_pods, objective, ())
+        master = Master(single_pods, Objective(self._devices), ())
         first_prices = [devices * SCALE for devices in self._devices]
         result = self._source.run(master, first_prices)
-        pool = ColumnPool()
-        pool.add_result(result)
-        patterns_by_class = pool.list_promising()
-        relaxed = solve_relaxation(single_pods, patterns_by_class, objective, ())
         pairs = zip(self._devices, pods, strict=True)
         fits = result.bound >= sum(devices * count for devices, count in pairs)
-        return relaxed or RelaxedSolution((), (), ()), fits
+        return single_pods, result, fits
 
-    def _place(self, worth: int, start: Start, work: float) -> int:
-        """Look for places for gangs of so much worth; returns the shortage.
+    def _place(self, worth: int, start: Start, work: float) -> PartialSolution:
+        """Look for places for gangs of so much worth.
 
         Where one is left, gangs are taken out until the rest have places.
         """
@@ -165,4 +202,4 @@ class TargetSearch:
             )
             if result.solution is not None:
                 incumbent.offer(result.solution)
-        return partial.shortage
+        return partial

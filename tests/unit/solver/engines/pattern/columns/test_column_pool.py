@@ -74,3 +74,10 @@ def test_all_patterns_are_listed_by_class() -> None:
     pool = pool_of(a=2, b=1)
     assert pool.list_patterns() == {0: [pattern(0), pattern(1)], 1: [pattern(0)]}
     assert (pool.classes, len(pool)) == (2, 3)
+
+
+def test_the_most_promising_patterns_of_a_class_are_listed() -> None:
+    """As many as are asked for; none of a class that has none."""
+    pool = pool_of(a=3)
+    assert pool.list_class(0, 2) == [pattern(0), pattern(1)]
+    assert pool.list_class(1, 2) == []

@@ -9,6 +9,7 @@ from solver.engines.pattern.columns.integer_master import (
     IntegerMaster,
     IntegerResult,
     Solution,
+    count_short,
 )
 from solver.engines.pattern.columns.master import MasterData, PatternUse
 from solver.engines.pattern.columns.objective import Floor, Objective
@@ -108,3 +109,24 @@ def test_no_shortage_makes_up_for_a_floor() -> None:
     master = IntegerMaster(DATA, PATTERNS, shortage_costs=(8,))
     master.add_floors([Floor(Objective((0, 1)), 6)])
     assert master.minimize_shortage(Budget(10.0, 1), 10.0).solution is None
+
+
+def test_pods_may_lack_a_place_at_a_cost() -> None:
+    """Five pods have places; a sixth is worth it only where it costs less than that."""
+    for cost, gangs in ((1, (3, 1)), (3, (2, 1))):
+        start = Solution((0, 0), ())
+        master = IntegerMaster(DATA, PATTERNS, start, shortage_costs=(cost,))
+        result = master.solve(Objective((1, 3)), 6, Budget(10.0, 1), 10.0)
+        assert result.solution is not None
+        taken = result.solution.gangs
+        pods = sum(count * each for count, each in zip(taken, (1, 3), strict=True))
+        assert pods == sum(n * each for n, each in zip(gangs, (1, 3), strict=True))
+        short = count_short(DATA, result.solution)
+        assert short == [pods - 5]
+        assert result.value == 2 * pods - cost * short[0]
+
+
+def test_pods_without_a_place_are_counted_by_kind() -> None:
+    """Places that nobody asked for make up for none of another kind."""
+    data = MasterData((ONE, GangKind(0, 1, ((1, 2),))), (5, 5), 2, (2,), ((0,),))
+    assert count_short(data, Solution((1, 1), ((0, PAIR, 1),))) == [0, 2]

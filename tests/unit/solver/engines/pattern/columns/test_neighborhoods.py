@@ -112,13 +112,6 @@ def test_large_classes_show_a_part_of_their_patterns(
     assert len(set().union(*shown)) > 2
 
 
-def test_neighborhoods_can_begin_larger() -> None:
-    """With as much more work."""
-    (one,) = first(1, Neighborhoods(pool(), 99, (), scale=2), is_better=True)
-    assert len(one.gangs) == 16
-    assert one.work == pytest.approx(2 * WORK)
-
-
 def test_a_neighborhood_of_all_there_is_says_so() -> None:
     """What it proves is proven for the pool."""
     few = ColumnPool()

@@ -13,6 +13,7 @@ from solver.engines.pattern.columns.master import Master
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Objective
 from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
+from solver.engines.pattern.columns.shortage import PartialSolution, Start
 from solver.engines.pattern.columns.targets import TargetSearch
 from tests.builders import gang, member, member_claim, request
 from tests.builders.patterns import nodes_of_sizes, pattern_model
@@ -77,12 +78,16 @@ def test_a_target_without_places_is_followed_by_a_lower_one(
     tried: list[int] = []
     place = TargetSearch._place
 
-    def refuse_first(self: TargetSearch, worth: int, *start: object) -> int:
+    def refuse_first(
+        self: TargetSearch, worth: int, start: Start, work: float
+    ) -> PartialSolution:
         tried.append(worth)
-        return 1 if worth == 8 else place(self, worth, *start)  # type: ignore[arg-type]  # passed on
+        if worth == 8:
+            return PartialSolution(Solution(start.solution.gangs, ()), 1)
+        return place(self, worth, start, work)
 
     monkeypatch.setattr(TargetSearch, "_place", refuse_first)
-    monkeypatch.setattr(targets, "STEPS_WORK", 0.0)
+    monkeypatch.setattr(targets, "EXCHANGE_WORK", 0.0)
     found = search(model)
     assert (found.value, found.bound) == (7, 8)
     assert tried[0] == 8
@@ -103,6 +108,6 @@ def test_gangs_are_taken_out_until_the_rest_have_places(
     """A search that finds no place for all is no reason to place none."""
     monkeypatch.setattr(targets, "PLACE_WORK", 0.0)
     monkeypatch.setattr(targets, "FIRST_WORK", 0.0)
-    monkeypatch.setattr(targets, "STEPS_WORK", 0.0)
+    monkeypatch.setattr(targets, "EXCHANGE_WORK", 0.0)
     found = search(model_of((3, 2), (2, 2), (1, 1), sizes=(5, 5)))
     assert 0 < found.value <= found.bound

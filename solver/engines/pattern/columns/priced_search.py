@@ -1,0 +1,201 @@
+"""Better gangs, with patterns that are priced for each neighborhood.
+
+Where kinds of pod are many, nearly every node needs a pattern of its own, and those
+that prices of the whole cluster found do not go together. So each neighborhood has
+prices of its own. Pods may lack a place at a penalty a little above what they are
+worth, which grows: whole gangs change places over answers that are not quite one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from solver.engines.pattern.columns.column_source import ColumnSource
+from solver.engines.pattern.columns.incumbent import Incumbent, keeps_floors
+from solver.engines.pattern.columns.integer_master import (
+    IntegerMaster,
+    Solution,
+    count_short,
+    evaluate,
+)
+from solver.engines.pattern.columns.local_master import LocalMaster
+from solver.engines.pattern.columns.master import SCALE
+from solver.engines.pattern.columns.pricing import Pattern
+from solver.engines.pattern.columns.pseudo_random import shuffled
+
+CLASSES, GANG_KINDS = (45, 90), 120
+"""Classes of a neighborhood, at first and where small ones gain no more, and kinds of
+gang."""
+CLASS_PATTERNS, POOLED_PATTERNS = 25, 10
+"""Patterns of a class that CP-SAT chooses from, and those of the pool that prices
+begin with, besides the ones in use."""
+WORK = (0.1, 0.3)
+"""Work for a neighborhood of each size."""
+PENALTIES = (3, 6, 20)
+"""Half-units of worth that a pod without a place costs, by what it is worth."""
+PATIENCE = 6
+"""Neighborhoods without gain after which they grow, and after these the penalty."""
+MAX_NEIGHBORHOODS = 60
+"""At one penalty."""
+TAKE_OUT_WORK = 0.3
+"""Work that taking gangs out may take."""
+
+
+class Current(Struct, frozen=True):
+    """An answer, perhaps short of places."""
+
+    solution: Solution
+    value: int
+    """Twice what its gangs are worth, less the penalty."""
+    shortage: int
+    """The penalty."""
+
+
+class PricedSearch:
+    """Improves an answer that may be short of places; call `run` once."""
+
+    def __init__(self, source: ColumnSource, incumbent: Incumbent) -> None:
+        """`incumbent`: gets the answers; all its objectives must be of gangs only."""
+        self._source = source
+        self._incumbent = incumbent
+        self._data = source.model.data
+        self._order: list[int] = []
+        """Classes that are still to be dealt."""
+        self._deals = self._turn = self._size = 0
+
+    def run(self, solution: Solution, work: float) -> None:
+        """Decide one neighborhood after the other, with so much work in all."""
+        incumbent, budget = self._incumbent, self._source.budget
+        if incumbent.best is not None and not keeps_floors(solution, incumbent.floors):
+            solution = incumbent.best
+        reserve = max(0.0, budget.remaining - work)
+        for number, penalty in enumerate(PENALTIES, start=1):
+            # Of the work each penalty has a part, and what those before it left.
+            until = reserve + work * (1 - number / len(PENALTIES))
+            solution = self._run_with(solution, penalty, until)
+            self._take_out(solution)
+            if incumbent.is_proven:
+                return
+
+    def _run_with(self, solution: Solution, penalty: int, until: float) -> Solution:
+        """Improve at one penalty, until so little of the budget remains."""
+        incumbent, budget = self._incumbent, self._source.budget
+        costs = self._weigh_pods(penalty)
+        current = self._measure(solution, costs)
+        failures = self._size = 0
+        for _ in range(MAX_NEIGHBORHOODS):
+            if failures == PATIENCE:
+                failures, self._size = 0, self._size + 1
+            is_tired = self._size == len(CLASSES)
+            if incumbent.is_proven or is_tired or budget.remaining <= until:
+                break
+            limit = min(WORK[self._size], budget.remaining - until)
+            found = self._improve(current, costs, limit)
+            is_better = found is not None and found.value > current.value
+            failures = 0 if is_better else failures + 1
+            if found is not None and found.value >= current.value:
+                current = found
+                if not current.shortage:
+                    incumbent.offer(current.solution)
+        return current.solution
+
+    def _weigh_pods(self, penalty: int) -> tuple[int, ...]:
+        """Say what each pod without a place costs, by member kind."""
+        prices = self._source.model.first_prices
+        return tuple(max(1, -(-penalty * price // SCALE)) for price in prices)
+
+    def _measure(self, solution: Solution, costs: Sequence[int]) -> Current:
+        short = count_short(self._data, solution)
+        shortage = sum(cost * pods for cost, pods in zip(costs, short, strict=True))
+        worth = evaluate(self._incumbent.objective, solution)
+        return Current(solution, 2 * worth - shortage, shortage)
+
+    def _improve(
+        self, current: Current, costs: Sequence[int], limit: float
+    ) -> Current | None:
+        """Decide the next neighborhood anew; None: nothing is known to be as good."""
+        incumbent = self._incumbent
+        patterns_by_class = self._price(current)
+        if patterns_by_class is None:
+            return None
+        master = IntegerMaster(
+            self._data,
+            patterns_by_class,
+            current.solution,
+            free_gangs=self._choose_gangs(current.solution),
+            shortage_costs=costs,
+        )
+        master.add_floors(incumbent.floors)
+        result = master.solve(
+            incumbent.objective, incumbent.bound, self._source.budget, limit
+        )
+        if result.solution is None:
+            return None
+        return self._measure(result.solution, costs)
+
+    def _price(self, current: Current) -> dict[int, list[Pattern]] | None:
+        """Price patterns for the next neighborhood; None: it could not gain."""
+        incumbent, pool = self._incumbent, self._source.pool
+        in_use = self._choose_classes(current.solution)
+        supply = [0] * self._data.members
+        for owner, pattern, nodes in current.solution.uses:
+            if owner not in in_use:
+                for member, pods in pattern.counts:
+                    supply[member] += pods * nodes
+        begun = {
+            owner: [*patterns, *pool.list_class(owner, POOLED_PATTERNS)]
+            for owner, patterns in in_use.items()
+        }
+        master = LocalMaster(
+            self._source.model, incumbent.objective, incumbent.floors, supply, begun
+        )
+        result = master.run()
+        if result is None or int(2 * result.worth + 1e-6) <= current.value:
+            return None
+        chosen = {
+            owner: [*patterns, *result.patterns_by_class[owner][:CLASS_PATTERNS]]
+            for owner, patterns in in_use.items()
+            if owner in result.patterns_by_class
+        }
+        return {
+            owner: list(dict.fromkeys(patterns)) for owner, patterns in chosen.items()
+        }
+
+    def _choose_classes(self, solution: Solution) -> dict[int, list[Pattern]]:
+        """Choose the next classes, each with the patterns that it uses."""
+        if not self._order:
+            self._deals += 1
+            self._order = shuffled(range(len(self._data.sizes)), self._deals)
+        most = CLASSES[self._size]
+        dealt, self._order = self._order[:most], self._order[most:]
+        chosen: dict[int, list[Pattern]] = {owner: [] for owner in dealt}
+        for owner, pattern, _ in solution.uses:
+            if owner in chosen:
+                chosen[owner].append(pattern)
+        return chosen
+
+    def _choose_gangs(self, solution: Solution) -> frozenset[int]:
+        """Choose kinds of gang: those that lack a place, then others by chance."""
+        kinds = self._data.gangs
+        short = count_short(self._data, solution)
+        lacking = [
+            g
+            for g, kind in enumerate(kinds)
+            if solution.gangs[g] and any(short[m] for m, _ in kind.members)
+        ]
+        self._turn += 1
+        by_chance = shuffled(range(len(kinds)), self._turn)
+        return frozenset(list(dict.fromkeys((*lacking, *by_chance)))[:GANG_KINDS])
+
+    def _take_out(self, solution: Solution) -> None:
+        """Offer the best gangs that all have places in an answer."""
+        incumbent = self._incumbent
+        master = IntegerMaster(self._data, {}, solution)
+        master.add_floors(incumbent.floors)
+        result = master.solve(
+            incumbent.objective, incumbent.bound, self._source.budget, TAKE_OUT_WORK
+        )
+        if result.solution is not None:
+            incumbent.offer(result.solution)

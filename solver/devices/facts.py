@@ -102,11 +102,7 @@ def facts_of(part: Part) -> PoolFacts:
     """
     facts = _FACTS.get(part.memory)
     if facts is None:
-        pool = pool_of(part)
-        # Whoever reads facts has the part hashed as well. A large cluster is not in the
-        # processor's cache, so both are cheaper one after the other.
-        part.data  # noqa: B018
-        facts = _FACTS.keep(part.memory, _read_facts(pool))
+        facts = _FACTS.keep(part.memory, _read_facts(pool_of(part)))
     return facts
 
 

@@ -55,9 +55,13 @@ def pools_of(page: Page) -> tuple[Part, ...]:
 
 
 def read_ahead(pages: Iterable[Page]) -> None:
-    """Read what is known of all pools before anybody asks."""
+    """Read what is known of all pools before anybody asks.
+
+    Whoever reads ahead has all of it sent and recorded as well, so bytes are kept.
+    """
     for page in pages:
         for part in pools_of(page):
+            part.data  # noqa: B018
             facts_of(part)
 
 
@@ -81,6 +85,9 @@ def find_distinct_pools(page: Page, selectors: Selectors) -> Mapping[PoolLook, P
         pools: dict[PoolLook, Part] = {}
         for part in pools_of(page):
             pools.setdefault(look_of(part, selectors), part)
+        # Who looks at a page has it hashed as well. A large cluster is not in the
+        # processor's cache, so both are cheaper one after the other.
+        page.sha  # noqa: B018
         first_by_look = results.keep(selectors, pools)
     return first_by_look
 

@@ -99,14 +99,19 @@ class Page:
         Put together anew each time: each part keeps its own, and twice is too much for
         a large cluster.
         """
-        parts = [part for node in self.nodes.values() for part in node.parts.values()]
-        parts.sort(key=attrgetter("key"))
-        return b"[" + b",".join([part.data for part in parts]) + b"]"
+        return b"[" + b",".join([part.data for part in self._sort_parts()]) + b"]"
 
     @cached_property
     def sha(self) -> str:
-        """Hash of the bytes, in hex."""
-        return sha256(self.data).hexdigest()
+        """Hash of the bytes, in hex; they are not kept for it.
+
+        What is only asked once would else hold a large cluster twice.
+        """
+        parts = self._sort_parts()
+        return sha256(b"[" + b",".join([p.write() for p in parts]) + b"]").hexdigest()
+
+    def _sort_parts(self) -> list[Part]:
+        return sorted(self.parts(), key=attrgetter("key"))
 
     def get(self, owner: str, key: str) -> Part | None:
         """Look up a part by its owner and key."""

@@ -184,10 +184,14 @@ class Part:
 
     @property
     def data(self) -> bytes:
-        """Canonical bytes."""
+        """Canonical bytes; kept from now on."""
         if self._data is None:
-            self._data = _PART.encode(self.value)
+            self._data = self.write()
         return self._data
+
+    def write(self) -> bytes:
+        """Write the canonical bytes, for whoever needs them but once."""
+        return _PART.encode(self.value) if self._data is None else self._data
 
 
 def pool_key(driver: DriverName, pool: PoolName) -> str:

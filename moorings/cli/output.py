@@ -55,8 +55,7 @@ def show(
     """Print a value as JSON or YAML, or its rows as a table."""
     match form:
         case Format.JSON:
-            sys.stdout.write(_to_json(value))
-            sys.stdout.write("\n")
+            _write_json(value)
         case Format.YAML:
             sys.stdout.write(
                 yaml.dump(to_builtins(value), Dumper=_Dumper, sort_keys=False)
@@ -65,10 +64,16 @@ def show(
             show_table(columns, rows)
 
 
-def _to_json(value: Any) -> str:
+def _write_json(value: Any) -> None:
     """Write what people can read; in ASCII, which no terminal takes for commands."""
-    text = msgspec.json.format(encode(value), indent=2).decode()
-    return text if text.isascii() else json.dumps(to_builtins(value), indent=2)
+    data = msgspec.json.format(encode(value), indent=2)
+    if not data.isascii():
+        sys.stdout.write(json.dumps(to_builtins(value), indent=2))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    sys.stdout.write("\n")
 
 
 class _Dumper(yaml.SafeDumper):

@@ -74,21 +74,7 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
     """
     pool, facts = pool_of(part), facts_of(part)
     if _is_simple(facts, pool, node):
-        everything = facts.all_devices
-        return PoolView(
-            driver=pool.driver,
-            pool=pool.pool,
-            part=part,
-            facts=facts,
-            targeting=everything,
-            reachable=everything,
-            binding=bool(facts.marks.says_binding),
-            is_plain=(
-                not facts.marks.has_others
-                and pool.node == node.name
-                and not pool.slices[0].skip_node_operations
-            ),
-        )
+        return _see_simple(part, pool, node)
     ignored = _find_ignored(part, pool, features)
     relevant = [
         i
@@ -100,29 +86,57 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
     # First the newest generation of what is meant for this node ...
     generation = max(pool.slices[i].generation for i in relevant)
     targeting = [i for i in relevant if pool.slices[i].generation == generation]
-    slice_count = pool.slices[targeting[0]].slice_count
     # ... then, where that is not the whole pool, what other nodes see of it: without
     # that nobody could say whether it is complete, or what draws from its counters.
-    others: list[int] = []
-    if len(targeting) != slice_count:
-        if any(pool_slice.generation > generation for pool_slice in pool.slices):
-            return None
-        everywhere = [
-            i
-            for i, pool_slice in enumerate(pool.slices)
-            if pool_slice.generation == generation and i not in ignored
-        ]
-        if len(everywhere) != slice_count:
-            return PoolView(
-                driver=pool.driver,
-                pool=pool.pool,
-                part=part,
-                facts=facts,
-                incomplete=True,
-            )
-        names = {pool.slices[i].name for i in targeting}
-        others = [i for i in everywhere if pool.slices[i].name not in names]
+    is_whole = len(targeting) == pool.slices[targeting[0]].slice_count
+    if not is_whole and any(each.generation > generation for each in pool.slices):
+        return None
+    others = [] if is_whole else _find_rest(pool, targeting, ignored)
+    if others is None:
+        return PoolView(
+            driver=pool.driver,
+            pool=pool.pool,
+            part=part,
+            facts=facts,
+            incomplete=True,
+        )
     return _build_view(part, pool, (targeting, others), node, features)
+
+
+def _see_simple(part: Part, pool: PoolPart, node: NodePart) -> PoolView:
+    """See a pool that is one whole slice for the node."""
+    facts = facts_of(part)
+    everything = facts.all_devices
+    return PoolView(
+        driver=pool.driver,
+        pool=pool.pool,
+        part=part,
+        facts=facts,
+        targeting=everything,
+        reachable=everything,
+        binding=bool(facts.marks.says_binding),
+        is_plain=(
+            not facts.marks.has_others
+            and pool.node == node.name
+            and not pool.slices[0].skip_node_operations
+        ),
+    )
+
+
+def _find_rest(
+    pool: PoolPart, targeting: list[int], ignored: frozenset[int]
+) -> list[int] | None:
+    """Find the slices of other nodes that make a pool whole; None: some are missing."""
+    first = pool.slices[targeting[0]]
+    everywhere = [
+        i
+        for i, pool_slice in enumerate(pool.slices)
+        if pool_slice.generation == first.generation and i not in ignored
+    ]
+    if len(everywhere) != first.slice_count:
+        return None
+    names = {pool.slices[i].name for i in targeting}
+    return [i for i in everywhere if pool.slices[i].name not in names]
 
 
 def _is_simple(facts: PoolFacts, pool: PoolPart, node: NodePart) -> bool:
@@ -160,23 +174,9 @@ def _build_view(
     counters = tuple(c for i in with_counters for c in pool.slices[i].shared_counters)
     here = [i for i in relevant if i not in with_counters]
     away = [i for i in others if i not in with_counters]
-    # Then what makes the whole pool unusable, in upstream's order.
-    invalid, facts = "", facts_of(part)
-    if not facts.has_unique_names:
-        invalid = _find_duplicate(
-            "device name", (d.name for d in _list_devices(pool, here))
-        )
-    if features.partitionable_devices:
-        invalid = invalid or _find_duplicate(
-            "counter set name", (c.name for c in counters)
-        )
-        if facts.marks.counting:
-            invalid = invalid or _find_unknown_counter(
-                counters, _list_devices(pool, here)
-            )
-            invalid = invalid or _find_unknown_counter(
-                counters, _list_devices(pool, away)
-            )
+    # Then what makes the whole pool unusable.
+    facts = facts_of(part)
+    invalid = _find_invalid(facts, counters, pool, (here, away), features)
     if invalid:
         return PoolView(
             driver=pool.driver,
@@ -200,6 +200,31 @@ def _build_view(
         counters=counters,
         binding=bool(facts.marks.says_binding & targeting),
     )
+
+
+def _find_invalid(
+    facts: PoolFacts,
+    counters: tuple[CounterSet, ...],
+    pool: PoolPart,
+    indices: tuple[list[int], list[int]],
+    features: Features,
+) -> str:
+    """Say what makes a whole pool unusable, in upstream's order; empty: nothing.
+
+    `indices` are of the slices with devices: those meant for the node, and the others.
+    """
+    invalid = ""
+    if not facts.has_unique_names:
+        devices = _list_devices(pool, indices[0])
+        invalid = _find_duplicate("device name", (each.name for each in devices))
+    if features.partitionable_devices:
+        invalid = invalid or _find_duplicate(
+            "counter set name", (each.name for each in counters)
+        )
+        for listed in indices if facts.marks.counting else ():
+            devices = _list_devices(pool, listed)
+            invalid = invalid or _find_unknown_counter(counters, devices)
+    return invalid
 
 
 def _find_reachable(

@@ -85,24 +85,11 @@ class PastDemand:
         if sum(gang.pods for gang in batch) > MOST_PODS:
             return ()
         self._surveys.follow(pages)
-        chosen = {
-            key: self._kinds[key]
-            for key in sorted(self._chosen)
-            if all(
-                self._surveys.is_known(sub.selectors, table)
-                for sub in _list_first(self._kinds[key])
-            )
-        }
-        pods = self._count_pods()
+        chosen, pods = self._list_known(table), self._count_pods()
         classes = self._list_classes(chosen, pods)
         surveys = {
             sub.selectors: self._surveys.of(sub.selectors, table) for sub in classes
         }
-        shapes = [
-            (_whole(sub, count), count)
-            for sub in classes
-            for count in _list_shapes(surveys[sub.selectors].nodes)
-        ]
         most = max([PRIOR, *(pods[key] for key in chosen)])
         past = (
             ExpectedPart(
@@ -112,15 +99,18 @@ class PastDemand:
             )
             for key, member in chosen.items()
         )
-        prior = (
-            ExpectedPart(
-                member=member,
-                weight=_scale(PRIOR, most * len(shapes)),
-                size=min(count * DEVICE, MAX_SIZE),
+        return (*past, *_list_prior(classes, surveys, most))
+
+    def _list_known(self, table: SelectorTable) -> dict[bytes, MemberPart]:
+        """List the chosen kinds whose selectors the table knows."""
+        return {
+            key: self._kinds[key]
+            for key in sorted(self._chosen)
+            if all(
+                self._surveys.is_known(sub.selectors, table)
+                for sub in _list_first(self._kinds[key])
             )
-            for member, count in shapes
-        )
-        return (*past, *prior)
+        }
 
     def _note(self, gang: GangPart) -> None:
         pods: Counter[bytes] = Counter()
@@ -251,6 +241,30 @@ def _size_of(member: MemberPart, surveys: dict[Selectors, ClassSurvey]) -> int:
         ]
         size += sub.count * min(DEVICE, max(parts, default=DEVICE))
     return max(0, min(size, MAX_SIZE))
+
+
+def _list_prior(
+    classes: Iterable[SubrequestPart],
+    surveys: dict[Selectors, ClassSurvey],
+    most: int,
+) -> list[ExpectedPart]:
+    """List what is expected before anybody asks: the shapes of nodes, class by class.
+
+    `most` pods were asked for of the kind that counts most.
+    """
+    shapes = [
+        (_whole(sub, count), count)
+        for sub in classes
+        for count in _list_shapes(surveys[sub.selectors].nodes)
+    ]
+    return [
+        ExpectedPart(
+            member=member,
+            weight=_scale(PRIOR, most * len(shapes)),
+            size=min(count * DEVICE, MAX_SIZE),
+        )
+        for member, count in shapes
+    ]
 
 
 def _list_shapes(nodes: dict[int, int]) -> list[int]:

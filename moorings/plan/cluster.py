@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 
 from contracts.allocation import Reason
 from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
+from contracts.device import ResourceSlice
 from contracts.gang import Gang
 from contracts.ids import object_key
 from contracts.names import GATE
@@ -71,7 +72,12 @@ class PlannedCluster(Struct, frozen=True, kw_only=True):
 
 def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     """Make what the publisher would see of these objects."""
-    entries = [with_next_job(entry) for entry in entries]
+    # A large cluster is slices mostly, which no plan of the publisher looks at.
+    entries = [
+        with_next_job(entry)
+        for entry in entries
+        if not isinstance(entry.decoded.value, ResourceSlice)
+    ]
     values = [entry.decoded.value for entry in entries]
     nodes = {
         value.name: KnownNode(labels=value.metadata.labels)

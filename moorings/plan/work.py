@@ -24,6 +24,7 @@ from moorings.plan.asking import (
 from moorings.plan.cluster import PlannedCluster, make_cluster
 from moorings.plan.lone_claims import make_claims_gang, make_lone_gangs
 from moorings.plan.objects import PlanObject, unite_objects
+from moorings.plan.one_node import check_one_node
 from moorings.plan.state import apply_state, with_node
 from publisher.gangs.members import uids_of_places
 from publisher.gangs.view import is_over
@@ -61,7 +62,12 @@ class PlanWork(Struct, frozen=True, kw_only=True):
 
 
 def prepare_work(objects: Iterable[PlanObject], node: str | None = None) -> PlanWork:
-    """Sort objects into state and gangs; with `node`, only that node may serve."""
+    """Sort objects into state and gangs; with `node`, only that node may serve.
+
+    Raises:
+        UsageError: more than claims is asked of `node`.
+        BadInputError: `node` is not in the input.
+    """
     if node is not None:
         return _prepare_for_node(list(objects), node)
     entries, notes = unite_objects(objects)
@@ -87,6 +93,7 @@ def prepare_work(objects: Iterable[PlanObject], node: str | None = None) -> Plan
 
 def _prepare_for_node(entries: list[PlanObject], node: str) -> PlanWork:
     """Ask for all claims at once on one node, as kube-scheduler does for one pod."""
+    check_one_node(entries, node)
     snapshot = apply_state(entries)
     values = [entry.decoded.value for entry in entries]
     if node not in {value.name for value in values if isinstance(value, Node)}:
@@ -96,6 +103,8 @@ def _prepare_for_node(entries: list[PlanObject], node: str) -> PlanWork:
         for value in values
         if isinstance(value, ResourceClaim) and value.allocation is None
     ]
+    if not claims:
+        return PlanWork(snapshot=snapshot, gangs=())
     gang = make_claims_gang("plan", claims, node=node)
     message = submit_before_pods(gang)
     return PlanWork(snapshot=apply(snapshot, message, sequence=1), gangs=(message,))

@@ -65,9 +65,10 @@ def test_pods_without_our_gate_are_submitted_without_places() -> None:
 
 
 def test_with_a_node_all_claims_are_decided_together() -> None:
-    """As kube-scheduler would for one pod, and the node need not be described."""
+    """As kube-scheduler would for one pod, and a slice may be all that names it."""
     claims = builders.claim(name="a"), builders.claim(name="b")
-    (message,) = prepare(*claims, node="node-7").gangs
+    devices = builders.resource_slice(*builders.devices(1), node="node-7")
+    (message,) = prepare(devices, *claims, node="node-7").gangs
     (member,) = message.gang.spec.members
     assert [claim.claim_name for claim in member.claims] == ["a", "b"]
     assert member.node.node_name == "node-7"

@@ -31,7 +31,8 @@ def objects_of(message: DevicesAnnounced | ObjectObserved) -> Iterator[Any]:
         layout = lay_out(pool, NodeName(message.node), {}, owned=False)
         for step in plan_slices(layout, (), now=NOW):
             assert isinstance(step, Create)
-            yield to_kubernetes(step.object)
+            value = to_kubernetes(step.object)
+            yield {**value, "metadata": {**value["metadata"], "resourceVersion": "1"}}
 
 
 def gang_object(message: SubmitGang) -> Any:

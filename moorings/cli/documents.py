@@ -68,9 +68,12 @@ class ReadObjects(Struct, frozen=True, kw_only=True):
     """Objects of kinds that are not read."""
 
 
-def read_objects(names: Iterable[str]) -> ReadObjects:
-    """Read all that can be read; the rest is named on standard error."""
-    reader, exact = Reader(notify), ExactDecoder()
+def read_objects(names: Iterable[str], *, as_stored: bool = False) -> ReadObjects:
+    """Read all that can be read; the rest is named on standard error.
+
+    `as_stored`: what the API server would not store is read as well.
+    """
+    reader, exact = Reader(notify, as_stored=as_stored), ExactDecoder()
     objects, failed = list[PlanObject](), False
     for name in names:
         try:

@@ -52,7 +52,7 @@ def lint(
     kubectl get resourceslices,deviceclasses -o yaml | moorings lint -f - -f claim.yaml
     """
     features = read_features(kubernetes_version, parse_gates(feature_gates))
-    read = read_objects(filename)
+    read = read_objects(filename, as_stored=True)
     with SelectorEvaluator() as evaluator, show_progress("linting"):
         result = lint_objects(read.objects, features, evaluator)
     if output is Format.TABLE:

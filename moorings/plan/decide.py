@@ -11,7 +11,7 @@ from contracts.errors import ContractsError
 from contracts.features import Features
 from moorings.plan.answer import SolvedWork, make_plan
 from moorings.plan.limits import drop_node_needs, refuse_admin_access
-from moorings.plan.objects import PlanObject
+from moorings.plan.objects import PlanObject, with_defaults
 from moorings.plan.plan import Plan
 from moorings.plan.sharing import continue_work
 from moorings.plan.work import PlanWork, prepare_work
@@ -38,6 +38,8 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
     order: str = "optimal"
     """`optimal` or `upstream`."""
     features: Features = Features()
+    as_stored: bool = False
+    """Whether the `upstream` order fills in nothing that the API server would."""
     timeout_seconds: float | None = None
     """Of the `upstream` order; the other has limits in work units."""
 
@@ -77,6 +79,8 @@ class Planner:
         solve_seconds = 0.0
         self._tell(f"reading {len(entries)} objects")
         past = PastDemand()
+        if options.order == "upstream" and not options.as_stored:
+            entries = list(map(with_defaults, entries))  # the other fills them in
         work: PlanWork | None = prepare_work(entries, options.node)
         while work is not None:
             problem = self._make_problem(work, entries, options, past)

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from contracts.codec import Codec, encode
 from contracts.errors import ContractsError
 from contracts.features import DEFAULT_VERSION
-from moorings.errors import BadInputError, UsageError
+from moorings.errors import BadInputError, MooringsError, UsageError
 from moorings.nesting import check_levels
 from moorings.plan.decide import Planner, PlanOptions
 from moorings.plan.limits import read_features
@@ -28,6 +28,9 @@ class Case(Struct, frozen=True, kw_only=True, rename="camel"):
     order: Literal["optimal", "upstream"] = "optimal"
     feature_gates: dict[str, bool] = {}
     kubernetes_version: str = DEFAULT_VERSION
+    as_stored: bool = False
+    """The objects are as upstream's allocator sees them: nothing is filled in or
+    refused that the API server would fill in or refuse."""
     timeout_seconds: float | None = None
     """For the `upstream` order; the other has limits in work units, so that answers do
     not depend on the machine."""
@@ -51,7 +54,7 @@ def _plan_line(line: bytes, planner: Planner) -> Plan:
             check_levels(f"objects[{index}]", raw)
         features = read_features(case.kubernetes_version, case.feature_gates)
         messages: list[str] = []
-        reader = Reader(messages.append)
+        reader = Reader(messages.append, as_stored=case.as_stored)
         objects = reader.read_list(case.objects)
     except (ContractsError, BadInputError, UsageError, ValueError) as error:
         return Plan(id=_find_id(line), status="Error", error=str(error))
@@ -62,10 +65,13 @@ def _plan_line(line: bytes, planner: Planner) -> Plan:
         node=case.node,
         order=case.order,
         features=features,
+        as_stored=case.as_stored,
         timeout_seconds=case.timeout_seconds,
     )
     try:
         plan = planner.plan(objects, options)
+    except MooringsError as error:
+        return Plan(id=case.id, status="Error", error=str(error))
     except Exception as error:  # noqa: BLE001  # one case must not end the stream
         text = f"{type(error).__name__}: {error}"
         return Plan(id=case.id, status="Error", error=text)

@@ -18,6 +18,7 @@ from contracts.device import ResourceSlice
 from contracts.gang import Gang
 from contracts.ids import object_key
 from contracts.kubernetes.decode import Decoded, decode_object
+from contracts.kubernetes.defaults import default_claim, default_gang, default_template
 from contracts.storage import PersistentVolume, PersistentVolumeClaim
 from contracts.workload import Node, Pod, Workload
 
@@ -51,6 +52,21 @@ class PlanObject(Struct, frozen=True, kw_only=True):
         """Keep what is needed of an object: a large cluster has very many."""
         written = dict(raw) if isinstance(decoded.value, Workload) else {}
         return cls(source=source, decoded=decoded, raw=written)
+
+
+def with_defaults(entry: PlanObject) -> PlanObject:
+    """Fill in what the API server would, where the author said nothing."""
+    value = entry.decoded.value
+    match value:
+        case ResourceClaim():
+            value = default_claim(value)
+        case ResourceClaimTemplate():
+            value = default_template(value)
+        case Gang():
+            value = default_gang(value)
+        case _:
+            return entry
+    return structs.replace(entry, decoded=structs.replace(entry.decoded, value=value))
 
 
 def unite_objects(entries: Iterable[PlanObject]) -> tuple[list[PlanObject], list[str]]:

@@ -25,6 +25,7 @@ from contracts.kubernetes.decode import (
 from contracts.meta import ObjectMeta
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.shapes import read
+from contracts.validate.slices import check_resource_slice
 from contracts.workload import Pod, Workload
 from moorings.plan.claims import list_group_claims
 from moorings.plan.objects import PlanObject
@@ -48,8 +49,10 @@ _DRA_KINDS = (
 class Reader:
     """Reads objects and remembers what was wrong with some."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Say, *, as_stored: bool = False) -> None:
+        """`as_stored`: nothing is refused that the API server would not store."""
         self._say = say
+        self._as_stored = as_stored
         self._noted: set[str] = set()
         self.refused = 0
         """Objects that decide something and could not be read."""
@@ -69,11 +72,10 @@ class Reader:
         `raw` is parsed JSON, or Decoded where nothing in it is unknown.
         """
         for source, raw in documents:
-            if isinstance(raw, Decoded):
-                yield self._keep(source, {}, raw)
-                continue
             try:
-                decoded = _decode(raw)
+                decoded = raw if isinstance(raw, Decoded) else _decode(raw)
+                if isinstance(decoded.value, ResourceSlice) and not self._as_stored:
+                    _check_slice(decoded.value)
             except UnknownKindError as error:
                 self._skip(str(error))
                 continue
@@ -86,7 +88,8 @@ class Reader:
                 if key not in self._noted:
                     self._noted.add(key)
                     self._say(f"note: {source}: {key} is not a field we know; ignored")
-            yield self._keep(source, raw, decoded)
+            written = {} if isinstance(raw, Decoded) else raw
+            yield self._keep(source, written, decoded)
 
     def read_list(self, objects: list[Any]) -> list[PlanObject]:
         """Decode a parsed list, Lists taken apart."""
@@ -169,6 +172,20 @@ def _decode(raw: Any) -> Decoded:
         entry = PlanObject.of("", raw, decoded)
         read_gang_owner(with_next_job(entry).raw)
     return decoded
+
+
+def _check_slice(value: ResourceSlice) -> None:
+    """Require a slice that the API server would store, unless it did.
+
+    Raises:
+        DecodeError: it would not: no driver could publish such devices.
+    """
+    if value.metadata.resource_version:
+        return
+    for violation in check_resource_slice(value):
+        reason = ": ".join(filter(None, (violation.rule, violation.message)))
+        what = f"ResourceSlice {value.metadata.name}"
+        raise DecodeError(what, violation.field, reason)
 
 
 def _read_without_pods(raw: Mapping[str, Any]) -> Workload:

@@ -200,14 +200,14 @@ def test_the_upstream_order_takes_the_first_that_fits(planner: Planner) -> None:
         assert [item["device"] for item in results] == ["gpu-1", "gpu-2"]
 
 
-def test_the_upstream_order_neither_defaults_nor_validates(planner: Planner) -> None:
-    wanted = raw(named("a", request(mode="")))
-    upstream = planned(planner, objects=[*WORLD, *wanted], order="upstream")
-    assert "unsupported count mode" in upstream["claims"][0]["error"]
-    assert (
-        planned(planner, objects=[*WORLD, *wanted])["gangs"][0]["verdict"]
-        == "allocated"
-    )
+def test_both_orders_fill_in_what_is_not_said(planner: Planner) -> None:
+    """Unless objects are to be taken as upstream's allocator is given them."""
+    objects = [*WORLD, *raw(named("a", request(mode="", count=0)))]
+    for order in ("optimal", "upstream"):
+        found = planned(planner, objects=objects, order=order)
+        assert found["gangs"][0]["verdict"] == "allocated"
+    found = planned(planner, objects=objects, order="upstream", asStored=True)
+    assert "unsupported count mode" in found["claims"][0]["error"]
 
 
 @pytest.mark.parametrize(

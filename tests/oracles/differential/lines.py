@@ -45,6 +45,7 @@ def plan_line(case: Json) -> bytes:
         "id": case["id"],
         "node": node["metadata"]["name"],
         "order": "upstream",
+        "asStored": True,
         "featureGates": {
             gate: bool(case["features"].get(switch))
             for switch, gates in _GATES.items()

@@ -56,3 +56,13 @@ def test_a_plan_that_runs_out_of_time_says_so() -> None:
     """Of the order that has a limit in seconds."""
     (claim,) = plan(builders.claim(), order="upstream", timeout_seconds=-1.0).claims
     assert (claim.verdict, claim.error_scope) == ("error", "aborted")
+
+
+def test_both_orders_fill_in_what_is_not_said() -> None:
+    """As the API server does, unless objects are taken as they are stored."""
+    plain = builders.claim(builders.request(mode="", count=0))
+    for order in ("optimal", "upstream"):
+        (claim,) = plan(plain, order=order).claims
+        assert claim.verdict == "allocated"
+    (claim,) = plan(plain, order="upstream", as_stored=True).claims
+    assert "unsupported count mode" in str(claim.error)

@@ -187,3 +187,21 @@ def test_devices_share_what_is_equal() -> None:
     assert first.attributes["id"] != second.attributes["id"]
     assert first.capacity is second.capacity
     assert third.capacity["memory"].value.text == "1024Mi"
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"nodeName": None}, "spec: Required value: exactly one of `nodeName`"),
+        ({"nodeName": "N_1"}, "spec.nodeName: Invalid value"),
+        ({"devices": [{"name": "GPU_0"}]}, r"spec.devices[0].name: Invalid value"),
+    ],
+)
+def test_a_slice_that_nobody_would_store_is_an_error(spec: Json, problem: str) -> None:
+    """No driver can publish it, so nothing is allocated from it."""
+    raw = to_builtins(to_kubernetes(builders.resource_slice(*builders.devices(1))))
+    raw["spec"] |= spec
+    assert problem in refusal(raw)
+    stored = {**raw, "metadata": {**raw["metadata"], "resourceVersion": "7"}}
+    assert refusal(stored) == ""
+    assert len(list(Reader(print, as_stored=True).read([("f", raw)]))) == 1

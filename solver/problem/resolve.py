@@ -227,7 +227,7 @@ def _resolve_claim(
 ) -> ClaimPart:
     subject = f"{member.name}/{claim.name}"
     spec, claim_uid = _find_claim_spec(gang, claim, subject, how.lookup)
-    if not how.lenient:
+    if not how.lenient and claim.spec is None:  # else it was validated with the gang
         spec = default_claim_spec(spec)
         claim_object = ResourceClaim(metadata=ObjectMeta(name="claim"), spec=spec)
         _validate(subject, claim_object)

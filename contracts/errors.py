@@ -33,15 +33,28 @@ class DecodeError(ContractsError):
 
 
 class UnknownKindError(ContractsError):
-    """An object of a kind or version that Moorings does not read or write."""
+    """An object of a kind or version that Moorings does not read or write.
 
-    def __init__(self, api_version: str, kind: str, name: str = "") -> None:
+    `explained` is the field that is wrong and why, of an object that is meant for us.
+    """
+
+    def __init__(
+        self,
+        api_version: str,
+        kind: str,
+        name: str = "",
+        explained: tuple[str, str] | None = None,
+    ) -> None:
         self.api_version = api_version
         self.kind = kind
         self.name = name
+        if not api_version or not kind:
+            field = "kind" if api_version else "apiVersion"
+            explained = field, "required: says what the object is"
+        self.explained = explained
         subject = " ".join(part for part in (kind or "object", name) if part)
-        version = f"apiVersion {api_version}" if api_version else "no apiVersion"
-        super().__init__(f"{subject}: {version} of this kind is not known")
+        reason = f"apiVersion {api_version} of this kind is not known"
+        super().__init__(f"{subject}: {': '.join(explained or (reason,))}")
 
 
 class SubjectError(ContractsError):

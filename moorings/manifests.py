@@ -182,8 +182,7 @@ def read_gang(source: str, raw: Any) -> tuple[str, Gang]:
     A wish that is not known, or misspelled, would else be dropped.
 
     Raises:
-        BadInputError: the document is no Gang, or has a field in `spec` that is not
-            known.
+        BadInputError: the document is no Gang, or has a field that is not known.
     """
     try:
         decoded = decode_object(raw)
@@ -193,7 +192,6 @@ def read_gang(source: str, raw: Any) -> tuple[str, Gang]:
     if not isinstance(gang, Gang):
         raise BadInputError(source, f"expected a Gang, got {raw.get('kind')}")
     for path in decoded.unknown:
-        if path.startswith("spec."):
-            reason = f"Gang {gang.metadata.name}: {path}: unknown field"
-            raise BadInputError(source, reason)
+        reason = f"Gang {gang.metadata.name}: {path}: unknown field"
+        raise BadInputError(source, reason)
     return source, gang

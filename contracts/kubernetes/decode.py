@@ -19,6 +19,7 @@ from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.errors import DecodeError, UnknownKindError
 from contracts.gang import Gang
 from contracts.kubernetes import versions
+from contracts.kubernetes.nearest import explain_unknown
 from contracts.pods.templates import read_workload
 from contracts.shapes import read
 from contracts.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -93,7 +94,8 @@ class Decoded(Struct, frozen=True, kw_only=True):
 def decode_object(raw: Any) -> Decoded:
     """Read one object (parsed JSON) of any version and kind that we know.
 
-    Kinds that we do not know are read as a Workload if they hold pod templates.
+    Kinds of others that we do not know are read as a Workload if they hold pod
+    templates.
 
     Raises:
         UnknownKindError: neither the kind nor its shape is known.
@@ -107,9 +109,10 @@ def decode_object(raw: Any) -> Decoded:
     struct = TYPES.get((api_version, kind))
     unknown: list[str] = []
     if struct is None:
-        workload = read_workload(raw, what, unknown)
+        explained = explain_unknown(api_version, kind, TYPES)
+        workload = None if explained else read_workload(raw, what, unknown)
         if workload is None:
-            raise UnknownKindError(api_version, kind, name)
+            raise UnknownKindError(api_version, kind, name, explained)
         return Decoded(kind=kind, value=workload, unknown=tuple(unknown))
     version = api_version.rpartition("/")[2]
     misplaced: list[str] = []
@@ -121,6 +124,18 @@ def decode_object(raw: Any) -> Decoded:
         raise DecodeError(what, field, error.reason) from error
     paths = (versions.to_written_path(kind, version, path) for path in unknown)
     return Decoded(kind=kind, value=value, unknown=(*misplaced, *paths))
+
+
+def find_refused_fields(decoded: Decoded) -> tuple[str, ...]:
+    """Return the unknown fields for which the API server would refuse an object.
+
+    Of objects of DRA and our own, where a field left out may decide otherwise. Those
+    that a cluster has passed it: it is of a release with fields that we do not know.
+    """
+    value = decoded.value
+    if not decoded.unknown or value.metadata.resource_version:
+        return ()
+    return decoded.unknown if isinstance(value, WritableObject) else ()
 
 
 def is_list(raw: Any) -> bool:

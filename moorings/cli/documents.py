@@ -13,7 +13,11 @@ from contracts.claim import DeviceClass, ResourceClaimTemplate
 from contracts.device import DeviceTaintRule
 from contracts.errors import ContractsError
 from contracts.gang import Gang
-from contracts.kubernetes.decode import WritableObject, decode_object
+from contracts.kubernetes.decode import (
+    WritableObject,
+    decode_object,
+    find_refused_fields,
+)
 from contracts.kubernetes.exact import ExactDecoder
 from moorings.cli.output import notify
 from moorings.errors import BadInputError
@@ -104,12 +108,16 @@ def read_state(names: list[str]) -> list[WritableObject]:
     values: list[WritableObject] = []
     for source, raw in read_documents(names):
         try:
-            value = decode_object(raw).value
+            decoded = decode_object(raw)
         except ContractsError as error:
             raise BadInputError(source, str(error)) from error
+        value = decoded.value
         if not isinstance(value, DeviceClass | ResourceClaimTemplate | DeviceTaintRule):
             kind = raw.get("kind")
             kinds = "a DeviceClass, ResourceClaimTemplate or DeviceTaintRule"
             raise BadInputError(source, f"expected {kinds}, got {kind}")
+        for path in find_refused_fields(decoded):
+            name = f"{decoded.kind} {value.metadata.name}"
+            raise BadInputError(source, f"{name}: {path}: unknown field")
         values.append(value)
     return values

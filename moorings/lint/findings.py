@@ -19,6 +19,8 @@ class LintRule(StrEnum):
 
     INVALID = "Invalid"
     """The API server would refuse the object."""
+    UNKNOWN_FIELD = "UnknownField"
+    """The API server would refuse the object for a field that its kind lacks."""
     UNKNOWN_CLASS = "UnknownDeviceClass"
     UNKNOWN_TEMPLATE = "UnknownResourceClaimTemplate"
     UNKNOWN_CLAIM = "UnknownResourceClaim"

@@ -8,6 +8,7 @@ from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.features import Features
 from contracts.gang import Gang
+from contracts.kubernetes.decode import WritableObject, find_refused_fields
 from contracts.kubernetes.defaults import default_claim, default_gang, default_template
 from contracts.validate import validate
 from contracts.workload import Node
@@ -36,7 +37,8 @@ def lint(
 ) -> Lint:
     """Find what would only fail at run time."""
     # First the state, and everything in the input that requests or classifies devices.
-    entries, _ = unite_objects(objects)
+    given = list(objects)
+    entries, _ = unite_objects(given)
     snapshot = apply_state(entries)
     classes = [
         entry.decoded.value
@@ -54,6 +56,7 @@ def lint(
 
     # Then rule by rule, each over the whole input.
     findings = [finding for entry in entries for finding in _check_validity(entry)]
+    findings.extend(finding for entry in given for finding in _check_fields(entry))
     findings.extend(_check_references(entries))
     findings.extend(check_pods(entries))
     cluster = make_cluster(entries)
@@ -128,6 +131,26 @@ def _check_validity(entry: PlanObject) -> Iterator[Finding]:
             field=violation.field,
             rule=LintRule.INVALID,
             message=": ".join(filter(None, (violation.rule, violation.message))),
+        )
+
+
+def _check_fields(entry: PlanObject) -> Iterator[Finding]:
+    """Find fields that the kind does not have; a newer cluster's object may have."""
+    decoded = entry.decoded
+    if not isinstance(decoded.value, WritableObject):
+        return
+    is_refused = bool(find_refused_fields(decoded))
+    for path in decoded.unknown:
+        yield Finding(
+            severity=Severity.ERROR if is_refused else Severity.WARNING,
+            kind=decoded.kind,
+            namespace=decoded.value.metadata.namespace,
+            name=decoded.value.metadata.name,
+            field=path,
+            rule=LintRule.UNKNOWN_FIELD,
+            message="is not a field of this kind"
+            if is_refused
+            else "is not a field we know, and is ignored",
         )
 
 

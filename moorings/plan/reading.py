@@ -17,9 +17,9 @@ from msgspec import structs
 from contracts.device import DeviceAttribute, DeviceCapacity, ResourceSlice
 from contracts.errors import ContractsError, DecodeError, UnknownKindError
 from contracts.kubernetes.decode import (
-    RESOURCE_GROUP,
     Decoded,
     decode_object,
+    find_refused_fields,
     flatten,
 )
 from contracts.meta import ObjectMeta
@@ -37,13 +37,6 @@ _WISH = re.compile(
     r"(^|\.)(resourceClaims|resources\.claims|topologySpreadConstraints)\[\d+\]\."
 )
 """Where pods refer to claims and other pods: an unknown field is an unknown wish."""
-_DRA_KINDS = (
-    "DeviceClass",
-    "DeviceTaintRule",
-    "ResourceClaim",
-    "ResourceClaimTemplate",
-    "ResourceSlice",
-)
 
 
 class Reader:
@@ -74,8 +67,9 @@ class Reader:
         for source, raw in documents:
             try:
                 decoded = raw if isinstance(raw, Decoded) else _decode(raw)
-                if isinstance(decoded.value, ResourceSlice) and not self._as_stored:
-                    _check_slice(decoded.value)
+                refused = find_refused_fields(decoded)
+                if not self._as_stored:
+                    _check_stored(decoded, refused)
             except UnknownKindError as error:
                 self._skip(str(error))
                 continue
@@ -83,13 +77,17 @@ class Reader:
                 self.refused += 1
                 self._say(f"error: {source}: {error}")
                 continue
-            for path in decoded.unknown:
-                key = f"{decoded.kind} {path}"
-                if key not in self._noted:
-                    self._noted.add(key)
-                    self._say(f"note: {source}: {key} is not a field we know; ignored")
+            if not refused:
+                self._note_unknown(source, decoded)
             written = {} if isinstance(raw, Decoded) else raw
             yield self._keep(source, written, decoded)
+
+    def _note_unknown(self, source: str, decoded: Decoded) -> None:
+        for path in decoded.unknown:
+            key = f"{decoded.kind} {path}"
+            if key not in self._noted:
+                self._noted.add(key)
+                self._say(f"note: {source}: {key} is not a field we know; ignored")
 
     def read_list(self, objects: list[Any]) -> list[PlanObject]:
         """Decode a parsed list, Lists taken apart."""
@@ -151,10 +149,8 @@ def _decode(raw: Any) -> Decoded:
     try:
         decoded = decode_object(raw)
     except UnknownKindError as error:
-        group = error.api_version.rpartition("/")[0]
-        if group == RESOURCE_GROUP and error.kind in _DRA_KINDS:
-            reason = f"{error.api_version} is not read; v1, v1beta2 and v1beta1 are"
-            raise DecodeError(_name(raw), "apiVersion", reason) from error
+        if error.explained is not None:
+            raise DecodeError(_name(raw), *error.explained) from error
         if read_gang_owner(raw) is not None:
             list(list_group_claims(raw))
             return Decoded(kind=error.kind, value=_read_without_pods(raw))
@@ -174,17 +170,22 @@ def _decode(raw: Any) -> Decoded:
     return decoded
 
 
-def _check_slice(value: ResourceSlice) -> None:
-    """Require a slice that the API server would store, unless it did.
+def _check_stored(decoded: Decoded, unknown: tuple[str, ...]) -> None:
+    """Require what the API server would store, unless it did; of slices all of it.
 
     Raises:
-        DecodeError: it would not: no driver could publish such devices.
+        DecodeError: it would not: `unknown` are fields that the kind lacks, or no
+            driver could publish such devices.
     """
-    if value.metadata.resource_version:
+    value = decoded.value
+    what = f"{decoded.kind} {value.metadata.name}"
+    if unknown:
+        more = f"; and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        raise DecodeError(what, unknown[0], f"unknown field{more}")
+    if not isinstance(value, ResourceSlice) or value.metadata.resource_version:
         return
     for violation in check_resource_slice(value):
         reason = ": ".join(filter(None, (violation.rule, violation.message)))
-        what = f"ResourceSlice {value.metadata.name}"
         raise DecodeError(what, violation.field, reason)
 
 

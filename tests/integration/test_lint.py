@@ -60,8 +60,15 @@ def found(folder: Path, *objects: WritableObject | dict[str, Any]) -> tuple[int,
     return done.exit_code, json.loads(done.stdout)
 
 
+MISSPELT = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "DeviceClass",
+    "metadata": {"name": "misspelt"},
+    "spec": {"selector": []},
+}
 BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
     (LintRule.INVALID, (SLICE, GPU, claim(request(count=-1)))),
+    (LintRule.UNKNOWN_FIELD, (SLICE, MISSPELT)),
     (LintRule.UNKNOWN_CLASS, (SLICE, claim())),
     (
         LintRule.UNKNOWN_TEMPLATE,

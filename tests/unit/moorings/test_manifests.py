@@ -41,6 +41,8 @@ def test_a_misspelled_wish_is_refused_and_not_forgotten() -> None:
     asked["exactly"]["cuont"] = asked["exactly"].pop("count")
     with pytest.raises(BadInputError, match=r"Gang my-gang: spec\..*cuont: unknown"):
         read_gang("a.yaml", raw)
+    with pytest.raises(BadInputError, match=r"Gang my-gang: specs: unknown"):
+        read_gang("a.yaml", {**quickstart(), "specs": {}})
 
 
 def test_what_a_cluster_adds_to_a_gang_is_no_wish() -> None:

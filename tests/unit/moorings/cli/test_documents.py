@@ -136,3 +136,16 @@ def test_each_reader_refuses_other_kinds(tmp_path: Path) -> None:
         read_gangs([name])
     with pytest.raises(BadInputError, match=r"expected a DeviceClass, .* got Node"):
         read_state([name])
+
+
+def test_state_with_a_field_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    """A class without its selectors would be of every device."""
+    text = (
+        "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: c},"
+        " spec: {selector: []}}"
+    )
+    name = write(tmp_path / "a.yaml", text)
+    with pytest.raises(BadInputError, match=r"DeviceClass c: spec\.selector: unknown"):
+        read_state([name])
+    (entry,) = read_objects([name], as_stored=True).objects
+    assert entry.decoded.unknown == ("spec.selector",)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from moorings.lint.findings import Lint, LintRule
+from contracts.codec import to_builtins
+from contracts.kubernetes.decode import to_kubernetes
+from moorings.lint.findings import Lint, LintRule, Severity
 from tests import builders
 from tests.builders.lint import lint_objects
 
@@ -32,6 +34,18 @@ def test_what_the_api_server_would_refuse_is_found() -> None:
     bad = builders.claim(builders.request(count=-1))
     rules = {finding.rule for finding in lint_objects(CLASS, SLICE, bad).findings}
     assert LintRule.INVALID in rules
+
+
+def test_a_field_that_the_kind_lacks_is_found() -> None:
+    """An error, unless a cluster has the object: it may be a newer one."""
+    raw = to_builtins(to_kubernetes(CLASS))
+    raw["spec"] |= {"selector": []}
+    (finding,) = lint_objects(raw, SLICE).findings
+    assert finding.rule is LintRule.UNKNOWN_FIELD
+    assert (finding.field, finding.severity) == ("spec.selector", Severity.ERROR)
+    raw["metadata"]["resourceVersion"] = "7"
+    (finding,) = lint_objects(raw, SLICE).findings
+    assert (finding.field, finding.severity) == ("spec.selector", Severity.WARNING)
 
 
 def test_errors_and_warnings_are_counted_apart() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from contracts.codec import to_builtins
 from contracts.device import ResourceSlice
-from contracts.kubernetes.decode import decode_object, to_kubernetes
+from contracts.kubernetes.decode import WritableObject, decode_object, to_kubernetes
 from contracts.workload import Workload
 from moorings.plan.reading import Reader
 from tests import builders
@@ -25,7 +25,7 @@ def test_unknown_kinds_and_fields_are_said_once() -> None:
     claim = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
-        "metadata": {"name": "c"},
+        "metadata": {"name": "c", "resourceVersion": "7"},
         "spec": {"colour": 1},
     }
     event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"}}
@@ -86,6 +86,36 @@ def test_an_unknown_field_in_a_containers_claims_is_an_error() -> None:
     assert "containers[0].resources.claims[0].requests: unknown field" in refusal(pod)
 
 
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        (builders.device_class(), "selector"),
+        (builders.claim(), "device"),
+        (builders.claim_template(), "device"),
+        (builders.resource_slice(), "device"),
+        (builders.gang(), "member"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_field_that_the_api_server_refuses_is_an_error(
+    value: WritableObject, field: str
+) -> None:
+    """It may be a wish, misspelt; what a cluster has passed it."""
+    raw = to_builtins(to_kubernetes(value))
+    assert refusal(raw) == ""
+    raw["spec"] |= {field: []}
+    name = f"{raw['kind']} {raw['metadata']['name']}"
+    assert refusal(raw) == f"error: f: {name}: spec.{field}: unknown field"
+    twice = {**raw, "spec": {**raw["spec"], "other": 1}}
+    assert refusal(twice).endswith(": unknown field; and 1 more")
+    reader = Reader(print, as_stored=True)
+    assert [each.decoded.unknown for each in reader.read([("f", raw)])] == [
+        (f"spec.{field}",)
+    ]
+    raw["metadata"]["resourceVersion"] = "7"
+    assert refusal(raw) == ""
+
+
 def test_other_unknown_fields_of_pods_are_no_error() -> None:
     """Most of a pod decides no device."""
     assert refusal(written_pod("p", colour="red")) == ""
@@ -108,6 +138,23 @@ def test_objects_of_dra_of_another_version_are_errors(kind: str) -> None:
     assert "resource.k8s.io/v1alpha3 is not read; v1, v1beta2" in refusal(raw)
     other = {**raw, "kind": "PodSchedulingContext"}
     assert refusal(other) == ""
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "why"),
+    [
+        ("moorings.dev/v1", "Gang", "apiVersion: moorings.dev/v1 is not read"),
+        ("moorings.dev/v1alpha1", "gang", "kind: gang of moorings.dev/v1alpha1 is not"),
+        ("resource.k8s.io/v1", "ResourceSlices", "did you mean ResourceSlice?"),
+    ],
+)
+def test_what_is_nearly_a_kind_of_ours_or_of_dra_is_an_error(
+    api_version: str, kind: str, why: str
+) -> None:
+    """Also with pods in it: it is no workload that nobody has heard of."""
+    raw = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}}
+    assert why in refusal(raw)
+    assert why in refusal({**raw, "spec": written_job("j", 1)["spec"]})
 
 
 def test_pods_with_claims_that_are_not_read_are_an_error() -> None:

@@ -1,0 +1,94 @@
+"""What the author of an object may have meant whose kind is not one that we read.
+
+Only of the groups that decide devices, ours and DRA's: an object of theirs that is not
+understood may be a gang or a claim. Kinds of other groups are others' business. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from difflib import get_close_matches
+
+_ALIKE = 0.75
+"""How alike two words are of which one is the other misspelt."""
+_NOT_NEEDED = {
+    "moorings.dev": ("DeviceParameters", "Fleet", "Sources", "Workload"),
+    "resource.k8s.io": ("PodSchedulingContext", "ResourcePoolStatusRequest"),
+}
+"""Kinds, by group, that are nothing to who decides."""
+
+
+def explain_unknown(
+    api_version: str, kind: str, known: Collection[tuple[str, str]]
+) -> tuple[str, str] | None:
+    """Say which field is wrong and why; None: the object is not meant for us.
+
+    `known`: all pairs of an apiVersion and a kind that are read.
+    """
+    group = api_version.rpartition("/")[0]
+    if group not in _NOT_NEEDED and not _find_same(kind, (k for _, k in known)):
+        return None
+    kinds = {
+        our_group: list(dict.fromkeys(k for v, k in known if _is_of(v, our_group)))
+        for our_group in _NOT_NEEDED
+    }
+    if group not in kinds:
+        return _explain_group(api_version, group, kind, kinds, known)
+    if kind in _NOT_NEEDED[group]:
+        return None
+    versions = _list_versions(group, kind, known)
+    if versions:
+        return "apiVersion", f"{api_version} is not read; {_enumerate(versions)}"
+    near = _find_near(kind, kinds[group])
+    if near:
+        return "kind", f"{kind} of {api_version} is not known; did you mean {near}?"
+    return "kind", f"{kind} of {api_version} is not known; {_enumerate(kinds[group])}"
+
+
+def _explain_group(
+    api_version: str,
+    group: str,
+    kind: str,
+    kinds: dict[str, list[str]],
+    known: Collection[tuple[str, str]],
+) -> tuple[str, str] | None:
+    """Explain a kind of ours in no group, or in one that is named almost as ours."""
+    for our_group, names in kinds.items():
+        is_meant = not group or get_close_matches(group, [our_group], cutoff=_ALIKE)
+        near = _find_same(kind, names)
+        if is_meant and near:
+            version = _list_versions(our_group, near, known)[0]
+            reason = f"{api_version} is not read; did you mean {our_group}/{version}?"
+            return "apiVersion", reason
+    return None
+
+
+def _list_versions(
+    group: str, kind: str, known: Collection[tuple[str, str]]
+) -> list[str]:
+    return [
+        api_version.rpartition("/")[2]
+        for api_version, each in known
+        if each == kind and _is_of(api_version, group)
+    ]
+
+
+def _find_same(kind: str, names: Iterable[str]) -> str:
+    return next((name for name in names if name.casefold() == kind.casefold()), "")
+
+
+def _find_near(kind: str, names: list[str]) -> str:
+    """Find the kind that another one is when nobody minds cases and letters."""
+    folded = {name.casefold(): name for name in names}
+    near = get_close_matches(kind.casefold(), folded, n=1, cutoff=_ALIKE)
+    return folded[near[0]] if near else ""
+
+
+def _is_of(api_version: str, group: str) -> bool:
+    return api_version.rpartition("/")[0] == group
+
+
+def _enumerate(names: list[str]) -> str:
+    """Say that these are: `v1, v1beta2 and v1beta1 are`."""
+    *others, last = names
+    return f"{', '.join(others)} and {last} are" if others else f"{last} is"

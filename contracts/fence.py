@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from contracts.messages import ClusterMessage
 
 MAX_EPOCH = 2**53 - 1
 """A larger number is not the same in every reader of JSON."""
 MAX_LEASE_S = 300
+SILENT_S = 30.0
+"""Nobody leads who is silent for so long beyond its lease: another had it by then."""
 
 
 class EpochClaimed(ClusterMessage, frozen=True, kw_only=True):
@@ -19,3 +21,15 @@ class EpochClaimed(ClusterMessage, frozen=True, kw_only=True):
     epoch: Annotated[int, Meta(ge=1, le=MAX_EPOCH)]
     holder: str
     lease_s: Annotated[float, Meta(ge=0, le=MAX_LEASE_S)]
+
+
+class SolverSeen(Struct, frozen=True, kw_only=True):
+    """The solver that claimed the epoch last, and when nats-server stored that."""
+
+    claim: EpochClaimed
+    at_s: float
+    """Seconds since the epoch."""
+
+    def is_silent(self, now_s: float) -> bool:
+        """Whether it let its lease run out, and nobody took over."""
+        return now_s - self.at_s > self.claim.lease_s + SILENT_S

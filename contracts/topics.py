@@ -229,7 +229,7 @@ FENCE: Topic[EpochClaimed] = Topic(
     stream="DEC",
     codec=Codec(EpochClaimed, "fence"),
     senders=("solver",),
-    receivers=("solver",),
+    receivers=("solver", "platform", "viewer"),
 )
 """The solver that leads holds its epoch here."""
 CONFIRMATIONS: Topic[ConfirmationMessage] = Topic(

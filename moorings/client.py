@@ -16,6 +16,7 @@ from uuid import uuid4
 from msgspec import Struct, structs
 
 from contracts.errors import ContractsError
+from contracts.fence import SolverSeen
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangKey, GangUID, Namespace, NodeName
 from contracts.kubernetes.defaults import default_gang
@@ -34,6 +35,7 @@ from contracts.tokens import token
 from contracts.topics import (
     COMMANDS,
     CONFIRMATIONS,
+    FENCE,
     GANG_TOPICS,
     INVENTORIES,
     LEADERS,
@@ -61,7 +63,7 @@ from runtime.errors import (
     PublishRefusedError,
 )
 from runtime.refusals import Refusals
-from runtime.wire import BusSettings, Outgoing, Refused
+from runtime.wire import BusSettings, Incoming, Outgoing, Refused
 
 CONNECT_S = 5.0
 
@@ -139,16 +141,21 @@ class Client:
         Raises:
             CannotReadError: our user may not, or there is no such stream.
         """
-        batches = self.bus.read_existing(
-            topic, *(names or (self.cluster,)), start=start, patient=False
-        )
+        names = names or (self.cluster,)
+        async for incoming in self._read_incoming(topic, names, start):
+            if incoming.message is not None:
+                yield incoming.message, incoming.sequence
+
+    async def _read_incoming(
+        self, topic: Topic[M], names: tuple[str, ...], start: Start | None = None
+    ) -> AsyncIterator[Incoming[M]]:
+        batches = self.bus.read_existing(topic, *names, start=start, patient=False)
         try:
             async for batch in batches:
                 for refused in batch.refused:
                     self.note_unread(refused)
                 for incoming in batch.messages:
-                    if incoming.message is not None:
-                        yield incoming.message, incoming.sequence
+                    yield incoming
         except NotAllowedError as error:
             reason = f"not allowed for user {error.user!r} of the bus"
             raise CannotReadError(topic.stream, reason) from error
@@ -165,6 +172,20 @@ class Client:
         async for message, _ in self.read(LEADERS):
             last = message
         return last
+
+    async def fetch_solvers(self) -> dict[ClusterName, SolverSeen]:
+        """Fetch which solver led last, for each cluster in which one ever did.
+
+        Raises:
+            CannotReadError: it cannot be read.
+        """
+        return {
+            incoming.message.cluster: SolverSeen(
+                claim=incoming.message, at_s=incoming.time_s
+            )
+            async for incoming in self._read_incoming(FENCE, ())
+            if incoming.message is not None
+        }
 
     async def fetch_gangs(self) -> list[GangRecord]:
         """Fetch how all gangs are now, oldest first.

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from contracts.gang import Gang
 from contracts.ids import GangUID
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
@@ -16,6 +17,7 @@ from moorings.cli.connecting import connect
 from moorings.cli.documents import read_gangs
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.get import show_gangs
+from moorings.cli.known import find_silence
 from moorings.cli.options import (
     Cluster,
     GangName,
@@ -64,24 +66,32 @@ def submit(
     async def run() -> int:
         gangs = read_gangs(filename)
         async with connect(server, state_dir, cluster, "platform") as client:
-            uids: list[GangUID] = []
-            for _, gang in gangs:
-                uid, is_new = await client.submit(gang)
-                uids.append(uid)
-                if output is Format.TABLE:
-                    word = "submitted" if is_new else "was submitted before"
-                    say(f"gang/{gang.metadata.name} {word} ({uid})")
+            silence = await find_silence(client)
+            uids = [await _submit(client, gang, output) for _, gang in gangs]
+            if silence:
+                notify(silence)
             if not wait:
                 if output is not Format.TABLE:
                     show([{"uid": uid} for uid in uids], output, (), ())
                 return ExitCode.YES
             with show_progress("waiting for decisions"):
                 records = await _wait_decided(client, set(uids), timeout)
+            undecided = any(record.decision is None for record in records)
+            if undecided and not silence and (silence := await find_silence(client)):
+                notify(silence)
             show_gangs(records, output)
             allocated = all(record.placed is not None for record in records)
             return ExitCode.YES if allocated else ExitCode.NO
 
     raise typer.Exit(asyncio.run(run()))
+
+
+async def _submit(client: Client, gang: Gang, output: Format) -> GangUID:
+    uid, is_new = await client.submit(gang)
+    if output is Format.TABLE:
+        word = "submitted" if is_new else "was submitted before"
+        say(f"gang/{gang.metadata.name} {word} ({uid})")
+    return uid
 
 
 async def _wait_decided(

@@ -7,21 +7,24 @@ from a user of the bus: then that is said, and the rest shown.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
 from msgspec import Struct
 
+from contracts.fence import SolverSeen
+from contracts.ids import ClusterName
 from moorings.cli.output import notify
 from moorings.client import Client
 from moorings.errors import CannotReadError, UnknownNameError
 from moorings.stories import GangQuery, GangStory, HeldObjects, collect_stories
-from moorings.views.silence import describe_silence
+from moorings.views.silence import describe_no_solver, describe_silence
 
 T = TypeVar("T")
 _WITHOUT = {
     "REPORT": "what pods wait for that were not submitted is not known",
+    "DEC": "whether a solver leads is not known",
     "LEADS": "whether a publisher leads is not known",
     "STATE": "which pods and claims of running gangs are gone is not known",
 }
@@ -39,14 +42,12 @@ class KnownGangs(Struct, kw_only=True):
     """None: it could not be read."""
     unread: list[str]
     """What could not be read, and what is not known without it."""
-    silence: str = ""
-    """That no publisher leads; empty: nothing is against it."""
+    silences: tuple[str, ...] = ()
+    """That no solver leads, or no publisher."""
 
     def notify_unread(self) -> None:
         """Say what could not be read, and that nobody may act on the rest."""
-        if self.silence:
-            notify(self.silence)
-        for line in self.unread:
+        for line in (*self.silences, *self.unread):
             notify(line)
 
 
@@ -61,9 +62,47 @@ async def fetch_known(client: Client) -> KnownGangs:
     reports = await _read_if_allowed(client.fetch_reports(), unread)
     held = await _read_if_allowed(client.fetch_held(), unread)
     leader = await _read_if_allowed(client.fetch_leader(), unread)
-    silence = describe_silence(leader, datetime.now(UTC))
+    solvers = await _read_if_allowed(client.fetch_solvers(), unread)
     stories = collect_stories(records, reports or ())
-    return KnownGangs(stories=stories, held=held, unread=unread, silence=silence)
+    if solvers is not None and not stories:
+        _check_cluster(client, solvers)
+    now = datetime.now(UTC)
+    silences = [describe_silence(leader, now)]
+    waits = any(record.decision is None for record in records)
+    if solvers is not None and (waits or client.cluster in solvers):
+        seen = solvers.get(client.cluster)
+        silences.insert(0, describe_no_solver(client.cluster, seen, now))
+    return KnownGangs(
+        stories=stories,
+        held=held,
+        unread=unread,
+        silences=tuple(filter(None, silences)),
+    )
+
+
+def _check_cluster(client: Client, solvers: Mapping[ClusterName, SolverSeen]) -> None:
+    """Refuse a cluster of which nothing is known, where there are others.
+
+    Raises:
+        UnknownNameError: no solver ever led in it, but in others.
+    """
+    if solvers and client.cluster not in solvers:
+        raise UnknownNameError("cluster", client.cluster, sorted(solvers))
+
+
+async def find_silence(client: Client) -> str:
+    """Say that no solver leads; empty: one does, or it cannot be read.
+
+    Raises:
+        UnknownNameError: no solver ever led in the cluster, but in others.
+    """
+    try:
+        solvers = await client.fetch_solvers()
+    except CannotReadError:
+        return ""  # who may only submit is not told
+    _check_cluster(client, solvers)
+    seen = solvers.get(client.cluster)
+    return describe_no_solver(client.cluster, seen, datetime.now(UTC))
 
 
 async def _read_if_allowed(reading: Awaitable[T], unread: list[str]) -> T | None:

@@ -12,6 +12,7 @@ from moorings.doctor.facts import BusFacts, ClusterFacts, Json, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
 from moorings.gates import find_leader
 from moorings.views.names import name_some
+from moorings.views.silence import describe_no_solver
 
 PARTS = ("authcallout", "nats", "nodeagent", "publisher", "solver")
 _OPTIONAL = ("authcallout", "nodeagent")
@@ -184,6 +185,19 @@ def check_leader(facts: BusFacts, now: datetime) -> Iterator[CheckLine]:
                 f"{leader.holder} was last heard of at {leader.at}",
                 "start a publisher that speaks to this bus",
             )
+
+
+def check_solver(facts: BusFacts, now_s: float) -> CheckLine:
+    """Check that a solver leads, by its fence; `now_s` is the server's clock."""
+    name, seen = "parts.solver-on-bus", facts.solver
+    if isinstance(seen, Unread):
+        return unread(name, seen)
+    now = datetime.fromtimestamp(now_s, UTC)
+    if why := describe_no_solver(facts.cluster, seen, now):
+        return fail(
+            name, why, "start a solver that speaks to this bus, or look at its log"
+        )
+    return ok(name, f"{seen.claim.holder if seen else 'a solver'} leads")
 
 
 def _time(text: str) -> datetime:

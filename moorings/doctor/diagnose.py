@@ -14,7 +14,12 @@ from moorings.doctor.check_nodes import (
     check_nodes,
     check_pools,
 )
-from moorings.doctor.check_parts import check_leader, check_lease, check_parts
+from moorings.doctor.check_parts import (
+    check_leader,
+    check_lease,
+    check_parts,
+    check_solver,
+)
 from moorings.doctor.check_rights import check_rights
 from moorings.doctor.facts import BusFacts, ClusterFacts, Unread
 from moorings.doctor.findings import CheckLine, Diagnosis, fail
@@ -61,5 +66,7 @@ def _list_lines(
     elif bus is not None:
         yield from check_bus(bus)
         yield from check_bus_clock(bus)
+        ahead_s = 0.0 if isinstance(bus.clock, Unread) else bus.clock.ahead_s
+        yield check_solver(bus, now_s - ahead_s)
         yield from check_leader(bus, now)
         yield from check_announced_pools(bus)

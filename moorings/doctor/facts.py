@@ -11,7 +11,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from contracts.ids import NodeName
+from contracts.fence import SolverSeen
+from contracts.ids import ClusterName, NodeName
 from contracts.liveness import PublisherLeads
 from contracts.messages import DevicesAnnounced
 from runtime.bus.streams import StreamHealth
@@ -142,3 +143,7 @@ class BusFacts(Struct, frozen=True, kw_only=True):
     heard: Reading[frozenset[str]]
     """Nodes whose agents were heard of in the last seconds."""
     leader: Reading[PublisherLeads | None]
+    cluster: ClusterName
+    """Of which gangs are looked at."""
+    solver: Reading[SolverSeen | None]
+    """That led last there; None: none ever did."""

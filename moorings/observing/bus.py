@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Awaitable
 from typing import TypeVar
 
+from contracts.fence import SolverSeen
 from contracts.streams import STREAMS, Stream
 from contracts.topics import HEARTBEATS
 from moorings.client import Client
@@ -45,6 +46,8 @@ async def observe_bus(
         inventories=await _read(client.fetch_inventories()),
         heard=await _read(_fetch_heard(client)),
         leader=await _read(client.fetch_leader()),
+        cluster=client.cluster,
+        solver=await _read(_fetch_solver(client)),
     )
 
 
@@ -57,6 +60,10 @@ async def _read(reading: Awaitable[T]) -> Reading[T]:
 
 async def _fetch_heard(client: Client) -> frozenset[str]:
     return frozenset([str(seen.node) async for seen, _ in client.read(HEARTBEATS)])
+
+
+async def _fetch_solver(client: Client) -> SolverSeen | None:
+    return (await client.fetch_solvers()).get(client.cluster)
 
 
 async def _read_stream(client: Client, stream: Stream) -> Reading[StreamHealth]:

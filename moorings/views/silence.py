@@ -1,9 +1,11 @@
-"""That no publisher leads, in words."""
+"""That no publisher leads, or no solver, in words."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
+from contracts.fence import SolverSeen
+from contracts.ids import ClusterName
 from contracts.liveness import SILENT_S, PublisherLeads
 
 
@@ -25,3 +27,25 @@ def describe_silence(leader: PublisherLeads | None, now: datetime) -> str:
         f"heard of at {leader.at}. Pods at the gate wait, and what is decided is not "
         "written, until one runs again"
     )
+
+
+def describe_no_solver(
+    cluster: ClusterName, seen: SolverSeen | None, now: datetime
+) -> str:
+    """Say that no solver leads, and since when; empty: one does."""
+    if seen is None:
+        return (
+            f"no solver ever led in cluster {cluster}: gangs wait undecided until one "
+            "runs"
+        )
+    if not seen.is_silent(now.timestamp()):
+        return ""
+    return (
+        f"no solver leads in cluster {cluster}: {seen.claim.holder} was last heard of "
+        f"at {format_time(seen.at_s)}. Nothing is decided until one runs again"
+    )
+
+
+def format_time(at_s: float) -> str:
+    """Write a time as RFC 3339, to the second."""
+    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")

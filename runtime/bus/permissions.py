@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.streams import STREAMS
-from contracts.topics import BLOBS, GANG_TOPICS, TOPICS, Topic
+from contracts.topics import BLOBS, FENCE, GANG_TOPICS, TOPICS, Topic
 from runtime.users import (
     ACCOUNTS,
     CALLOUT,
@@ -260,6 +260,8 @@ def _reads(stream: str) -> Iterator[str]:
 def _subscribes(user: str) -> Iterator[str]:
     """Name what is republished in CORE and sent to a user."""
     for topic in TOPICS:
+        if topic is FENCE:
+            continue  # written every second, and looked up when it is needed
         if user in SUBSCRIBERS and user in topic.receivers and _PREFIXES[topic.stream]:
             # As `*.*.*` it would forbid `local.>`, by which people subscribe.
             yield republished(topic, topic.subjects_below())

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from contracts.features import default_gates
+from contracts.fence import EpochClaimed, SolverSeen
+from contracts.ids import ClusterName
 from contracts.streams import SETTINGS_VERSION, STREAMS
 from moorings.doctor.facts import (
     BusFacts,
@@ -132,8 +134,18 @@ def bus_facts(**changes: Any) -> BusFacts:
         "inventories": {},
         "heard": frozenset(),
         "leader": None,
+        "cluster": ClusterName("local"),
+        "solver": solver_seen(NOW_S - 1),
     }
     return BusFacts(**{**fine, **changes})
+
+
+def solver_seen(at_s: float, lease_s: float = 15.0) -> SolverSeen:
+    """Make a solver that claimed its epoch at this time."""
+    claim = EpochClaimed(
+        cluster=ClusterName("local"), epoch=1, holder="s-1", lease_s=lease_s
+    )
+    return SolverSeen(claim=claim, at_s=at_s)
 
 
 def worst(lines: Iterable[CheckLine]) -> dict[str, CheckLine]:

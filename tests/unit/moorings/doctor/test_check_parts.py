@@ -7,10 +7,24 @@ from typing import Any
 
 import pytest
 
+from contracts.fence import SolverSeen
 from contracts.ids import ClusterName
 from contracts.liveness import PublisherLeads
-from moorings.doctor.check_parts import check_leader, check_lease, check_parts
-from tests.builders.doctor import NOW_S, bus_facts, cluster_facts, workload, worst
+from moorings.doctor.check_parts import (
+    check_leader,
+    check_lease,
+    check_parts,
+    check_solver,
+)
+from moorings.doctor.findings import CheckLine
+from tests.builders.doctor import (
+    NOW_S,
+    bus_facts,
+    cluster_facts,
+    solver_seen,
+    workload,
+    worst,
+)
 from tests.lab.controlplane import objects
 
 NOW = datetime.fromtimestamp(NOW_S, UTC)
@@ -96,6 +110,20 @@ def test_a_lease_that_was_not_renewed_is_nobodys() -> None:
     later = datetime.fromtimestamp(NOW_S + 60, UTC)
     line = check_lease(cluster_facts(), later)
     assert (line.level, "2027-01-15T08:00:00" in line.why) == ("fail", True)
+
+
+def test_a_solver_that_lets_its_lease_run_out_is_found() -> None:
+    def found(seen: SolverSeen | None) -> CheckLine:
+        return check_solver(bus_facts(solver=seen), NOW_S)
+
+    assert found(solver_seen(NOW_S - 44)).level == "ok"
+    silent = found(solver_seen(NOW_S - 46))
+    assert silent.level == "fail"
+    assert "s-1 was last heard of at 2027-01-15T07:59:14+00:00" in silent.why
+    assert found(solver_seen(NOW_S - 46, lease_s=60)).level == "ok"
+    # Who let go of the epoch has no lease left, and nobody took over.
+    assert found(solver_seen(NOW_S - 31, lease_s=0)).level == "fail"
+    assert "no solver ever led in cluster local" in found(None).why
 
 
 def test_a_publisher_that_is_silent_on_the_bus_is_found() -> None:

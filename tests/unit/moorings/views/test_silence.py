@@ -5,10 +5,20 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from contracts.liveness import PublisherLeads
-from moorings.views.silence import describe_silence
+from moorings.views.silence import describe_no_solver, describe_silence
 from tests.builders.decisions import CLUSTER
+from tests.builders.doctor import solver_seen
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def test_a_solver_is_missed_some_time_after_its_lease() -> None:
+    now_s = NOW.timestamp()
+    assert describe_no_solver(CLUSTER, solver_seen(now_s - 40), NOW) == ""
+    said = describe_no_solver(CLUSTER, solver_seen(now_s - 60), NOW)
+    assert said.startswith("no solver leads in cluster ")
+    assert "s-1 was last heard of at" in said
+    assert "ever led" in describe_no_solver(CLUSTER, None, NOW)
 
 
 def leads(at: str) -> PublisherLeads:

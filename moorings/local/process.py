@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import random
 import signal
 import socket
@@ -32,6 +33,8 @@ class ChildProcess:
         self.log = log
         """What it prints, over all its starts."""
         self._process: subprocess.Popen[bytes] | None = None
+        self._began_at = 0
+        """How long its log was when it was started last."""
 
     @property
     def pid(self) -> int | None:
@@ -57,6 +60,7 @@ class ChildProcess:
     ) -> None:
         """Start without waiting; it ends with the thread that does this."""
         with self.log.open("ab") as log:
+            self._began_at = log.tell()
             self._process = subprocess.Popen(  # noqa: S603  # our own programs
                 list(command),
                 env=environment,
@@ -85,6 +89,27 @@ class ChildProcess:
             text = self.log.read_text(encoding="utf-8", errors="replace")
             return "\n".join(text.splitlines()[-lines:])
         return ""
+
+    def read_last_reason(self) -> str:
+        """Read which error it logged last since its start; empty: none, in JSON."""
+        with contextlib.suppress(OSError), self.log.open("rb") as log:
+            log.seek(self._began_at)
+            return find_last_reason(log.read().decode(errors="replace").splitlines())
+        return ""
+
+
+def find_last_reason(lines: Sequence[str]) -> str:
+    """Find the reason of the last error in a log of JSON lines; empty: there is none.
+
+    Where a task failed, its own reason comes before that the service did.
+    """
+    for line in reversed(lines):
+        with contextlib.suppress(ValueError):
+            entry = json.loads(line)
+            is_error = isinstance(entry, dict) and entry.get("level") == "error"
+            if is_error and (reason := entry.get("reason")):
+                return str(reason)
+    return ""
 
 
 def _die_with_parent() -> None:

@@ -24,7 +24,7 @@ from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from contracts.messages import ObjectObserved
 from contracts.topics import FENCE, INVENTORIES, STATE
 from moorings.client import Client, open_client
-from moorings.errors import LocalStackError
+from moorings.errors import BadInputError, LocalStackError
 from moorings.local.bus_users import LocalUsers
 from moorings.local.cluster import ClusterAccess, wait_leading
 from moorings.local.fleets import count_nodes, find_fleet, make_classes
@@ -32,6 +32,8 @@ from moorings.local.nats_server import LocalServer
 from moorings.local.process import ChildProcess
 from moorings.local.restarts import MOST_ENDS, Restarts
 from moorings.local.state import RunningStack, claim_folder, write_state
+from publisher.errors import FolderError
+from publisher.folder.files import Folder
 from runtime.waits import first_of
 from runtime.wire import Outgoing
 
@@ -64,6 +66,8 @@ class TendedChild:
             if not self._process.has_ended:
                 return ""
             self._end = self._process.describe_end()
+            if reason := self._process.read_last_reason():
+                self._end += f" ({reason})"
             pause_s = self._restarts.note_end(now_s, most_ends)
             if pause_s is None:
                 words = self._process.read_last_words(5)
@@ -263,6 +267,7 @@ async def open_stack(options: StackOptions) -> AsyncIterator[LocalStack]:
     Raises:
         LocalStackError: a component does not start, or not in time.
         LocalServerError: the nats-server does not start.
+        BadInputError: manifests cannot be written where they should be.
     """
     # Its processes, which end in reverse when the block does:
     #   nats-server  the bus, by which all others meet
@@ -271,6 +276,8 @@ async def open_stack(options: StackOptions) -> AsyncIterator[LocalStack]:
     #   solver       decides which devices each gang gets
     stack = LocalStack(options)
     with claim_folder(options.folder):
+        if options.cluster is None:
+            check_manifests(stack.manifests)
         try:
             await stack.start()
             if options.cluster is None:
@@ -287,6 +294,19 @@ async def open_stack(options: StackOptions) -> AsyncIterator[LocalStack]:
             yield stack
         finally:
             await asyncio.to_thread(stack.stop)
+
+
+def check_manifests(folder: Path) -> None:
+    """Make the folder of manifests if it is not there, as the publisher would.
+
+    Raises:
+        BadInputError: it cannot be made or written, or another publisher has it.
+    """
+    try:
+        with Folder(folder).open():
+            pass
+    except FolderError as error:
+        raise BadInputError("up: --folder", str(error)) from error
 
 
 async def _publish_state(client: Client, objects: Sequence[WritableObject]) -> None:

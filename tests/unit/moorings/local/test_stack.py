@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from moorings.errors import LocalStackError
+from moorings.errors import BadInputError, LocalStackError
 from moorings.local.process import ChildProcess
-from moorings.local.stack import TendedChild
+from moorings.local.stack import TendedChild, check_manifests
 
 
 def wait_ended(process: ChildProcess) -> None:
@@ -41,3 +41,38 @@ def test_an_end_is_noticed_told_and_mended(tmp_path: Path) -> None:
         child.tend(102.0, most_ends=1)
     assert str(raised.value).endswith("\nwhy")
     process.stop()
+
+
+def test_a_start_again_says_what_was_logged_last(tmp_path: Path) -> None:
+    """Since its last start: what was wrong before is not what is wrong now."""
+    process = ChildProcess(tmp_path / "log")
+    process.log.write_text('{"level": "error", "reason": "long ago"}\n')
+    logged = '{"level": "error", "reason": "afile: File exists"}'
+    lines = [logged, '{"level": "error", "event": "service.failed"}', "no JSON"]
+    said = {"text": "\n".join(lines)}
+
+    def start() -> None:
+        process.start([sys.executable, "-c", f"print({said['text']!r}); exit(1)"])
+
+    start()
+    child = TendedChild("publisher", process, start)
+    wait_ended(process)
+    child.tend(100.0)
+    said["text"] = ""
+    line = child.tend(101.0)
+    told = "publisher ended with exit code 1 (afile: File exists) and was started again"
+    assert line == told
+    wait_ended(process)
+    child.tend(102.0)
+    assert "(" not in child.tend(110.0)
+    process.stop()
+
+
+def test_a_folder_that_cannot_hold_manifests_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "afile"
+    file.touch()
+    with pytest.raises(BadInputError, match=r"up: --folder: .*afile: File exists"):
+        check_manifests(file)
+    made = tmp_path / "made" / "below"
+    check_manifests(made)
+    assert made.is_dir()

@@ -25,7 +25,11 @@ from solver.explain.counts import (
     describe_taints,
     is_selector_to_blame,
 )
-from solver.explain.gang_rules import explain_gang_rules, explain_together
+from solver.explain.gang_rules import (
+    explain_gang_rules,
+    explain_missing_label,
+    explain_together,
+)
 from solver.explain.node_checks import (
     BESIDE,
     MOST_NAMED,
@@ -62,10 +66,15 @@ class Funnel:
         )
         self._room_counts: Cache[Hashable, Rooms] = Cache(MOST_COUNTED)
         self._scarcities: Cache[Hashable, Scarcity] = Cache(MOST_COUNTED)
+        self._labelled: Cache[str, bool] = Cache(MOST_COUNTED)
         self._outranked: Cache[Hashable, Reason | None] = Cache(MOST_COUNTED)
 
     def explain(self, gang: GangPart) -> tuple[Reason, ...]:
         """Return why a gang is not in."""
+        nodes = len(self._cluster.nodes) if gang.topology else 0
+        reason = explain_missing_label(gang, self._is_labelled, nodes)
+        if reason is not None:
+            return (reason,)
         reasons = [
             reason
             for member in gang.members
@@ -92,6 +101,15 @@ class Funnel:
             counted = count_devices(self._problem, self._cluster, kind)
             counts = self._counts.keep(kind, counted)
         return counts
+
+    def _is_labelled(self, label: str) -> bool:
+        """Whether any node has a label."""
+        found = self._labelled.get(label)
+        if found is None:
+            nodes = self._cluster.nodes.values()
+            found = any(label in node.node.labels for node in nodes)
+            self._labelled.keep(label, found)
+        return found
 
     def _outranked_reason(self, gang: GangPart) -> Reason | None:
         """Return who comes first, the same for all of one priority and classes."""

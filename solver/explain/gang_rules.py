@@ -8,7 +8,7 @@ then others, or several rules together, are in the way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import structs
 
@@ -44,6 +44,27 @@ def explain_gang_rules(problem: Problem, gang: GangPart) -> Reason | None:
             if reason is not None:
                 return reason
     return _explain_reach(demand, kinds) or _explain_sets(demand, kinds)
+
+
+def explain_missing_label(
+    gang: GangPart, is_labelled: Callable[[str], bool], nodes: int
+) -> Reason | None:
+    """Return the first topology whose label no node has; None: there is none.
+
+    `is_labelled` says whether any of the `nodes` has a label.
+    """
+    for number, rule in enumerate(gang.topology):
+        if rule.mode == PREFERRED or rule.attribute is not None:
+            continue
+        if nodes and not is_labelled(rule.key):
+            return Reason(
+                rule=Rule.GANG_TOPOLOGY,
+                field=f"spec.topology[{number}]",
+                message=f"none of {nodes} nodes has the label {rule.key}, so none is "
+                "in a domain of it",
+                facts={"nodes": nodes, "domains": 0},
+            )
+    return None
 
 
 def explain_together(gang: GangPart) -> Reason | None:

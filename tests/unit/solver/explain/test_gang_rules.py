@@ -66,10 +66,7 @@ def reason_of(asked: Gang) -> Reason:
         (
             gang(member(), topology=(topology_rule("no.such/label"),)),
             Rule.GANG_TOPOLOGY,
-            (
-                "its 1 pods must be in one domain of no.such/label; none has room for "
-                "any of 1 pods"
-            ),
+            "none of 4 nodes has the label no.such/label, so none is in a domain of it",
         ),
         (
             gang(member(count=5), constraints=(gang_constraint(RAIL),)),
@@ -101,6 +98,17 @@ def test_the_nearest_domain_is_named(asked: Gang, rule: Rule, message: str) -> N
     """With how many of the gang it has room for."""
     reason = reason_of(asked)
     assert (reason.rule, reason.message) == (rule, message)
+
+
+def test_a_label_that_no_node_has_is_told_before_what_is_taken() -> None:
+    """No device that is freed would help; a rule that is preferred keeps nobody out."""
+    asked = gang(member(count=9), topology=(topology_rule("no.such/label"),))
+    assert reason_of(asked).rule is Rule.GANG_TOPOLOGY
+    preferred = topology_rule("no.such/label", mode="Preferred")
+    assert (
+        reason_of(gang(member(count=9), topology=(preferred,))).rule
+        is not Rule.GANG_TOPOLOGY
+    )
 
 
 def test_nodes_that_see_too_little_of_a_shared_claim_are_counted() -> None:

@@ -53,6 +53,7 @@ from moorings.errors import (
     UnknownNameError,
 )
 from moorings.stories import GangQuery, HeldObjects, WrittenGangs
+from moorings.views.ages import format_age, measure_age
 from runtime.bus.bus import Bus
 from runtime.bus.follower import Start
 from runtime.errors import (
@@ -264,7 +265,7 @@ class Client:
     async def find_gangs(
         self, name: str, namespace: str | None = None
     ) -> list[GangRecord]:
-        """Find gangs by name, `namespace/name` or uid: those alive, else the last.
+        """Find gangs as `GangQuery` names them: those alive, else the last.
 
         There may be several: pods of a running gang that are replaced are a gang of
         its name.
@@ -273,7 +274,7 @@ class Client:
             UnknownNameError: there is none.
         """
         records = await self.fetch_gangs()
-        wanted = GangQuery.of(name, namespace)
+        wanted = GangQuery.of(name, namespace).among(records)
         matches = [record for record in records if wanted.is_of(record)]
         if not matches:
             near = difflib.get_close_matches(
@@ -291,9 +292,16 @@ class Client:
         """
         records = await self.find_gangs(name, namespace)
         if len(records) > 1:
-            uids = [f"{r.uid} ({r.namespace}/{r.name})" for r in records]
-            raise UnknownNameError("single gang", name, uids)
+            raise UnknownNameError("single gang", name, list(map(name_gang, records)))
         return records[0]
+
+
+def name_gang(record: GangRecord) -> str:
+    """Name a gang so that it can be told from others of its name."""
+    age = ""
+    if record.submission is not None:
+        age = f", {format_age(measure_age(record.submission.submitted_at))}"
+    return f"{record.uid} ({record.namespace}/{record.name}, {record.phase}{age})"
 
 
 class BusLogin(Struct, frozen=True, kw_only=True):

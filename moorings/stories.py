@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.gang import GangPhase
 from contracts.ids import GangKey, GangUID
@@ -27,6 +27,9 @@ from contracts.reports import (
 
 WrittenGangs = Mapping[GangKey, AllocationWritten]
 """What was written of the last attempt of gangs."""
+
+LEAST_OF_UID = 4
+"""Characters of a uid that name a gang by its beginning."""
 
 
 class HeldObjects(Struct, frozen=True, kw_only=True, dict=True):
@@ -48,7 +51,7 @@ class HeldObjects(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class GangQuery(Struct, frozen=True, kw_only=True):
-    """How somebody names a gang: `name`, `namespace/name` or a uid."""
+    """How somebody names a gang: `name`, `namespace/name`, a uid or its beginning."""
 
     name: str
     namespace: str | None = None
@@ -67,6 +70,14 @@ class GangQuery(Struct, frozen=True, kw_only=True):
         if record.uid == self.name:
             return True
         return record.name == self.name and self.namespace in (None, record.namespace)
+
+    def among(self, records: Iterable[GangRecord]) -> GangQuery:
+        """Mean the one gang whose uid begins so, where none has this name or uid."""
+        known = list(records)
+        if len(self.name) < LEAST_OF_UID or any(map(self.is_of, known)):
+            return self
+        begun = {r.uid for r in known if r.uid.startswith(self.name)}
+        return self if len(begun) != 1 else structs.replace(self, name=begun.pop())
 
     def is_in(self, story: GangStory) -> bool:
         """Whether it names a gang, or one of its submissions."""
@@ -154,7 +165,7 @@ def count_growing(record: GangRecord, later: Iterable[GangRecord]) -> dict[str, 
 def collect_stories(
     records: Iterable[GangRecord], reports: Iterable[GroupReported]
 ) -> list[GangStory]:
-    """Tell the stories of gangs, by namespace and name.
+    """Tell the stories of gangs, by namespace, name and age.
 
     What was submitted over NATS alone has no pods that could be replaced: there each
     submission is a gang, whatever its name.
@@ -169,7 +180,13 @@ def collect_stories(
         for report in reports
     }
     stories = []
-    for key in sorted(by_key.keys() | reports_by_key.keys()):
+
+    def order(key: tuple[str, str, bool, str]) -> tuple[str, str, bool, int, str]:
+        """Sort by name; who has one name, by age."""
+        first = by_key[key][0].submission_sequence if key in by_key else 0
+        return (*key[:3], first, key[3])
+
+    for key in sorted(by_key.keys() | reports_by_key.keys(), key=order):
         report = reports_by_key.get(key)
         namespace, name, is_lone, _ = key
         stories.append(

@@ -31,7 +31,7 @@ def explain(
     what: Annotated[
         str,
         typer.Argument(
-            help="Name, namespace/name or uid of a gang; or pod/NAME.",
+            help="Name, namespace/name or uid of a gang (or its start); or pod/NAME.",
             show_default=False,
         ),
     ],
@@ -87,6 +87,7 @@ def _find_stories(known: KnownGangs, wanted: GangQuery) -> list[GangStory]:
     Raises:
         UnknownNameError: there is none.
     """
+    wanted = wanted.among(record for s in known.stories for record in s.records)
     matches = [story for story in known.stories if wanted.is_in(story)]
     if not matches:
         raise unknown_gang(wanted, known.stories)

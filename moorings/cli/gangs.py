@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Annotated
 
 import typer
@@ -20,14 +20,15 @@ from moorings.cli.get import show_gangs
 from moorings.cli.known import find_silence
 from moorings.cli.options import (
     Cluster,
-    GangName,
+    GangNames,
     Namespace,
     Output,
     Server,
     StateDir,
 )
 from moorings.cli.output import Format, notify, say, show, show_progress
-from moorings.client import Client
+from moorings.client import Client, name_gang
+from moorings.errors import CannotReadError
 
 Files = Annotated[
     list[str],
@@ -62,20 +63,23 @@ def submit(
     output: Output = Format.TABLE,
 ) -> None:
     """Submit gangs; with --wait, exit 0 only when all of them are allocated."""
+    submitted: list[GangUID] = []
 
     async def run() -> int:
         gangs = read_gangs(filename)
         async with connect(server, state_dir, cluster, "platform") as client:
             silence = await find_silence(client)
-            uids = [await _submit(client, gang, output) for _, gang in gangs]
+            await _warn_of_namesakes(client, [gang for _, gang in gangs])
+            for _, gang in gangs:
+                submitted.append(await _submit(client, gang, output))
             if silence:
                 notify(silence)
             if not wait:
                 if output is not Format.TABLE:
-                    show([{"uid": uid} for uid in uids], output, (), ())
+                    show([{"uid": uid} for uid in submitted], output, (), ())
                 return ExitCode.YES
             with show_progress("waiting for decisions"):
-                records = await _wait_decided(client, set(uids), timeout)
+                records = await _wait_decided(client, set(submitted), timeout)
             undecided = any(record.decision is None for record in records)
             if undecided and not silence and (silence := await find_silence(client)):
                 notify(silence)
@@ -83,7 +87,31 @@ def submit(
             allocated = all(record.placed is not None for record in records)
             return ExitCode.YES if allocated else ExitCode.NO
 
-    raise typer.Exit(asyncio.run(run()))
+    try:
+        code = asyncio.run(run())
+    except KeyboardInterrupt:
+        if submitted:
+            notify("what was submitted stays so; `moorings cancel` takes it back")
+        raise
+    raise typer.Exit(code)
+
+
+async def _warn_of_namesakes(client: Client, gangs: Iterable[Gang]) -> None:
+    """Say which gangs of the same names are not over: they stay beside the new ones."""
+    try:
+        records = await client.fetch_gangs()
+    except CannotReadError:
+        return  # who may only submit is not told
+    for gang in gangs:
+        meta = gang.metadata
+        key = (meta.namespace or "default", meta.name)
+        for record in records:
+            is_same = (record.namespace, record.name) == key
+            if is_same and record.uid != meta.uid and not record.phase.is_terminal:
+                notify(
+                    f"gang/{meta.name} is one more of that name beside "
+                    f"{name_gang(record)}; a uid names one of them"
+                )
 
 
 async def _submit(client: Client, gang: Gang, output: Format) -> GangUID:
@@ -113,7 +141,7 @@ def _make_command(kind: type[CancelGang | ReleaseGang], done: str) -> Command:
     """Make a command that says one thing about a gang; `done` is what it then is."""
 
     def command(
-        gang: GangName,
+        gangs: GangNames,
         namespace: Namespace = None,
         server: Server = "",
         state_dir: StateDir = None,
@@ -121,16 +149,22 @@ def _make_command(kind: type[CancelGang | ReleaseGang], done: str) -> Command:
     ) -> None:
         async def run() -> int:
             async with connect(server, state_dir, cluster, "platform") as client:
-                record = await client.find_gang(gang, namespace)
-                if record.phase.is_terminal:
-                    notify(f"gang/{record.name} is {record.phase} already")
-                    return ExitCode.NO
-                message = kind(
-                    cluster=client.cluster, namespace=record.namespace, uid=record.uid
-                )
-                await client.send_command(message)
-                say(f"gang/{record.name} {done}")
-            return ExitCode.YES
+                # All are found before anything is said of one.
+                records = [await client.find_gang(gang, namespace) for gang in gangs]
+                for record in records:
+                    if record.phase.is_terminal:
+                        told = f"gang/{record.name} is {record.phase} already"
+                        notify(f"{told} ({record.uid})")
+                        continue
+                    message = kind(
+                        cluster=client.cluster,
+                        namespace=record.namespace,
+                        uid=record.uid,
+                    )
+                    await client.send_command(message)
+                    say(f"gang/{record.name} {done}")
+            over = any(record.phase.is_terminal for record in records)
+            return ExitCode.NO if over else ExitCode.YES
 
         raise typer.Exit(asyncio.run(run()))
 

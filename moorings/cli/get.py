@@ -80,8 +80,11 @@ def parse_target(what: str, name: str | None) -> tuple[str, str | None]:
         return KINDS[what], name
     if name is None:
         return "gangs", what
-    kinds = ", ".join(sorted(set(KINDS.values())))
-    raise UsageError(f"get: no {what!r} here; there are {kinds}")
+    raise UsageError(f"get: no {what!r} here; there are {_list_kinds()}")
+
+
+def _list_kinds() -> str:
+    return ", ".join(sorted(set(KINDS.values())))
 
 
 def get(
@@ -96,6 +99,12 @@ def get(
         str | None, typer.Argument(help="Only the one of this name.")
     ] = None,
     namespace: Namespace = None,
+    everywhere: Annotated[
+        bool,
+        typer.Option(
+            "--all-namespaces", "-A", help="In all namespaces, as without -n."
+        ),
+    ] = False,
     every: Annotated[
         bool, typer.Option("--all", "-a", help="Those that are over, too.")
     ] = False,
@@ -147,6 +156,8 @@ def get(
     Devices are those that the solver may give out: of node agents, and of third-party
     drivers as far as they are owned; with --kubeconfig all others, too.
     """
+    if everywhere and namespace is not None:
+        raise UsageError("get: --all-namespaces and --namespace exclude each other")
     kind, name = parse_target(what, name)
     wanted = DeviceFilter(
         node=node,
@@ -184,7 +195,9 @@ def get(
                     print_solves(await list_solves(client), form)
                 case _:
                     query = None if name is None else GangQuery.of(name, namespace)
-                    await _show_stories(client, query, namespace, form, every=every)
+                    await _show_stories(
+                        client, query, namespace, form, every=every, wide=wide
+                    )
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
@@ -197,15 +210,17 @@ async def _show_stories(
     output: Format,
     *,
     every: bool,
+    wide: bool,
 ) -> None:
     """Show gangs: those that live, all, or the one of a name."""
     known = await fetch_known(client)
     stories = [s for s in known.stories if namespace in (None, s.namespace)]
     shown = stories
     if wanted is not None:
+        wanted = wanted.among(record for s in stories for record in s.records)
         shown = [story for story in stories if wanted.is_in(story)]
         if not shown:
-            raise unknown_gang(wanted, stories)
+            raise unknown_gang(wanted, known.stories, f"there are also {_list_kinds()}")
         shown = [story for story in shown if is_recent(story) or every] or shown[-1:]
     elif not every:
         shown = [story for story in stories if is_recent(story)]
@@ -217,7 +232,7 @@ async def _show_stories(
     if not views and output is Format.TABLE:
         notify("no gangs" if not hidden else "no gangs that are alive")
         return
-    _show_gang_views(views, output)
+    _show_gang_views(views, output, wide=wide)
 
 
 def show_gangs(records: Iterable[GangRecord], output: Format) -> None:
@@ -225,14 +240,17 @@ def show_gangs(records: Iterable[GangRecord], output: Format) -> None:
     _show_gang_views([view_gang(record) for record in records], output)
 
 
-def _show_gang_views(views: list[dict[str, Any]], output: Format) -> None:
+def _show_gang_views(
+    views: list[dict[str, Any]], output: Format, *, wide: bool = False
+) -> None:
     """Print gangs; a reason that many of them have stands once below the table."""
     cells, lines = share_reasons([view["reason"] for view in views])
+    columns = (*GANG_COLUMNS[:-1], *(("uid",) if wide else ()))
     rows = [
-        [*(_to_cell(view[column]) for column in GANG_COLUMNS[:-1]), _to_cell(cell)]
+        [*(_to_cell(view[column]) for column in columns), _to_cell(cell)]
         for view, cell in zip(views, cells, strict=True)
     ]
-    show(views, output, GANG_COLUMNS, rows)
+    show(views, output, (*columns, GANG_COLUMNS[-1]), rows)
     for line in lines if output is Format.TABLE else ():
         say(line)
 

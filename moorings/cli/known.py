@@ -16,9 +16,15 @@ from msgspec import Struct
 from contracts.fence import SolverSeen
 from contracts.ids import ClusterName
 from moorings.cli.output import notify
-from moorings.client import Client
+from moorings.client import Client, name_gang
 from moorings.errors import CannotReadError, UnknownNameError
-from moorings.stories import GangQuery, GangStory, HeldObjects, collect_stories
+from moorings.stories import (
+    LEAST_OF_UID,
+    GangQuery,
+    GangStory,
+    HeldObjects,
+    collect_stories,
+)
 from moorings.views.silence import describe_no_solver, describe_silence
 
 T = TypeVar("T")
@@ -113,8 +119,20 @@ async def _read_if_allowed(reading: Awaitable[T], unread: list[str]) -> T | None
         return None
 
 
-def unknown_gang(wanted: GangQuery, stories: Sequence[GangStory]) -> UnknownNameError:
-    """Make the error that there is no such gang, with those that are called alike."""
+def unknown_gang(
+    wanted: GangQuery, stories: Sequence[GangStory], *hints: str
+) -> UnknownNameError:
+    """Make the error that there is no such gang, with those that are called alike.
+
+    `stories` are those of all namespaces: it may be in another one.
+    """
+    same = {f"{s.namespace}/{s.name}" for s in stories if s.name == wanted.name}
+    begun = [
+        name_gang(record)
+        for story in stories
+        for record in story.records
+        if len(wanted.name) >= LEAST_OF_UID and record.uid.startswith(wanted.name)
+    ]
     names = sorted({story.name for story in stories})
-    near = difflib.get_close_matches(wanted.name, names)
-    return UnknownNameError("gang", wanted.name, near, NOT_YET)
+    near = sorted(same) or begun or difflib.get_close_matches(wanted.name, names)
+    return UnknownNameError("gang", wanted.name, near, "; ".join((*hints, NOT_YET)))

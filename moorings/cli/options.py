@@ -47,9 +47,11 @@ Kubeconfig = Annotated[
 Context = Annotated[
     str, typer.Option(help="Of the kubeconfig, if not its current one.")
 ]
-GangName = Annotated[
-    str,
-    typer.Argument(help="Name, namespace/name or uid of a gang.", show_default=False),
+GangNames = Annotated[
+    list[str],
+    typer.Argument(
+        help="Names, namespace/name, uids or beginnings of uids.", show_default=False
+    ),
 ]
 
 

@@ -115,10 +115,18 @@ async def test_a_name_means_who_is_alive() -> None:
 async def test_a_name_of_several_gangs_is_not_one() -> None:
     """A namespace before the name, or beside it, may say which."""
     both = client((SUBMISSIONS, train(ONE)), (SUBMISSIONS, train(TWO, "team-b")))
-    with pytest.raises(UnknownNameError, match="team-b/train"):
+    with pytest.raises(UnknownNameError, match="team-b/train, Pending, "):
         await both.find_gang("train")
     assert (await both.find_gang("team-b/train")).uid == TWO
     assert (await both.find_gang("train", builders.NAMESPACE)).uid == ONE
+
+
+async def test_the_beginning_of_a_uid_names_its_gang() -> None:
+    """Unless others begin so, or it is too short to be meant."""
+    both = client((SUBMISSIONS, train(ONE)), (SUBMISSIONS, train(TWO)))
+    assert (await both.find_gang(TWO[:6])).uid == TWO
+    with pytest.raises(UnknownNameError):
+        await both.find_gang(TWO[:3])
 
 
 async def test_a_name_that_is_nearly_right_is_told() -> None:

@@ -167,3 +167,11 @@ def test_a_lone_pod_is_told_from_a_gang() -> None:
         )
         (story,) = collect_stories([record_of(replace(message, gang=gang))], [])
         assert story.is_lone is is_lone
+
+
+def test_gangs_of_one_name_stand_by_age() -> None:
+    """So the last one is the one that was submitted last, whatever its uid."""
+    first = replace(record_of(submission(uid=TWO)), submission_sequence=1)
+    second = replace(record_of(submission(uid=ONE)), submission_sequence=2)
+    stories = collect_stories([first, second], [])
+    assert [story.records for story in stories] == [(first,), (second,)]

@@ -221,6 +221,8 @@ class ReplicatedPodTemplate(KubernetesExcerpt, frozen=True, kw_only=True):
     count: Int64 = 1
     """Pods at one time."""
     template: PodTemplate = PodTemplate()
+    path: str = "spec.template"
+    """Field of the workload that holds the template."""
 
 
 class Workload(KubernetesExcerpt, frozen=True, kw_only=True):

@@ -75,6 +75,7 @@ def _find_templates(
             name=role,
             count=count,
             template=_read(template, PodTemplate, template_path, reading),
+            path=template_path,
         )
         return
     for key, child in value.items():

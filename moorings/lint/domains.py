@@ -131,7 +131,7 @@ def _unite(
 
 
 def _describe(room: Mapping[str, int], asked: int) -> str:
-    """Name the domains with most room: `r3 has 14 of 16, r1 9 and 2 more less`."""
+    """Name the domains with most room: what the nearest have, of how many."""
     nearest = sorted(room.items(), key=lambda pair: (-pair[1], pair[0]))
     if not nearest:
         return "none has room for a pod"
@@ -142,7 +142,7 @@ def _describe(room: Mapping[str, int], asked: int) -> str:
         f"{name or '(empty)'} for {pods}" for name, pods in others[: MOST_NAMED - 1]
     ]
     hidden = len(nearest) - MOST_NAMED
-    more = f" and {hidden} more for no more" if hidden > 0 else ""
+    more = f", {hidden} more for as many or fewer" if hidden > 0 else ""
     return ", ".join(parts) + more
 
 

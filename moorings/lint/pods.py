@@ -12,7 +12,7 @@ from contracts.workload import Pod, PodSpec, Workload
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.plan.asking import Asked, WaitReason
 from moorings.plan.objects import PlanObject
-from moorings.plan.pods import list_specs
+from moorings.plan.pods import list_specs_by_path
 from publisher.gangs.view import is_over
 
 _ENDLESS = (
@@ -39,8 +39,7 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
             continue
         if isinstance(value, Pod) and (value.spec.node_name or is_over(value)):
             continue
-        for spec in list_specs(value):
-            path = "spec" if isinstance(value, Pod) else "template.spec"
+        for path, spec in list_specs_by_path(value):
             for violation in check_pod_spec(spec, path):
                 text = ": ".join(filter(None, (violation.rule, violation.message)))
                 yield _report(entry, violation.field, LintRule.INVALID, text)

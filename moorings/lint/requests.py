@@ -72,8 +72,10 @@ def _check_request(
 
 
 def _is_same(one: SubrequestPart, other: SubrequestPart) -> bool:
+    """Whether whoever cannot have one cannot have the other; faulty: nobody knows."""
     return (
-        one.selectors == other.selectors
+        not (one.fault or other.fault)
+        and one.selectors == other.selectors
         and (one.all_devices, one.count) == (other.all_devices, other.count)
         and (one.tolerations, one.capacity) == (other.tolerations, other.capacity)
     )
@@ -83,10 +85,12 @@ def _check_subrequest(
     claim: LintClaim, subrequest: SubrequestPart, place: str, matches: Matches
 ) -> Iterator[Finding]:
     if subrequest.fault:
-        is_unknown = "could not retrieve device class" in subrequest.fault
-        rule = LintRule.UNKNOWN_CLASS if is_unknown else LintRule.INVALID
-        message = subrequest.fault.partition(": ")[2]
-        yield claim.report(place, rule, message)
+        if "could not retrieve device class" in subrequest.fault:
+            message = f"{subrequest.device_class!r} does not exist"
+            yield claim.report(place, LintRule.UNKNOWN_CLASS, message)
+        else:
+            message = subrequest.fault.partition(": ")[2]
+            yield claim.report(place, LintRule.INVALID, message)
         return
     matched = matches.of(subrequest.selectors)
     own_faults = {

@@ -115,7 +115,8 @@ def _find_template_faults(workload: Workload) -> Iterator[RefusedPod]:
     for replicated in workload.templates:
         name = workload.metadata.name
         subject = f"{name}/{replicated.name}".rstrip("/")
-        reason = find_fault(replicated.template.spec, subject, "template.spec")
+        path = f"{replicated.path}.spec"
+        reason = find_fault(replicated.template.spec, subject, path)
         if reason is not None:
             metadata = structs.replace(
                 workload.metadata, labels=replicated.template.metadata.labels
@@ -159,10 +160,16 @@ def _without_ports(container: Container) -> Container:
 
 def list_specs(value: KubernetesObject) -> Iterator[PodSpec]:
     """Go through the pods, or patterns for pods, that an object is or has."""
+    yield from (spec for _, spec in list_specs_by_path(value))
+
+
+def list_specs_by_path(value: KubernetesObject) -> Iterator[tuple[str, PodSpec]]:
+    """Go through them likewise, each with the field that it stands in."""
     if isinstance(value, Pod):
-        yield value.spec
+        yield "spec", value.spec
     elif isinstance(value, Workload):
-        yield from (replicated.template.spec for replicated in value.templates)
+        for replicated in value.templates:
+            yield f"{replicated.path}.spec", replicated.template.spec
 
 
 def list_resources(spec: PodSpec) -> set[str]:

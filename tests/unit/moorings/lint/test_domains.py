@@ -30,7 +30,7 @@ def message_of(
 def test_the_nearest_domains_are_named_with_what_they_have() -> None:
     assert message_of({"pod": 16}) == (
         "all 16 pods in one domain of rack: r3 has room for 14 of 16, r1 for 9, "
-        "r2 for 4 and 1 more for no more"
+        "r2 for 4, 1 more for as many or fewer"
     )
 
 

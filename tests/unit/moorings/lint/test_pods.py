@@ -32,7 +32,7 @@ def test_parts_of_an_extended_resource_are_refused_in_templates_too() -> None:
     pod = written_pod("p", containers=containers)
     assert findings(pod) == [f"pod/team-a/p {field} Invalid"]
     job = written_job("j", 3, containers=containers)
-    assert findings(job) == [f"job/team-a/j template.{field} Invalid"]
+    assert findings(job) == [f"job/team-a/j spec.template.{field} Invalid"]
 
 
 def test_pods_refer_to_what_is_there() -> None:

@@ -67,6 +67,22 @@ def test_a_mistake_is_found_by_its_rule(
     assert (finding.rule, finding.field) == (rule, path)
 
 
+def test_alternatives_of_classes_that_are_missing_are_not_called_equal() -> None:
+    """What they would select is not known; each class is named once."""
+    found = findings(
+        builders.request(
+            first_available=[
+                builders.sub_request("one", device_class="new"),
+                builders.sub_request("two", device_class="old"),
+            ]
+        )
+    )
+    assert [(each.rule, each.message) for each in found] == [
+        (LintRule.UNKNOWN_CLASS, "'new' does not exist"),
+        (LintRule.UNKNOWN_CLASS, "'old' does not exist"),
+    ]
+
+
 def test_without_devices_nothing_is_said_of_matches() -> None:
     """Files of claims alone are as good as they can be."""
     assert findings(builders.request(select=[MODEL_B]), with_devices=False) == []

@@ -36,7 +36,7 @@ def test_a_workload_that_the_api_server_refuses_is_told_once() -> None:
     pods, (refused,) = read_pods(entries(job), any_node=True, any_volume=True)
     assert pods == []
     assert (refused.name, refused.reason.rule) == ("train", "Invalid")
-    assert refused.reason.field == "template.spec.resourceClaims[0]"
+    assert refused.reason.field == "spec.template.spec.resourceClaims[0]"
 
 
 def test_where_no_node_is_described_a_pod_may_go_anywhere() -> None:

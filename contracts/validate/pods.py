@@ -55,7 +55,7 @@ def check_pod_spec(value: PodSpec, path: str = "spec") -> Violations:
         lambda claim: claim.name,
     )
     claims = {claim.name for claim in value.resource_claims}
-    for field, container in _list_containers(value):
+    for field, container in list_containers(value):
         place = f"{path}.{field}.resources"
         yield from _check_references(
             container.resources.claims, claims, f"{place}.claims"
@@ -69,7 +69,8 @@ def check_pod_spec(value: PodSpec, path: str = "spec") -> Violations:
     )
 
 
-def _list_containers(value: PodSpec) -> Iterator[tuple[str, Container]]:
+def list_containers(value: PodSpec) -> Iterator[tuple[str, Container]]:
+    """Go through the containers of a pod, each with its field."""
     for index, container in enumerate(value.init_containers):
         yield f"initContainers[{index}]", container
     for index, container in enumerate(value.containers):

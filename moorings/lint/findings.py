@@ -24,6 +24,8 @@ class LintRule(StrEnum):
     UNKNOWN_CLASS = "UnknownDeviceClass"
     UNKNOWN_TEMPLATE = "UnknownResourceClaimTemplate"
     UNKNOWN_CLAIM = "UnknownResourceClaim"
+    UNKNOWN_REQUEST = "UnknownRequest"
+    """A container asks for a request that its claim lacks: it gets no device."""
     GANG_WAITS = "GangWaits"
     """Pods would wait for what never comes: a size, or what their Gang says."""
     SELECTOR_ERROR = "SelectorError"

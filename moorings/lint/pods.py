@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from contracts.allocation import Reason, Rule
-from contracts.claim import ResourceClaim, ResourceClaimTemplate
+from contracts.claim import (
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceClaimTemplateSpec,
+)
 from contracts.ids import object_key
-from contracts.validate.pods import check_pod_spec
+from contracts.validate.pods import check_pod_spec, list_containers
 from contracts.workload import Pod, PodSpec, Workload
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.plan.asking import Asked, WaitReason
@@ -27,12 +31,22 @@ _ENDLESS = (
     "TopologyInvalid",
 )
 """Reasons to wait that an author can mend."""
+_HOPELESS = (
+    "ConstraintsInvalid",
+    "GangNameInvalid",
+    "GangSizeInvalid",
+    "PodsTooMany",
+    "TopologyInvalid",
+)
+"""Those of them that no pod that comes can take away."""
+_Requests = Mapping[str, frozenset[str]]
+"""By `namespace/name` of a claim or template, the names of its requests."""
 
 
 def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
     """Check pods and templates as the API server would, and whom they refer to."""
-    claims = _list_keys(objects, ResourceClaim)
-    templates = _list_keys(objects, ResourceClaimTemplate)
+    claims = _list_requests(objects, ResourceClaim)
+    templates = _list_requests(objects, ResourceClaimTemplate)
     for entry in objects:
         value = entry.decoded.value
         if not isinstance(value, Pod | Workload):
@@ -46,19 +60,29 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
             yield from _check_references(entry, spec, path, claims, templates)
 
 
-def _list_keys(
+def _list_requests(
     objects: list[PlanObject], kind: type[ResourceClaim | ResourceClaimTemplate]
-) -> set[str]:
-    values = (entry.decoded.value for entry in objects)
-    metas = (value.metadata for value in values if isinstance(value, kind))
-    return {object_key(meta.namespace, meta.name) for meta in metas}
+) -> _Requests:
+    found: dict[str, frozenset[str]] = {}
+    for entry in objects:
+        value = entry.decoded.value
+        if not isinstance(value, kind):
+            continue
+        spec = value.spec
+        devices = (
+            spec.spec if isinstance(spec, ResourceClaimTemplateSpec) else spec
+        ).devices
+        key = object_key(value.metadata.namespace, value.metadata.name)
+        found[key] = frozenset(request.name for request in devices.requests)
+    return found
 
 
 def _check_references(
-    entry: PlanObject, spec: PodSpec, path: str, claims: set[str], templates: set[str]
+    entry: PlanObject, spec: PodSpec, path: str, claims: _Requests, templates: _Requests
 ) -> Iterator[Finding]:
-    """Find claims and templates that pods name and that do not exist."""
+    """Find claims, templates, and their requests that pods name and that are not."""
     namespace = entry.decoded.value.metadata.namespace
+    requests: dict[str, frozenset[str]] = {}
     for index, claim in enumerate(spec.resource_claims):
         for field, name, known, rule in (
             ("resourceClaimName", claim.resource_claim_name, claims, _CLAIM),
@@ -69,9 +93,25 @@ def _check_references(
                 _TEMPLATE,
             ),
         ):
-            if name and object_key(namespace, name) not in known:
+            if not name:
+                continue
+            key = object_key(namespace, name)
+            if key in known:
+                requests[claim.name] = known[key]
+            else:
                 place = f"{path}.resourceClaims[{index}].{field}"
                 yield _report(entry, place, rule, f"{name!r} does not exist")
+    for field, container in list_containers(spec):
+        for number, reference in enumerate(container.resources.claims):
+            names = requests.get(reference.name)
+            if names is None or not reference.request or reference.request in names:
+                continue
+            place = f"{path}.{field}.resources.claims[{number}].request"
+            message = (
+                f"{reference.request!r} is no request of claim {reference.name}: "
+                f"container {container.name} gets no device of it"
+            )
+            yield _report(entry, place, LintRule.UNKNOWN_REQUEST, message)
 
 
 def check_gangs(asked: Asked) -> Iterator[Finding]:
@@ -83,8 +123,9 @@ def check_gangs(asked: Asked) -> Iterator[Finding]:
         for reason in waiting.reasons:
             if not _is_mendable(reason):
                 continue
+            is_final = waiting.verdict == "error" or str(reason.rule) in _HOPELESS
             yield Finding(
-                severity=Severity.WARNING,
+                severity=Severity.ERROR if is_final else Severity.WARNING,
                 kind="Gang",
                 namespace=waiting.group.namespace,
                 name=waiting.group.name,

@@ -66,6 +66,12 @@ MISSPELT = {
     "metadata": {"name": "misspelt"},
     "spec": {"selector": []},
 }
+ASKING: dict[str, Any] = {
+    "resourceClaims": [{"name": "gpu", "resourceClaimName": claim().metadata.name}],
+    "containers": [
+        {"name": "c", "resources": {"claims": [{"name": "gpu", "request": "gone"}]}}
+    ],
+}
 BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
     (LintRule.INVALID, (SLICE, GPU, claim(request(count=-1)))),
     (LintRule.UNKNOWN_FIELD, (SLICE, MISSPELT)),
@@ -75,6 +81,7 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
         (GPU, gang(member(member_claim(template="missing"), name="m"))),
     ),
     (LintRule.UNKNOWN_CLAIM, (written_pod("p", claim="gone"),)),
+    (LintRule.UNKNOWN_REQUEST, (SLICE, GPU, claim(), written_pod("p", **ASKING))),
     (LintRule.GANG_WAITS, (written_job("train", 2, gang="train"),)),
     (LintRule.SELECTOR_ERROR, (SLICE, device_class("broken", "device.nope"))),
     (

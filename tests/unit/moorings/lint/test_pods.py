@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from contracts.names import GANG_SIZE
 from moorings.lint.pods import check_gangs, check_pods
 from moorings.plan.asking import ask
 from moorings.plan.cluster import make_cluster
@@ -23,6 +24,13 @@ def waits(*objects: Any) -> list[str]:
     """Say which gangs would wait."""
     view = make_cluster(entries(*objects)).view
     return [found.message for found in check_gangs(ask(view, view.groups()))]
+
+
+def severities(*objects: Any) -> list[str]:
+    """Say how bad it is that gangs would wait."""
+    view = make_cluster(entries(*objects)).view
+    found = check_gangs(ask(view, view.groups()))
+    return [f"{each.severity} {each.message.partition(':')[0]}" for each in found]
 
 
 def test_parts_of_an_extended_resource_are_refused_in_templates_too() -> None:
@@ -51,6 +59,21 @@ def test_pods_refer_to_what_is_there() -> None:
     )
 
 
+def test_containers_name_requests_of_their_claims() -> None:
+    """Else they would start without a device; of a claim not there nothing is said."""
+    known = builders.claim_template(builders.request("one"), name="t")
+    for request, wrong in (("one", False), ("", False), ("two", True)):
+        claims = [{"name": "gpu", "request": request}]
+        containers = [{"name": "c", "resources": {"claims": claims}}]
+        pod = written_pod("p", template="t", containers=containers)
+        name = pod["spec"]["resourceClaims"][0]["name"]
+        claims[0]["name"] = name
+        field = "spec.containers[0].resources.claims[0].request"
+        expected = [f"pod/team-a/p {field} UnknownRequest"] if wrong else []
+        assert findings(known, pod) == expected
+        assert "UnknownRequest" not in " ".join(findings(pod))
+
+
 def test_pods_that_run_or_have_run_are_not_checked() -> None:
     """What their manifests said is past."""
     assert findings(written_pod("a", claim="c", nodeName="n", live=True)) == []
@@ -65,3 +88,18 @@ def test_a_gang_without_a_size_would_wait() -> None:
         "PodsMissing: 2 of 3 pods are there"
     ]
     assert waits(builders.gang(builders.member(count=0))) == []
+
+
+def test_what_can_never_be_decided_is_an_error() -> None:
+    """A size that is none, a name that is none; pods that are missing may come."""
+    sized = written_job("train", 2, gang="train", size=2)
+    sized["spec"]["template"]["metadata"]["annotations"][GANG_SIZE] = "x"
+    named, missing = (
+        written_job("train", 2, gang="Train_", size=2),
+        written_job("train", 2, gang="train", size=3),
+    )
+    assert [severities(each) for each in (sized, named, missing)] == [
+        ["error GangSizeInvalid"],
+        ["error GangNameInvalid"],
+        ["warning PodsMissing"],
+    ]

@@ -220,6 +220,8 @@ class ReplicatedPodTemplate(KubernetesExcerpt, frozen=True, kw_only=True):
     is under in lower case (`worker`); empty where a workload has only one."""
     count: Int64 = 1
     """Pods at one time."""
+    is_counted: bool = True
+    """Whether the number is written, rather than one because nothing is."""
     template: PodTemplate = PodTemplate()
     path: str = "spec.template"
     """Field of the workload that holds the template."""

@@ -7,7 +7,7 @@ a Job. Knows nothing of what the pods ask for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from contracts.errors import DecodeError
 from contracts.meta import ObjectMeta
@@ -17,11 +17,24 @@ from contracts.workload import PodTemplate, ReplicatedPodTemplate, Workload
 T = TypeVar("T")
 MAX_REPLICAS = 100_000
 """Pods of one template: more than any cluster holds is a mistake, or meant to harm."""
-_NOT_REPLICATED = ("DaemonSet", "PodTemplate")
+_NOT_REPLICATED = ("ControllerRevision", "DaemonSet", "PodTemplate")
 """Kinds whose number of pods the object does not say."""
 _Reading = tuple[str, list[str]]
 """What the object is called in errors, and where to note fields that are unknown."""
 _NAMELESS = ("spec", "template", "jobTemplate")
+
+
+class _Count(NamedTuple):
+    """How many pods of a template there are."""
+
+    pods: int
+    is_written: bool
+
+    def times(self, replicas: int | None) -> _Count:
+        """Count them under another number; None: it is not written, so it is one."""
+        if replicas is None:
+            return _Count(self.pods, is_written=False)
+        return _Count(self.pods * replicas, self.is_written)
 
 
 def read_workload(
@@ -37,7 +50,8 @@ def read_workload(
     kind = raw.get("kind", "")
     if kind in _NOT_REPLICATED:
         return None
-    templates = tuple(_find_templates(raw, "", "", 1, (what, unknown)))
+    once = _Count(1, is_written=True)
+    templates = tuple(_find_templates(raw, "", "", once, (what, unknown)))
     if not templates:
         return None
     metadata = raw.get("metadata") or {}
@@ -52,7 +66,7 @@ def read_workload(
 
 
 def _find_templates(
-    value: Any, path: str, role: str, count: int, reading: _Reading
+    value: Any, path: str, role: str, count: _Count, reading: _Reading
 ) -> Iterator[ReplicatedPodTemplate]:
     """Walk depth first, in written order; `count` is of the enclosing replicas."""
     if isinstance(value, list):
@@ -64,16 +78,17 @@ def _find_templates(
         return
     role = _read_role(value, role) if path else role
     if "template" in value:
-        count *= _read_replicas(value, path, reading[0])
+        count = count.times(_read_replicas(value, path, reading[0]))
     template = value.get("template")
     if isinstance(template, Mapping) and _is_pod_template(template):
-        if count > MAX_REPLICAS:
-            reason = f"Expected at most {MAX_REPLICAS} pods, got {count}"
+        if count.pods > MAX_REPLICAS:
+            reason = f"Expected at most {MAX_REPLICAS} pods, got {count.pods}"
             raise DecodeError(reading[0], path or "spec", reason)
         template_path = f"{path}.template" if path else "template"
         yield ReplicatedPodTemplate(
             name=role,
-            count=count,
+            count=count.pods,
+            is_counted=count.is_written,
             template=_read(template, PodTemplate, template_path, reading),
             path=template_path,
         )
@@ -100,13 +115,18 @@ def _is_pod_template(template: Mapping[str, Any]) -> bool:
     return isinstance(spec, Mapping) and isinstance(spec.get("containers"), list)
 
 
-def _read_replicas(value: Mapping[str, Any], path: str, what: str) -> int:
-    """Return how many pods run at one time: parallelism of a Job, else replicas."""
+def _read_replicas(value: Mapping[str, Any], path: str, what: str) -> int | None:
+    """Return how many pods run at one time: parallelism of a Job, else replicas.
+
+    None: neither is written.
+    """
     replicas = _read_count(value, "replicas", path, what)
     if replicas is not None:
         return replicas
     parallelism = _read_count(value, "parallelism", path, what)
     completions = _read_count(value, "completions", path, what)
+    if parallelism is None and completions is None:
+        return None
     at_once = 1 if parallelism is None else parallelism
     return at_once if completions is None else min(at_once, completions)
 

@@ -24,6 +24,7 @@ from contracts.storage import PersistentVolume, PersistentVolumeClaim, StorageCl
 from contracts.workload import Node, Pod, PodSchedulingGate
 from moorings.plan.asking import WaitingGang, find_bound_without
 from moorings.plan.claims import PodClaims, list_group_claims, owner_of
+from moorings.plan.counted import find_unoffered, refuse_unoffered
 from moorings.plan.notes import note_gates, note_missed, note_plain, note_volumes
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import (
@@ -86,6 +87,12 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     }
     storage = [value for value in values if isinstance(value, _STORAGE)]
     pods, refused = read_pods(entries, any_node=not nodes, any_volume=not storage)
+    extended = list_extended_resources(v for v in values if isinstance(v, DeviceClass))
+    hosts = (value for value in values if isinstance(value, Node))
+    unoffered = find_unoffered(pods, extended, hosts)
+    if not nodes:
+        pods, unknown_to_all = refuse_unoffered(pods, unoffered)
+        refused += unknown_to_all
     claims = PodClaims(
         (value for value in values if isinstance(value, ResourceClaim)),
         (value for value in values if isinstance(value, ResourceClaimTemplate)),
@@ -98,9 +105,8 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     }
     # First who is ours, or is answered as if it were.
     view = View(tuple(WorkloadAPI))
-    classes = (value for value in values if isinstance(value, DeviceClass))
-    extended = list_extended_resources(classes)
-    sorted_pods = _sort_out(pods, view, extended, gangs.values())
+    asking = extended.union(*unoffered.values())
+    sorted_pods = _sort_out(pods, view, asking, gangs.values())
     ours = [
         structs.replace(each, pod=claims.complete(each.pod))
         if not each.pod.spec.node_name and not is_over(each.pod)

@@ -34,7 +34,7 @@ def note_missed(names: list[str], *, counts: bool) -> Iterator[str]:
 def note_plain(count: int) -> Iterator[str]:
     """Say that pods are nobody's who asks for devices."""
     if count:
-        yield f"{count} pods ask for no device; they are kube-scheduler's alone"
+        yield f"{count} pods ask for no device of DRA; they are kube-scheduler's alone"
 
 
 def note_volumes(

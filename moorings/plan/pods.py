@@ -18,10 +18,13 @@ from contracts.pods.gang_owners import GangOwner, read_gang_owner
 from contracts.pods.membership import OwnerKey
 from contracts.validate.pods import check_pod_spec
 from contracts.workload import Container, Pod, PodSpec, Workload
+from moorings.plan.known_kinds import is_one_unless_said
 from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import UUIDS, find_makers, make_replicas, uid_of_maker
 
 DEFAULT_NAMESPACE = "default"
+IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
+"""In front of a DeviceClass' name: a resource that it serves without saying so."""
 
 
 class PlannedPod(Struct, frozen=True, kw_only=True):
@@ -70,13 +73,13 @@ def read_pods(
             pod = complete(value)
             pods.append(PlannedPod(pod=pod, place=place, uid=value.metadata.uid))
         elif isinstance(value, Workload) and id(value) in makers:
+            owner = read_owner(entry)
             found = list(_find_template_faults(value))
+            found += _find_uncounted(value, entry, owner)
             refused += found
             pods += (
                 PlannedPod(pod=complete(pod), place=place)
-                for pod in (
-                    () if found else make_replicas(value, entry.raw, read_owner(entry))
-                )
+                for pod in (() if found else make_replicas(value, entry.raw, owner))
             )
     return pods, refused
 
@@ -125,6 +128,30 @@ def _find_template_faults(workload: Workload) -> Iterator[RefusedPod]:
             yield RefusedPod(pod=pod, name=name, reason=reason)
 
 
+def _find_uncounted(
+    workload: Workload, entry: PlanObject, owner: GangOwner | None
+) -> Iterator[RefusedPod]:
+    """Find pods that ask for something, in a number that nobody knows."""
+    if owner is not None or is_one_unless_said(entry.raw):
+        return
+    for replicated in workload.templates:
+        spec = replicated.template.spec
+        asks = spec.resource_claims or spec.scheduling_gates or list_counted(spec)
+        if not replicated.is_counted and asks:
+            meta = workload.metadata
+            reason = Reason(
+                rule=Rule.NOT_MODELLED,
+                subject=f"{meta.name}/{replicated.name}".rstrip("/"),
+                field="replicas",
+                message=f"how many pods a {workload.kind} of {workload.api_version} "
+                "makes is not known: none of replicas, parallelism and completions "
+                "is beside its template",
+            )
+            metadata = structs.replace(meta, labels=replicated.template.metadata.labels)
+            pod = Pod(metadata=metadata, spec=spec)
+            yield RefusedPod(pod=pod, name=meta.name, reason=reason)
+
+
 def _complete(pod: Pod, *, any_node: bool, any_volume: bool) -> Pod:
     meta, spec = pod.metadata, pod.spec
     namespace = meta.namespace or DEFAULT_NAMESPACE
@@ -170,6 +197,24 @@ def list_specs_by_path(value: KubernetesObject) -> Iterator[tuple[str, PodSpec]]
     elif isinstance(value, Workload):
         for replicated in value.templates:
             yield f"{replicated.path}.spec", replicated.template.spec
+
+
+def list_counted(spec: PodSpec) -> set[str]:
+    """Name the extended resources of which a pod asks for some.
+
+    Source: k8s.io/kubernetes/pkg/apis/core/v1/helper, IsExtendedResourceName.
+    """
+    return {
+        name
+        for container in (*spec.init_containers, *spec.containers)
+        for amounts in (container.resources.limits, container.resources.requests)
+        for name, amount in amounts.items()
+        if "/" in name and not _is_native(name) and amount.nano > 0
+    }
+
+
+def _is_native(name: str) -> bool:
+    return "kubernetes.io/" in name and not name.startswith(IMPLICIT_RESOURCE)
 
 
 def list_resources(spec: PodSpec) -> set[str]:

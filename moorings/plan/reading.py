@@ -28,6 +28,7 @@ from contracts.shapes import read
 from contracts.validate.slices import check_resource_slice
 from contracts.workload import Pod, Workload
 from moorings.plan.claims import list_group_claims
+from moorings.plan.known_kinds import check_version
 from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import with_next_job
 
@@ -165,6 +166,7 @@ def _decode(raw: Any) -> Decoded:
             if _WISH.search(path):
                 raise DecodeError(_name(raw), path, "unknown field")
     if isinstance(decoded.value, Workload):
+        check_version(decoded.value.api_version, decoded.kind, _name(raw))
         entry = PlanObject.of("", raw, decoded)
         read_gang_owner(with_next_job(entry).raw)
     return decoded

@@ -355,7 +355,9 @@ def test_a_pod_without_the_gate_is_missed_by_a_gang_that_has_it() -> None:
 def test_pods_that_ask_for_no_device_are_kube_schedulers() -> None:
     found = plan(written_pod("web", cpu=1), written_pod("gated", cpu=1, **GATED))
     assert verdicts(found) == {"gated": "allocated"}
-    assert found.notes == ("1 pods ask for no device; they are kube-scheduler's alone",)
+    assert found.notes == (
+        "1 pods ask for no device of DRA; they are kube-scheduler's alone",
+    )
 
 
 # --- what is not there, or wrong ------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec import structs
 
+from contracts.allocation import Rule
 from contracts.names import GANG_UID
 from contracts.workload import Container, ContainerPort, PodVolume, PodVolumeClaim
 from moorings.plan.pods import PlannedPod, allow_any_node, list_resources, read_pods
@@ -74,3 +76,24 @@ def test_claims_of_ephemeral_volumes_are_made_for_pods_that_are_there() -> None:
     assert len(live.pod.spec.volumes) == 2
     (anywhere,) = read(written_pod("a", volumes=volumes), any_node=True)
     assert anywhere.pod.spec.volumes == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_known"),
+    [({"size": 3}, False), ({"replicas": None}, False), ({"replicas": 2}, True)],
+)
+def test_an_unknown_kind_must_say_how_many_pods_it_has(
+    spec: Json, is_known: bool
+) -> None:
+    """In words that we know: a yes for one pod would be taken for all of them."""
+    job = written_job("z", 1, template="one")
+    template = job["spec"]["template"]
+    zork = {**job, "apiVersion": "example.com/v1", "kind": "Zork"}
+    zork["spec"] = {**spec, "template": template}
+    pods, refused = read_pods(entries(zork), any_node=True, any_volume=True)
+    assert len(pods) == (2 if is_known else 0)
+    assert [each.reason.rule for each in refused] == [Rule.NOT_MODELLED] * (
+        not is_known
+    )
+    zork |= {"apiVersion": "apps/v1", "kind": "Deployment"}
+    assert read_pods(entries(zork), any_node=True, any_volume=True)[1] == []

@@ -1,0 +1,55 @@
+"""Counted resources of pods that nobody offers: neither a Node nor a DeviceClass. Pure.
+
+A pod that asks for one asks for a device, so it is not passed by. Where there are Nodes
+they say that none has it; where there is none, nobody knows whether one would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contracts.allocation import Reason, Rule
+from contracts.workload import Node
+from moorings.plan.pods import PlannedPod, RefusedPod, list_counted
+from publisher.gangs.view import is_over
+
+
+def find_unoffered(
+    pods: Iterable[PlannedPod], served: frozenset[str], nodes: Iterable[Node]
+) -> dict[str, frozenset[str]]:
+    """Return what waiting pods ask for and nobody offers, by uid of the pod."""
+    offered = {
+        name
+        for node in nodes
+        for name, amount in node.status.allocatable.items()
+        if amount.nano > 0
+    }
+    found: dict[str, frozenset[str]] = {}
+    for each in pods:
+        pod = each.pod
+        if not pod.spec.node_name and not is_over(pod):
+            missing = list_counted(pod.spec) - served - offered
+            if missing:
+                found[pod.metadata.uid] = frozenset(missing)
+    return found
+
+
+def refuse_unoffered(
+    pods: Iterable[PlannedPod], unoffered: dict[str, frozenset[str]]
+) -> tuple[list[PlannedPod], list[RefusedPod]]:
+    """Take out pods that ask for what nobody offers, and say what that is."""
+    kept, refused = list[PlannedPod](), list[RefusedPod]()
+    for each in pods:
+        missing = unoffered.get(each.pod.metadata.uid)
+        if missing is None:
+            kept.append(each)
+            continue
+        name = each.pod.metadata.name
+        reason = Reason(
+            rule=Rule.UNKNOWN_CLASS,
+            subject=name,
+            message=f"no DeviceClass of the input serves {', '.join(sorted(missing))}, "
+            "and no Node of the input says that it has it",
+        )
+        refused.append(RefusedPod(pod=each.pod, name=name, reason=reason))
+    return kept, refused

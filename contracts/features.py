@@ -9,6 +9,7 @@ Source: pkg/features/kube_features.go; k8s.io/dynamic-resource-allocation/struct
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
@@ -86,15 +87,21 @@ class FeatureError(ValueError):
     """A version or gate that Kubernetes does not have."""
 
 
+_PRINTED = re.compile(r"v?(?P<release>\d+\.\d+)(\.\d+([-+].*)?)?", re.ASCII)
+
+
 def features_of(
     version: str = DEFAULT_VERSION, gates: Mapping[str, bool] | None = None
 ) -> Features:
     """Describe a cluster by its version (`1.36`) and the gates that were changed.
 
+    A version may be as kubectl prints it: `v1.36.2-gke.7` is 1.36.
+
     Raises:
         FeatureError: no version or gate that we know.
     """
-    release = version.removeprefix("v")
+    found = _PRINTED.fullmatch(version)
+    release = version if found is None else found["release"]
     if release not in _VERSIONS:
         listed = ", ".join(_VERSIONS)
         raise FeatureError(f"Kubernetes {version!r} is not known; known are {listed}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from msgspec import Struct
 
@@ -20,12 +20,18 @@ from contracts.kubernetes.decode import (
 )
 from contracts.kubernetes.exact import ExactDecoder
 from moorings.cli.output import notify
-from moorings.errors import BadInputError
+from moorings.errors import BadInputError, UsageError
 from moorings.manifests import parse_documents, read_gang, to_text_or_json
 from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
 
 SUFFIXES = (".yaml", ".yml", ".json")
+_OTHER_FORMATS = {
+    b"\x1f\x8b": "is compressed with gzip; unpack it first",
+    b"\xfe\xff": "is UTF-16, not UTF-8",
+    b"\xff\xfe": "is UTF-16, not UTF-8",
+}
+"""By their first bytes, what people hand over instead of text."""
 
 
 def read_documents(
@@ -36,30 +42,73 @@ def read_documents(
     What `exact` can read comes as Decoded.
 
     Raises:
-        BadInputError: a file cannot be read, or is no YAML or JSON.
+        UsageError: a name is empty.
+        BadInputError: a file cannot be read, is no YAML or JSON, or there is no
+            document in what a name stands for.
     """
     for name in names:
+        if not name:
+            raise UsageError("-f: the name of a file is empty; . is this folder")
+        is_empty = True
         for source, text in _read_texts(name):
-            yield from parse_documents(source, text, exact)
+            for document in parse_documents(source, text, exact):
+                is_empty = False
+                yield document
+        if is_empty:
+            raise BadInputError(_called(name), "there is nothing in it")
+
+
+def _called(name: str) -> str:
+    return "standard input" if name == "-" else name
 
 
 def _read_texts(name: str) -> Iterator[tuple[str, str | bytes]]:
     if name == "-":
-        yield "standard input", sys.stdin.read()
+        yield _called(name), _to_text(_called(name), open_input().read())
         return
     path = Path(name)
+    if path.is_dir():
+        files = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES)
+        if not files:
+            raise BadInputError(name, "the folder has no .yaml, .yml or .json file")
+        for file in files:
+            yield str(file), _read_text(file)
+    else:
+        yield name, _read_text(path)
+
+
+def open_input() -> BinaryIO:
+    """Return standard input.
+
+    Raises:
+        BadInputError: there is none.
+    """
+    if sys.stdin is None:  # as it is where the process began with it closed
+        raise BadInputError(_called("-"), "is closed")
+    return sys.stdin.buffer
+
+
+def _read_text(path: Path) -> str | bytes:
     try:
-        if path.is_dir():
-            files = sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES)
-            if not files:
-                raise BadInputError(name, "the folder has no .yaml, .yml or .json file")
-            for file in files:
-                yield str(file), to_text_or_json(file.read_bytes())
-        else:
-            yield name, to_text_or_json(path.read_bytes())
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BadInputError(name, str(reason)) from error
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadInputError(str(path), str(error.strerror)) from error
+    return _to_text(str(path), data)
+
+
+def _to_text(source: str, data: bytes) -> str | bytes:
+    """Read a text; what is none says what it looks like.
+
+    Raises:
+        BadInputError: it is none.
+    """
+    for start, reason in _OTHER_FORMATS.items():
+        if data.startswith(start):
+            raise BadInputError(source, reason)
+    try:
+        return to_text_or_json(data)
+    except UnicodeDecodeError as error:
+        raise BadInputError(source, f"is no text in UTF-8: {error}") from error
 
 
 class ReadObjects(Struct, frozen=True, kw_only=True):

@@ -10,5 +10,7 @@ class ExitCode:
     NO = 1
     USAGE = 2
     ERROR = 3
+    CLOSED = 141
+    """128 and the number of SIGPIPE: who reads the answer went away."""
     INTERRUPTED = 130
     """128 and the number of SIGINT, as shells count it."""

@@ -110,8 +110,11 @@ def main() -> None:
         notify(f"error: {error}")
         code = ExitCode.ERROR
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = ExitCode.ERROR
+        code = _close_output()
+    except SystemExit as request:  # by which Click ends where nobody reads
+        if not isinstance(request.__context__, BrokenPipeError):
+            raise
+        code = _close_output()
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     except Exception as error:
@@ -120,8 +123,17 @@ def main() -> None:
         kind = type(error).__name__
         notify(f"error: {kind}: {error} (MOORINGS_DEBUG=1 shows where)")
         code = ExitCode.ERROR
-    console.file.flush()
+    try:
+        console.file.flush()
+    except BrokenPipeError:
+        code = _close_output()
     _leave(code if isinstance(code, int) else ExitCode.YES)
+
+
+def _close_output() -> int:
+    """Let nothing more be written, as nobody reads it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.CLOSED
 
 
 def _leave(code: int) -> NoReturn:

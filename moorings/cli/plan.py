@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from contracts.features import DEFAULT_VERSION
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID
 from contracts.messages import SubmitGang
-from moorings.cli.documents import read_objects
+from moorings.cli.documents import open_input, read_objects
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Output
 from moorings.cli.output import Format, notify, say, show, show_progress, show_table
@@ -101,15 +102,22 @@ def plan(
     from moorings.plan.lines import plan_lines  # noqa: PLC0415  # is slow to import
 
     features = read_features(kubernetes_version, parse_gates(feature_gates))
-    if jsonl == bool(filename):
+    if jsonl and filename:
+        raise UsageError("plan takes -f FILE or --jsonl, not both")
+    if not jsonl and not filename:
         raise UsageError("plan needs either -f FILE or --jsonl")
     with SelectorEvaluator() as evaluator, collecting_between_batches():
         if jsonl:
-            for line in plan_lines(sys.stdin.buffer, Planner(evaluator)):
+            codes = [int(ExitCode.YES)]
+
+            def keep(answer: Plan) -> None:
+                codes.append(_choose_exit_code(answer, failed=False))
+
+            for line in plan_lines(open_input(), Planner(evaluator), keep):
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
                 after_batch()
-            raise typer.Exit(ExitCode.YES)
+            raise typer.Exit(max(codes))
         found = read_objects(filename or [])
         usable = _drop_faulty_gangs(found.objects)
         failed = found.failed or len(usable) < len(found.objects)
@@ -160,7 +168,14 @@ def _print_plan(result: Plan, *, every: bool) -> None:
         show_table(SUMMARY_COLUMNS, summarize(result))
         notify(f"{len(result.claims)} claims are not listed (--all lists them)")
     else:
-        show_table(COLUMNS, (_to_row(to_builtins(claim)) for claim in result.claims))
+        rows: Iterable[tuple[str, ...]]
+        rows = (_to_row(to_builtins(claim)) for claim in result.claims)
+        columns: tuple[str, ...] = COLUMNS
+        if len({gang.namespace for gang in result.gangs}) > 1:
+            columns = ("namespace", *COLUMNS)
+            spaces = (claim.namespace for claim in result.claims)
+            rows = ((space, *row) for space, row in zip(spaces, rows, strict=True))
+        show_table(columns, rows)
     for line in group_reasons(result.gangs):
         say(line)
     verdicts = Counter(gang.verdict for gang in result.gangs)

@@ -110,10 +110,12 @@ class PodClaims:
             subject = f"{pod.metadata.name}/{claim.name}"
             name = claim.resource_claim_name
             if name and object_key(namespace, name) not in self.by_key:
-                return _unknown(Rule.UNKNOWN_CLAIM, subject, name)
+                key = object_key(namespace, name)
+                return _unknown(Rule.UNKNOWN_CLAIM, subject, key)
             template = claim.resource_claim_template_name
             if template and claim.name not in known:
-                return _unknown(Rule.UNKNOWN_TEMPLATE, subject, template)
+                key = object_key(namespace, template)
+                return _unknown(Rule.UNKNOWN_TEMPLATE, subject, key)
         return None
 
     def list_unknown_requests(self, pod: Pod) -> Iterator[str]:
@@ -203,5 +205,7 @@ def owner_of(claim: ResourceClaim) -> OwnerReference | None:
     return next((o for o in owners if o.controller and o.kind == "Pod"), None)
 
 
-def _unknown(rule: Rule, subject: str, name: str) -> Reason:
-    return Reason(rule=rule, subject=subject, message=f"{name!r} does not exist")
+def _unknown(rule: Rule, subject: str, key: str) -> Reason:
+    namespace, _, name = key.partition("/")
+    message = f"{name!r} does not exist in namespace {namespace}"
+    return Reason(rule=rule, subject=subject, message=message)

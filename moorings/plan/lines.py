@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -39,14 +39,23 @@ class Case(Struct, frozen=True, kw_only=True, rename="camel"):
 _CASE: Codec[Case] = Codec(Case, "line")
 
 
-def plan_lines(lines: Iterable[bytes], planner: Planner) -> Iterator[bytes]:
-    """Answer each line; a bad one gets status Error and the next goes on."""
-    for line in lines:
+def plan_lines(
+    lines: Iterable[bytes],
+    planner: Planner,
+    tell: Callable[[Plan], None] = lambda _: None,
+) -> Iterator[bytes]:
+    """Answer each line; a bad one gets status Error and the next goes on.
+
+    `tell` is told each answer.
+    """
+    for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield encode(_plan_line(line, planner)) + b"\n"
+            answer = _plan_line(line, number, planner)
+            tell(answer)
+            yield encode(answer) + b"\n"
 
 
-def _plan_line(line: bytes, planner: Planner) -> Plan:
+def _plan_line(line: bytes, number: int, planner: Planner) -> Plan:
     try:
         case = _CASE.decode(line)
         check_levels("id", case.id)
@@ -57,7 +66,8 @@ def _plan_line(line: bytes, planner: Planner) -> Plan:
         reader = Reader(messages.append, as_stored=case.as_stored)
         objects = reader.read_list(case.objects)
     except (ContractsError, BadInputError, UsageError, ValueError) as error:
-        return Plan(id=_find_id(line), status="Error", error=str(error))
+        text = f"line {number}: {str(error).removeprefix('line: ')}"
+        return Plan(id=_find_id(line), status="Error", error=text)
     if reader.refused:
         errors = "; ".join(text for text in messages if text.startswith("error: "))
         return Plan(id=case.id, status="Error", error=errors.removeprefix("error: "))

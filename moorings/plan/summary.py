@@ -41,12 +41,13 @@ def summarize(plan: Plan) -> Iterator[tuple[object, ...]]:
 def group_reasons(gangs: Iterable[GangPlan]) -> Iterator[str]:
     """Say each reason once, with the gangs that have it."""
     names: dict[str, dict[str, None]] = {}
+    gangs = list(gangs)
+    # In one namespace the name alone is what people call it.
+    is_one = len({gang.namespace for gang in gangs}) == 1
     for gang in gangs:
         for reason in gang.reasons:
             names.setdefault(str(reason), {})[f"{gang.namespace}/{gang.name}"] = None
     for text, own in names.items():
-        # In one namespace the name alone is what people call it.
-        spaces = {name.partition("/")[0] for name in own}
-        short = [n.partition("/")[2] for n in own] if len(spaces) == 1 else list(own)
+        short = [n.partition("/")[2] for n in own] if is_one else list(own)
         count = f"{len(own)} gangs ({name_some(short)})"
         yield f"{short[0] if len(own) == 1 else count}: {text}"

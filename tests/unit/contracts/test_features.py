@@ -17,6 +17,8 @@ from contracts.features import (
 def test_the_defaults_are_those_of_the_newest_release() -> None:
     """With or without a leading v."""
     assert features_of("1.37") == features_of("v1.37") == Features()
+    for printed in ("1.35.2", "v1.35.2", "v1.35.2-gke.7", "v1.35.2+k3s1"):
+        assert features_of(printed) == features_of("1.35")
 
 
 def test_older_releases_can_do_less() -> None:

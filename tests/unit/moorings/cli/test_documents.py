@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import sys
 from pathlib import Path
 
 import pytest
 
 from moorings.cli.documents import read_documents, read_gangs, read_objects, read_state
-from moorings.errors import BadInputError
+from moorings.errors import BadInputError, UsageError
 
 
 def write(file: Path, text: str) -> str:
@@ -149,3 +151,47 @@ def test_state_with_a_field_that_is_not_known_is_refused(tmp_path: Path) -> None
         read_state([name])
     (entry,) = read_objects([name], as_stored=True).objects
     assert entry.decoded.unknown == ("spec.selector",)
+
+
+@pytest.mark.parametrize("text", ["", "---\n---\n", '{"kind": "List", "items": null}'])
+def test_nothing_at_all_is_no_input(tmp_path: Path, text: str) -> None:
+    """It may be what is left of a command that failed."""
+    name = write(tmp_path / "a.yaml", text)
+    with pytest.raises(BadInputError, match=r"a\.yaml: there is nothing in it"):
+        read_gangs([name])
+    assert read_objects([name]).failed
+
+
+def test_an_empty_name_is_not_this_folder() -> None:
+    with pytest.raises(UsageError, match="the name of a file is empty"):
+        list(read_documents([""]))
+
+
+def test_of_a_folder_the_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").symlink_to("gone")
+    with pytest.raises(BadInputError, match=r"a\.yaml: No such file"):
+        list(read_documents([str(tmp_path)]))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (gzip.compress(b"a: 1"), "compressed with gzip"),
+        ("a: 1".encode("utf-16"), "is UTF-16"),
+        (b"a: \xff", "is no text in UTF-8"),
+    ],
+    ids=["gzip", "utf-16", "latin"],
+)
+def test_what_is_no_text_says_what_it_is(
+    tmp_path: Path, data: bytes, reason: str
+) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(data)
+    with pytest.raises(BadInputError, match=reason):
+        list(read_documents([str(file)]))
+
+
+def test_a_closed_standard_input_is_no_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(BadInputError, match="standard input: is closed"):
+        list(read_documents(["-"]))

@@ -73,7 +73,10 @@ def test_what_is_not_there_is_named() -> None:
     named = waiting_pod("a", shared={"gpus": "gone"})
     reason = claims.find_unknown(named)
     assert reason is not None
-    assert str(reason) == "UnknownResourceClaim (a/gpus): 'gone' does not exist"
+    assert (
+        str(reason)
+        == "UnknownResourceClaim (a/gpus): 'gone' does not exist in namespace team-a"
+    )
     known = PodClaims([builders.claim(name="gone")], [])
     assert known.find_unknown(named) is None
 

@@ -49,7 +49,9 @@ def test_a_line_that_cannot_be_read_says_so_and_the_next_goes_on() -> None:
     """Its id is told wherever it can be read."""
     broken, wrong, fine = answers(b"{", b'{"id": 7}', line(id=8))
     assert (broken["status"], broken.get("id")) == ("Error", None)
+    assert broken["error"] == "line 1: Input data was truncated"
     assert (wrong["status"], wrong["id"]) == ("Error", 7)
+    assert wrong["error"].startswith("line 2: ")
     assert fine["status"] != "Error"
 
 

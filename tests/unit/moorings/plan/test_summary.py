@@ -65,6 +65,11 @@ def test_gangs_of_one_name_are_told_apart_by_their_namespaces() -> None:
     assert list(group_reasons(gangs[1:])) == [f"x: {TOLD}"]
 
 
+def test_among_several_namespaces_a_gang_is_named_with_its_own() -> None:
+    gangs = [gang("x", FULL), gang("x", namespace="b")]
+    assert list(group_reasons(gangs)) == [f"a/x: {TOLD}"]
+
+
 def test_counts_are_by_verdict() -> None:
     plan = Plan(
         status="Optimal",

@@ -19,7 +19,7 @@ from contracts.ids import DeviceID, NodeName
 from nodeagent.errors import SettingsError
 from nodeagent.health import Reading, Symptom
 from nodeagent.sources.expand import Nodes
-from nodeagent.sources.fleet import FaultSpec
+from nodeagent.sources.fleet import SIMULATED, FaultSpec
 
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)", re.ASCII)
 _DURATION_RULE = "must be a duration such as 500ms, 20s, 2m or 1h"
@@ -149,7 +149,9 @@ def _plan_spans(
         begin_s = start_s + jitter_s * _fraction_of(
             f"{nodes.fleet.seed}/{index}/{node}"
         )
-        message = spec.message or f"simulated: {verdict}"
+        # Shown behind the reason, which says by default that it is simulated.
+        text = str(verdict) if spec.reason == SIMULATED else f"simulated: {verdict}"
+        message = spec.message or text
         if devices or verdict is FaultVerdict.AWAY:
             spans.append(
                 FaultSpan(

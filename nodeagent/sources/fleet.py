@@ -69,6 +69,10 @@ class TopologyRule(SettingsPart, frozen=True, kw_only=True):
     """Groups in turn: node `n` is in group `n mod groups`."""
 
 
+SIMULATED = "Simulated"
+"""The code of faults that do not say another."""
+
+
 class FaultSpec(SettingsPart, frozen=True, kw_only=True, rename={"duration": "for"}):
     """Something that goes wrong at a time, for a time."""
 
@@ -83,7 +87,7 @@ class FaultSpec(SettingsPart, frozen=True, kw_only=True, rename={"duration": "fo
     jitter: str = "0s"
     """Each node's fault starts up to so much later, by the fleet's seed."""
     message: str = ""
-    reason: str = "Simulated"
+    reason: str = SIMULATED
     """The code of it; see `NODEAGENT_EVICT_REASONS`."""
 
 

@@ -43,6 +43,20 @@ def test_a_fault_comes_and_goes() -> None:
         assert bool(find_faults(spans, elapsed_s).readings) is active
 
 
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ("", "Unhealthy"),
+        (", reason: Xid", "simulated: Unhealthy"),
+        (", message: hot", "hot"),
+    ],
+)
+def test_a_fault_says_once_that_it_is_simulated(said: str, message: str) -> None:
+    """Its reason stands before its message, and says so by default."""
+    spans = plan("{node: n-0, verdict: Unhealthy" + said + "}")
+    assert {span.message for span in spans} == {message}
+
+
 def test_a_fault_without_an_end_stays() -> None:
     """An empty duration is for good."""
     spans = plan("{node: n-0, device: gpu-1, verdict: Unhealthy}")

@@ -182,7 +182,8 @@ def read_gang(source: str, raw: Any) -> tuple[str, Gang]:
     A wish that is not known, or misspelled, would else be dropped.
 
     Raises:
-        BadInputError: the document is no Gang, or has a field that is not known.
+        BadInputError: the document is no Gang, has no name, or a field that is not
+            known.
     """
     try:
         decoded = decode_object(raw)
@@ -191,6 +192,9 @@ def read_gang(source: str, raw: Any) -> tuple[str, Gang]:
     gang = decoded.value
     if not isinstance(gang, Gang):
         raise BadInputError(source, f"expected a Gang, got {raw.get('kind')}")
+    if not gang.metadata.name:
+        # Who makes names of generateName is the API server, and this goes by the bus.
+        raise BadInputError(source, "Gang: metadata.name: required")
     for path in decoded.unknown:
         reason = f"Gang {gang.metadata.name}: {path}: unknown field"
         raise BadInputError(source, reason)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+from msgspec import structs
 
 from contracts.codec import to_builtins
 from contracts.features import DEFAULT_VERSION
@@ -142,10 +143,14 @@ def _drop_faulty_gangs(objects: list[PlanObject]) -> list[PlanObject]:
     for entry in objects:
         gang = entry.decoded.value
         if isinstance(gang, Gang):
+            name = gang.metadata.name or gang.metadata.generate_name
+            metadata = structs.replace(gang.metadata, name=name)
+            gang = structs.replace(gang, metadata=metadata)
             try:
                 SubmitGang(cluster=ClusterName("plan"), uid=GangUID("plan"), gang=gang)
             except ValueError as error:
-                notify(f"error: {entry.source}: Gang {gang.metadata.name}: {error}")
+                subject = f"Gang {name}".rstrip()
+                notify(f"error: {entry.source}: {subject}: {error}")
                 continue
         usable.append(entry)
     return usable

@@ -45,6 +45,13 @@ def test_a_misspelled_wish_is_refused_and_not_forgotten() -> None:
         read_gang("a.yaml", {**quickstart(), "specs": {}})
 
 
+@pytest.mark.parametrize("metadata", [{}, {"generateName": "my-gang-"}])
+def test_a_gang_that_is_submitted_has_a_name(metadata: dict[str, str]) -> None:
+    """On the bus nobody makes one of generateName."""
+    with pytest.raises(BadInputError, match=r"a.yaml: Gang: metadata.name: required$"):
+        read_gang("a.yaml", {**quickstart(), "metadata": metadata})
+
+
 def test_what_a_cluster_adds_to_a_gang_is_no_wish() -> None:
     """So a gang may be submitted as `kubectl get` prints it."""
     raw = quickstart()

@@ -1,0 +1,32 @@
+"""The command names Gangs that cannot be submitted, and goes on with the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from moorings.cli.main import app
+
+QUICKSTART = Path("docs/quickstart/gang.yaml").read_text()
+NAME = "{name: my-gang}"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ("{}", ": Gang: gang.metadata.name: must not be empty"),
+        ("{generateName: my-gang-}", "my-gang-00000: UnknownDeviceClass"),
+    ],
+)
+def test_a_gang_has_a_name_or_gets_one(
+    tmp_path: Path, metadata: str, said: str
+) -> None:
+    """As the API server makes one of generateName."""
+    assert NAME in QUICKSTART
+    path = tmp_path / "gang.yaml"
+    path.write_text(QUICKSTART.replace(NAME, metadata))
+    done = CliRunner().invoke(app, ["plan", "-f", str(path)])
+    assert done.exit_code == 3
+    assert said in done.output

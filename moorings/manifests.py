@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from contracts.kubernetes.decode import (
     is_list,
 )
 from contracts.kubernetes.exact import ExactDecoder
+from moorings.doubles import check_json, construct_mapping, read_sequence
 from moorings.errors import BadInputError
 from moorings.nesting import MAX_LEVELS, TOO_DEEP, check_events, check_levels
 
@@ -32,6 +33,7 @@ _Loader.yaml_implicit_resolvers = {
     key: [(tag, pattern) for tag, pattern in tags if not tag.endswith(":timestamp")]
     for key, tags in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
+_Loader.add_constructor("tag:yaml.org,2002:map", construct_mapping)
 
 
 _DEEP_INDENT = re.compile(rf"^[ \t?:-]{{{MAX_LEVELS // 2}}}", re.MULTILINE)
@@ -53,21 +55,25 @@ def parse_documents(
 
     Raises:
         BadInputError: the text is no YAML or JSON, or is nested too deeply, or its
-            aliases stand for too much.
+            aliases stand for too much, or a key is there twice.
     """
     try:
         document = _read_json(text)
         if document is not None:
+            check_json(source, text)
             values = _flatten_json(source, document, exact)
             yield from ((source, value) for value in values)
             return
         text = text if isinstance(text, str) else to_text(text)
+        values_in_turn = (
+            read_sequence(source, text) if _MAY_BE_JSON.match(text) else None
+        )
+        if values_in_turn is not None:
+            check_levels(source, values_in_turn)
+            yield from _number(source, values_in_turn)
+            return
         _check_yaml(source, text)
-        documents = yaml.load_all(text, _Loader)  # a safe loader
-        for number, parsed in enumerate(documents, start=1):
-            if parsed is not None:
-                where = f"{source}, document {number}" if number > 1 else source
-                yield from ((where, value) for value in flatten(parsed))
+        yield from _number(source, yaml.load_all(text, _Loader))  # a safe loader
     except yaml.YAMLError as error:
         raise BadInputError(source, describe_yaml_error(error)) from error
     except (msgspec.DecodeError, ContractsError) as error:
@@ -75,6 +81,13 @@ def parse_documents(
         raise BadInputError(source, reason) from error
     except RecursionError as error:  # msgspec's limit is what is left of Python's stack
         raise BadInputError(source, TOO_DEEP) from error
+
+
+def _number(source: str, documents: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    for number, parsed in enumerate(documents, start=1):
+        if parsed is not None:
+            where = f"{source}, document {number}" if number > 1 else source
+            yield from ((where, value) for value in flatten(parsed))
 
 
 def to_text_or_json(data: bytes) -> str | bytes:

@@ -15,7 +15,9 @@ from contracts.codec import to_builtins
 from contracts.features import DEFAULT_VERSION
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID
+from contracts.kubernetes.defaults import default_gang
 from contracts.messages import SubmitGang
+from contracts.validate import validate
 from moorings.cli.documents import open_input, read_objects
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Output
@@ -150,7 +152,10 @@ def _drop_faulty_gangs(objects: list[PlanObject]) -> list[PlanObject]:
                 SubmitGang(cluster=ClusterName("plan"), uid=GangUID("plan"), gang=gang)
             except ValueError as error:
                 subject = f"Gang {name}".rstrip()
-                notify(f"error: {entry.source}: {subject}: {error}")
+                # In the words of lint and submit, where they say anything of it.
+                found = map(str, validate(default_gang(gang)))
+                reason = "; ".join(t for t in found if t.startswith("spec")) or error
+                notify(f"error: {entry.source}: {subject}: {reason}")
                 continue
         usable.append(entry)
     return usable

@@ -14,6 +14,7 @@ from contracts.ids import object_key
 from contracts.messages import MemberAllocated, SubmitGang
 from contracts.workload import Pod
 from moorings.plan.asking import WaitingGang
+from moorings.plan.lone_claims import name_fields
 from moorings.plan.plan import ClaimPlan, GangPlan, Plan, PlanStatistics, PodPlan
 from moorings.plan.work import PlanWork
 from publisher.gangs.compare import member_name_of
@@ -75,7 +76,9 @@ def _pair(answer: SolvedWork) -> Iterator[tuple[SubmitGang, GangPart, GangDecisi
     decisions = {gang.uid: gang for gang in answer.decision.gangs}
     parts = {gang.uid: gang for gang in answer.problem.gangs}
     for message in answer.work.gangs:
-        yield message, parts[message.uid], decisions[message.uid]
+        decided = decisions[message.uid]
+        reasons = name_fields(message.gang, decided.reasons)
+        yield message, parts[message.uid], structs.replace(decided, reasons=reasons)
 
 
 def _find_consumers(answers: Iterable[SolvedWork]) -> Consumers:

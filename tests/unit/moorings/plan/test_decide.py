@@ -66,3 +66,11 @@ def test_both_orders_fill_in_what_is_not_said() -> None:
         assert claim.verdict == "allocated"
     (claim,) = plan(plain, order="upstream", as_stored=True).claims
     assert "unsupported count mode" in str(claim.error)
+
+
+def test_a_claim_by_itself_is_told_its_own_fields() -> None:
+    """It is in no Gang that its author wrote."""
+    (claim,) = plan(builders.claim(builders.request(count=-1))).claims
+    assert [reason.field for reason in claim.reasons] == [
+        "spec.devices.requests[0].exactly.count"
+    ]

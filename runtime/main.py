@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
 
 from runtime.config import read_config
 from runtime.errors import ConfigError
-from runtime.run import Task, new_fast_loop, run_service
+from runtime.log import configure_logging, get_logger
+from runtime.run import WRONG_VARIABLE, Task, new_fast_loop, run_service
 from runtime.settings import ServiceConfig
 
 C = TypeVar("C", bound=ServiceConfig)
+log = get_logger(__name__)
 
 
 def service_main(
@@ -30,8 +31,9 @@ def service_main(
     try:
         config = read_config(kind, f"{name.upper()}_", os.environ)
     except ConfigError as error:
-        sys.stderr.write(f"{name}: {error}\n")
-        return 2
+        configure_logging(name)
+        log.error("service.failed", reason=str(error))  # noqa: TRY400 # says enough
+        return WRONG_VARIABLE
     return run_service(
         name,
         lambda: open_service(config),

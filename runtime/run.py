@@ -13,7 +13,7 @@ import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-from runtime.errors import EarlyReturnError, ServiceError
+from runtime.errors import ConfigError, EarlyReturnError, ServiceError
 from runtime.health import IsReady, serve_health
 from runtime.log import bind_facts, configure_logging, get_logger
 
@@ -22,6 +22,8 @@ Task = Callable[[asyncio.Event], Awaitable[None]]
 OpenTasks = Callable[[], AbstractAsyncContextManager[Mapping[str, Task]]]
 """Opens what the service needs, yields its tasks by name, closes in reverse."""
 
+WRONG_VARIABLE = 2
+"""The exit code of a service that cannot start with a variable."""
 log = get_logger(__name__)
 
 
@@ -52,6 +54,7 @@ def run_service(
     """Run a service until a signal and return the exit code.
 
     0: stopped as asked. 1: a task failed or ended early, or nothing could be opened.
+    2: because of a variable.
     """
     configure_logging(name)
     # What was imported lives as long as we do: the collector need not look at it again.
@@ -112,7 +115,7 @@ async def serve(
         raise
     except Exception as error:  # noqa: BLE001 # the last stop: log and end
         _log_failure(error)
-        return 1
+        return WRONG_VARIABLE if isinstance(error, ConfigError) else 1
     finally:
         stopping.cancel()
 

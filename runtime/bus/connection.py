@@ -257,7 +257,11 @@ class Connection:
             except (nats.errors.Error, OSError, ValueError, EOFError) as error:
                 self._failure = str(error)
                 if self.count == count and not told:
-                    log.warning("bus.connect_failed", reason=str(error))
+                    log.warning(
+                        "bus.connect_failed",
+                        reason=str(error),
+                        servers=self.settings.addresses,
+                    )
             finally:
                 await self._drop(client)
             told = self.count == count
@@ -269,7 +273,11 @@ class Connection:
 
     async def _connect(self, client: Client, lost: asyncio.Event) -> None:
         async def on_error(error: Exception) -> None:
-            log.warning("bus.error_reported", reason=str(error) or repr(error))
+            log.warning(
+                "bus.error_reported",
+                reason=str(error) or repr(error),
+                servers=self.settings.addresses,
+            )
             self._pending.fail_forbidden(str(error), self.settings.user)
 
         async def on_lost() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 
 import pytest
+import structlog
 
 from runtime.main import service_main
 from runtime.run import Task
@@ -19,6 +21,14 @@ def open_never(
     raise AssertionError
 
 
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """Give up the standard output of the test with its end."""
+    yield
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
 @pytest.mark.parametrize(
     ("variable", "value"), [("X_REPLICAS", "many"), ("X_SERVER", "nats://a")]
 )
@@ -28,7 +38,10 @@ def test_a_wrong_variable_ends_the_service_before_it_begins(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Wrong type and unknown name alike: 2, and one line on standard error."""
+    """Wrong type and unknown name alike: 2, and one line of the log."""
     monkeypatch.setenv(variable, value)
     assert service_main("x", ServiceConfig, open_never) == 2
-    assert capsys.readouterr().err.startswith(f"x: {variable}: ")
+    (line,) = capsys.readouterr().out.splitlines()
+    logged = json.loads(line)
+    assert (logged["event"], logged["service"]) == ("service.failed", "x")
+    assert logged["reason"].startswith(f"{variable}: ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import MessageError
-from runtime.wire import Outgoing, pack, republished, seconds, unpack
+from runtime.wire import BusSettings, Outgoing, pack, republished, seconds, unpack
 
 
 def test_every_option_becomes_a_header() -> None:
@@ -80,3 +80,9 @@ def test_a_republished_message_names_its_origin() -> None:
         1.0,
     )
     assert republished("plain", b"", {}).subject == "plain"
+
+
+def test_addresses_are_shown_without_passwords() -> None:
+    servers = ("nats://who:secret@a:4222", "nats://b:4222")
+    settings = BusSettings(name="x", servers=servers)
+    assert settings.addresses == "nats://a:4222,nats://b:4222"

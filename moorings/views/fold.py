@@ -32,6 +32,7 @@ class DevicesFold:
         self._touched: set[str] = set()
         self._pod_gangs: dict[str, GangKey] = {}
         self._claim_pods: dict[str, tuple[str, ...]] = {}
+        self._named_by_decision: set[GangKey] = set()
         self._judged: dict[NodeName, dict[DeviceID, DeviceHealth]] = {}
         self._drifts: dict[NodeName, tuple[DeviceDrift, ...]] = {}
         self._announced: dict[NodeName, frozenset[PoolID]] = {}
@@ -71,7 +72,10 @@ class DevicesFold:
         self.snapshot = apply(self.snapshot, message, sequence=sequence)
 
     def note_written(self, written: AllocationWritten) -> None:
-        """Take note of the pods that claims were written for."""
+        """Take note of the pods that claims were written for, if there are pods."""
+        if not written.pods and not written.pods_omitted:
+            self._named_by_decision.add(written.key)
+            self._touched.add(written.uid)
         pods: dict[str, list[str]] = {}
         for pod in written.pods:
             for claim in pod.claims.values():
@@ -107,4 +111,5 @@ class DevicesFold:
             drifts=drifts,
             announced=frozenset().union(*self._announced.values()),
             heard=frozenset(self.heard) if hears else None,
+            named_by_decision=frozenset(self._named_by_decision),
         )

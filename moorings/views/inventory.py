@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -44,7 +45,7 @@ What has drifted is used otherwise than was decided, and so may be free all the 
 _CLAIM, _GANG = "claim/", "gang/"
 
 
-class KnownDevices(Struct, frozen=True, kw_only=True):
+class KnownDevices(Struct, frozen=True, kw_only=True, dict=True):
     """Everything that is known of devices, and of those who hold them."""
 
     snapshot: Snapshot
@@ -60,6 +61,23 @@ class KnownDevices(Struct, frozen=True, kw_only=True):
     """Pools of which agents say how their devices are."""
     heard: frozenset[NodeName] | None = None
     """Nodes whose agents are heard; None: that could not be read."""
+    named_by_decision: frozenset[GangKey] = frozenset()
+    """Gangs whose claims were written by the names that the decision gives them."""
+
+    @cached_property
+    def decided_claims(self) -> dict[tuple[GangKey, DeviceID, str], str]:
+        """The claims of those gangs, as `namespace/name`, by device and share."""
+        records = map(self.snapshot.gangs.get, self.named_by_decision)
+        return {
+            (r.key, result.device_id, result.share_id or ""): (
+                f"{r.namespace}/{claim.ref.name}"
+            )
+            for r in records
+            if r is not None and r.placed is not None
+            for member in r.placed.members
+            for claim in member.claims
+            for result in claim.allocation.devices.results
+        }
 
 
 def view_devices(
@@ -146,12 +164,12 @@ def _view_device(
     of_device = (*device.taints, *taints.get(key, {}).get(device.name, ()))
     name = pool_slice.node_name or device.node_name
     node = nodes.get(name) if name else None
+    device_id = DeviceID(pool.driver, pool.pool, device.name)
     holders = [
-        _view_holder(known, holder, share)
+        _view_holder(known, holder, share, device_id)
         for share, names in _list_holders(use)
         for holder in leave_out_decided(names)
     ]
-    device_id = DeviceID(pool.driver, pool.pool, device.name)
     drifts = known.drifts.get(device_id, ())
     states = _list_states(use, of_device, node, pool)
     return {
@@ -229,13 +247,17 @@ def leave_out_decided(holders: frozenset[str]) -> list[str]:
     return claims or sorted(holders)
 
 
-def _view_holder(known: KnownDevices, holder: str, share: str) -> dict[str, Any]:
+def _view_holder(
+    known: KnownDevices, holder: str, share: str, device: DeviceID
+) -> dict[str, Any]:
     """Return who holds a device: a claim with its pods and gang, or a decision."""
     if holder.startswith(_GANG):
         namespace, _, uid = holder.removeprefix(_GANG).partition("/")
-        gang = _name_gang(known, GangKey(Namespace(namespace), GangUID(uid)))
-        none = {"pods": [], "claim": "", "share": share, "since": ""}
-        return {"gang": gang, **none}
+        decided = GangKey(Namespace(namespace), GangUID(uid))
+        gang = _name_gang(known, decided)
+        claim_name = known.decided_claims.get((decided, device, share), "")
+        rest = {"pods": [], "claim": claim_name, "share": share, "since": ""}
+        return {"gang": gang, **rest}
     key = holder.removeprefix(_CLAIM)
     namespace = key.partition("/")[0]
     claim = known.snapshot.claims.get(key)

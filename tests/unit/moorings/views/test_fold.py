@@ -23,7 +23,7 @@ from contracts.messages import (
 )
 from contracts.names import GANG_UID
 from moorings.views.fold import DevicesFold
-from tests.builders.decisions import gang_allocated
+from tests.builders.decisions import gang_allocated, submission
 
 CLUSTER, NODE = ClusterName("local"), NodeName("a")
 DEVICE = DeviceID(DriverName("gpu.example.com"), PoolName("a"), DeviceName("gpu-0"))
@@ -81,6 +81,26 @@ def test_a_claim_is_of_the_pods_that_it_was_written_for() -> None:
     )
     fold.apply(written, 1)
     assert fold.known().claim_pods == {f"{decision.namespace}/c": ("p-0",)}
+
+
+def test_without_a_cluster_claims_have_the_names_of_the_decision() -> None:
+    """Once they are written, and not before."""
+    fold, decision = DevicesFold(), gang_allocated()
+    fold.apply(submission(), 1)
+    fold.apply(decision, 2)
+    assert fold.known().decided_claims == {}
+    written = AllocationWritten(
+        cluster=decision.cluster,
+        namespace=decision.namespace,
+        uid=decision.uid,
+        attempt=decision.attempt,
+    )
+    fold.apply(written, 3)
+    (claim,) = decision.members[0].claims
+    (result,) = claim.allocation.devices.results
+    named = f"{decision.namespace}/{claim.ref.name}"
+    key = (decision.key, result.device_id, "")
+    assert fold.known().decided_claims == {key: named}
 
 
 def test_who_cannot_hear_agents_does_not_say_that_they_are_silent() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from contracts.topics import (
     STATE,
     Topic,
 )
+from moorings.cli.known import find_silence
 from moorings.cli.output import Format, notify, show
 from moorings.client import Client
 from moorings.errors import CannotReadError, UnknownNameError, UsageError
@@ -115,6 +116,7 @@ async def show_nodes(
     known = await _fetch_devices(client)
     devices = view_devices(known)
     views = view_nodes(known, devices)
+    await _check_there(client, wanted.node, {view["name"] for view in views})
     if wanted:
         names = {row["node"] for row in devices if wanted.lets_through(row)}
         views = [view for view in views if view["name"] in names]
@@ -136,9 +138,25 @@ async def show_devices(
     `access`: also those of drivers that Moorings decides nothing for, of that cluster.
     """
     known = await _fetch_devices(client, access)
-    views = [row for row in view_devices(known) if wanted.lets_through(row)]
+    devices = view_devices(known)
+    nodes = {view["name"] for view in view_nodes(known, devices)}
+    await _check_there(client, wanted.node, nodes | {row["node"] for row in devices})
+    views = [row for row in devices if wanted.lets_through(row)]
     columns = (*DEVICE_COLUMNS, *(WIDE_COLUMNS if wide else ()))
     _show(views, "device", name, columns, output)
+
+
+async def _check_there(client: Client, node: str, nodes: Collection[str]) -> None:
+    """Refuse a node that nobody knows, and a cluster.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    if not nodes:
+        await find_silence(client)
+    if node and node not in nodes:
+        near = difflib.get_close_matches(node, sorted(nodes))
+        raise UnknownNameError("node", node, near)
 
 
 def _show(

@@ -69,3 +69,7 @@ async def test_who_submits_and_who_looks_hears_that_no_solver_answers(
     assert (said.returncode, "did you mean local?" in said.stderr) == (3, True)
     said = await call(*submit, "--cluster", "locla")
     assert (said.returncode, "did you mean local?" in said.stderr) == (3, True)
+    said = await call("get", "devices", "--cluster", "locla")
+    assert (said.returncode, "did you mean local?" in said.stderr) == (3, True)
+    said = await call("get", "devices", "--node", "nosuch")
+    assert (said.returncode, "no node named 'nosuch'" in said.stderr) == (3, True)

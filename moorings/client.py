@@ -67,6 +67,8 @@ from runtime.refusals import Refusals
 from runtime.wire import BusSettings, Incoming, Outgoing, Refused
 
 CONNECT_S = 5.0
+DEFAULT_SCHEME = "nats"
+SCHEMES = (DEFAULT_SCHEME, "tls", "ws", "wss")
 
 
 class Client:
@@ -338,6 +340,10 @@ async def open_client(
         BadInputError: nobody answers, or the cluster's name cannot be part of a
             subject.
     """
+    scheme, has_scheme, _ = server.partition("://")
+    if has_scheme and scheme not in SCHEMES:
+        reason = f"addresses of NATS begin with {'://, '.join(SCHEMES)}://"
+        raise BadInputError(server, reason)
     try:
         token(cluster)
     except ContractsError as error:
@@ -355,6 +361,8 @@ async def open_client(
             await bus.wait_connected(CONNECT_S)
         except BusUnavailableError as error:
             reason = f"nobody answers{f' ({otherwise})' if otherwise else ''}"
+            if not has_scheme:
+                reason += f"; an address is written {DEFAULT_SCHEME}://HOST:PORT"
             if "Authorization" in error.reason:
                 reason = f"refuses user {settings.user!r}: {error.reason}"
             raise BadInputError(server, reason) from error

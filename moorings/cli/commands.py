@@ -38,12 +38,30 @@ MODULE_BY_COMMAND = {
 """In the order of the help; modules of this package with `register(app)`."""
 
 
+OTHER_WORDS = {
+    "apply": "`moorings submit -f FILE` submits gangs",
+    "create": "`moorings submit -f FILE` submits gangs",
+    "delete": "`moorings cancel` or `release` ends a gang",
+    "describe": "`moorings explain` says why, of a gang or pod/NAME",
+    "down": "`moorings up` runs until Ctrl-C",
+    "status": "there are `moorings get` and `moorings doctor`",
+    "stop": "`moorings up` runs until Ctrl-C",
+}
+"""What people type who know other tools, and what is meant here."""
+
+
 class LazyCommands(TyperGroup):
     """The commands above beside those that are there already."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """List all names, in the order of the help."""
         return list(dict.fromkeys((*MODULE_BY_COMMAND, *super().list_commands(ctx))))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command of a line; words of other tools are answered with ours."""
+        if args and (meant := OTHER_WORDS.get(args[0])):
+            ctx.fail(f"No such command {args[0]!r}: {meant}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command; None: there is none of that name."""

@@ -20,6 +20,7 @@ from moorings.cli.services import list_variables, run_module
 from moorings.console.server import serve_console
 from moorings.errors import UsageError
 from moorings.local.cluster import check_cluster, read_access
+from moorings.local.fleets import list_fleets
 from moorings.local.stack import LocalStack, StackOptions, open_stack
 from moorings.local.state import find_state_home
 from publisher.config import PublisherConfig
@@ -72,6 +73,7 @@ def up(
         typer.Option(
             help="`small`, `openb`, `faulty`, or a fleet file, of simulated nodes.",
             show_default="small, with a cluster none",
+            autocompletion=list_fleets,
         ),
     ] = None,
     state_dir: Annotated[

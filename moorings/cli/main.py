@@ -11,7 +11,7 @@ import os
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import structlog
 import typer
@@ -39,6 +39,27 @@ app = typer.Typer(
     help="Joint allocation of devices to gangs of pods (Kubernetes DRA). Exit code: 0 "
     "when the answer is yes for everything asked, 1 no, 2 usage, 3 error.",
 )
+
+
+def _show_version(*, asked: bool) -> None:
+    if asked:
+        console.print(f"moorings {installed_version('moorings')}")
+        raise typer.Exit(ExitCode.YES)
+
+
+@app.callback()
+def _read_options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Show the version; `moorings version` shows more.",
+            callback=lambda value: _show_version(asked=value),
+            is_eager=True,
+        ),
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()
@@ -101,6 +122,8 @@ def main() -> None:
         if message := error.format_message():
             notify(f"error: {message.replace(': Value error,', ':')}")
             context = getattr(error, "ctx", None)
+            if _asks_for_files(message, context):
+                notify("files are given by -f FILE")
             notify(f"try: {context.command_path if context else program} --help")
         code = ExitCode.USAGE
     except UsageError as error:
@@ -134,6 +157,13 @@ def _close_output() -> int:
     """Let nothing more be written, as nobody reads it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ExitCode.CLOSED
+
+
+def _asks_for_files(message: str, context: Any) -> bool:
+    """Whether words were too many for a command that takes files by -f."""
+    if "unexpected extra argument" not in message or context is None:
+        return False
+    return any("-f" in option.opts for option in context.command.params)
 
 
 def _leave(code: int) -> NoReturn:

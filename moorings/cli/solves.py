@@ -154,6 +154,8 @@ async def _load_recorded(
     path = Path(solve)
     if path.is_file():  # noqa: ASYNC240  # nothing else runs
         return load_export(path.read_bytes())  # noqa: ASYNC240  # nothing else runs
+    if path.suffix or path.name != solve:
+        raise BadInputError(solve, "there is no such file")  # ids have neither
     async with connect(server, state_dir, cluster) as client:
         return await fetch_solve(client, await find_solve(client, solve))
 

@@ -100,8 +100,11 @@ class EventFilter(Struct, frozen=True, kw_only=True):
         for kind in kinds:
             if kind.lower() not in by_lower:
                 near = difflib.get_close_matches(kind, KINDS)
+                listed = ", ".join(sorted(KINDS))
                 meant = f"; is it {near[0]}?" if near else ""
-                raise UsageError(f"watch: --kind {kind}: no such kind{meant}")
+                raise UsageError(
+                    f"watch: --kind {kind}: no such kind{meant}; there are {listed}"
+                )
         query = GangQuery.of(gang, None)
         if None not in (namespace, query.namespace) and namespace != query.namespace:
             raise UsageError(f"watch: --gang {gang} is not in namespace {namespace}")

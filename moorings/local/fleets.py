@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from contracts.claim import (
@@ -15,20 +16,29 @@ from moorings.errors import LocalStackError
 from nodeagent.sources.fleet import read_fleet
 
 FLEETS = Path(__file__).parent.parent / "fleets"
+_KIND = re.compile(r"^kind: *([A-Za-z]+) *$", re.MULTILINE)
 
 
 def find_fleet(name: str) -> Path:
     """Find a fleet: one of ours by name, or a file.
 
     Raises:
-        LocalStackError: there is no such fleet.
+        LocalStackError: there is no such fleet, or the file is of another kind.
     """
     ours = FLEETS / f"{name}.yaml"
     file = ours if ours.is_file() else Path(name)
     if not file.is_file():
-        names = ", ".join(sorted(path.stem for path in FLEETS.glob("*.yaml")))
+        names = ", ".join(list_fleets())
         raise LocalStackError("fleet", f"no file {name!r}, and ours are: {names}")
+    kind = _KIND.search(file.read_text(encoding="utf-8", errors="replace"))
+    if kind is not None and kind[1] != "Fleet":
+        raise LocalStackError("fleet", f"{name}: must be a Fleet, and is a {kind[1]}")
     return file
+
+
+def list_fleets() -> list[str]:
+    """List the names of our fleets."""
+    return sorted(path.stem for path in FLEETS.glob("*.yaml"))
 
 
 def make_classes(fleet: Path) -> list[DeviceClass]:

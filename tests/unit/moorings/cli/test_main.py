@@ -67,3 +67,28 @@ def test_a_reader_that_goes_away_is_no_answer(arguments: str) -> None:
     )
     ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=120)
     assert ended.returncode == 141
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        (["--version"], 0, "moorings 0"),
+        (["describe", "train"], 2, "`moorings explain` says why"),
+        (["plan", "gang.yaml"], 2, "files are given by -f FILE"),
+        (["replay", "x.moorings"], 3, "x.moorings: there is no such file"),
+        (["get", "-s", "foo://x"], 3, "addresses of NATS begin with nats://"),
+        (["watch", "--kind", "Foo"], 2, "there are AllocationLost, "),
+    ],
+)
+def test_habits_and_slips_are_answered(line: list[str], code: int, words: str) -> None:
+    """With what is meant here, not with a word that nobody can look up."""
+    program = "from moorings.cli.main import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *line],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    said = " ".join((ended.stdout + ended.stderr).split())
+    assert (ended.returncode, words in said) == (code, True), said

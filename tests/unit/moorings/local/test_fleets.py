@@ -28,3 +28,10 @@ def test_a_file_of_ones_own_is_a_fleet(tmp_path: Path) -> None:
 def test_the_names_of_ours_are_said() -> None:
     with pytest.raises(LocalStackError, match="ours are: faulty, openb, small"):
         find_fleet("nope")
+
+
+def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "gang.yaml"
+    file.write_text("apiVersion: moorings.dev/v1alpha1\nkind: Gang\nmetadata: {}\n")
+    with pytest.raises(LocalStackError, match="must be a Fleet, and is a Gang"):
+        find_fleet(str(file))

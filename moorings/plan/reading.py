@@ -18,6 +18,7 @@ from contracts.device import DeviceAttribute, DeviceCapacity, ResourceSlice
 from contracts.errors import ContractsError, DecodeError, UnknownKindError
 from contracts.kubernetes.decode import (
     Decoded,
+    WritableObject,
     decode_object,
     find_refused_fields,
     flatten,
@@ -68,9 +69,8 @@ class Reader:
         for source, raw in documents:
             try:
                 decoded = raw if isinstance(raw, Decoded) else _decode(raw)
-                refused = find_refused_fields(decoded)
                 if not self._as_stored:
-                    _check_stored(decoded, refused)
+                    _check_stored(decoded, find_refused_fields(decoded))
             except UnknownKindError as error:
                 self._skip(str(error))
                 continue
@@ -78,7 +78,8 @@ class Reader:
                 self.refused += 1
                 self._say(f"error: {source}: {error}")
                 continue
-            if not refused:
+            # What is of DRA or ours, lint itself says: for it objects are as stored.
+            if not (self._as_stored and isinstance(decoded.value, WritableObject)):
                 self._note_unknown(source, decoded)
             written = {} if isinstance(raw, Decoded) else raw
             yield self._keep(source, written, decoded)

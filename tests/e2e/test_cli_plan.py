@@ -22,7 +22,7 @@ def test_a_gang_that_cannot_be_is_named_and_the_others_planned(tmp_path: Path) -
     both = json.dumps({"kind": "List", "apiVersion": "v1", "items": [empty, TRAIN]})
     answer = moorings("plan", "-f", "-", home=tmp_path, stdin=both)
     assert answer.returncode == 3
-    assert "Gang empty: gang.spec.members[worker].count: 0 is less" in answer.stderr
+    assert "Gang empty: spec.members[0].count: Invalid value: 0" in answer.stderr
     assert "train" in answer.stdout
     alone = moorings("plan", "-f", "-", home=tmp_path, stdin=json.dumps(empty))
     assert (alone.returncode, alone.stdout) == (3, "")
@@ -55,7 +55,11 @@ def test_a_large_plan_is_counted_and_says_each_reason_once(tmp_path: Path) -> No
         ({"apiVersion": "v1", "kind": "ConfigMap"}, 3, "some of it was not read"),
         ({"metadata": {"name": "x"}}, 3, "apiVersion: required"),
         ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}, 0, ""),
-        ({"apiVersion": "v1", "kind": "List", "items": []}, 0, ""),
+        (
+            {"apiVersion": "v1", "kind": "List", "items": []},
+            3,
+            "there is nothing in it",
+        ),
     ],
 )
 def test_a_plan_of_nothing_is_no_yes_unless_all_was_understood(

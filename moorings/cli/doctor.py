@@ -25,7 +25,7 @@ from moorings.cli.options import (
 )
 from moorings.cli.output import Format, say, show, show_progress
 from moorings.doctor.diagnose import diagnose
-from moorings.doctor.facts import BusFacts, Unread
+from moorings.doctor.facts import LOCAL_STACK, BusFacts, Unread
 from moorings.doctor.findings import Diagnosis, Level
 from moorings.errors import BadInputError, LocalStackError, UsageError
 from moorings.local.cluster import NAMESPACE, read_access
@@ -131,9 +131,7 @@ async def _observe_bus(
     ca_file = os.environ.get("MOORINGS_BUS_CA_FILE", "")
     try:
         async with connect(server, state_dir, cluster) as client:
-            return await observe_bus(
-                client, server or "the local stack", monitor, ca_file
-            )
+            return await observe_bus(client, server or LOCAL_STACK, monitor, ca_file)
     except (BadInputError, LocalStackError) as error:
         return Unread(str(error))
 

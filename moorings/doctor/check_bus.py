@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from contracts.streams import SETTINGS_VERSION, STREAMS
-from moorings.doctor.facts import BusFacts, Reading, Unread
+from moorings.doctor.facts import LOCAL_STACK, BusFacts, Reading, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
 from moorings.views.names import name_some
 from runtime.bus.streams import StreamHealth
@@ -32,7 +32,7 @@ def check_bus(facts: BusFacts) -> Iterator[CheckLine]:
     }
     yield from _check_there(facts.streams)
     if streams:
-        yield _check_replicas(streams)
+        yield _check_replicas(streams, is_local=facts.server == LOCAL_STACK)
         yield from _check_copies(streams)
         yield _check_settings(streams)
         yield _check_room(streams)
@@ -67,9 +67,13 @@ def _check_there(streams: Mapping[str, Reading[StreamHealth]]) -> Iterator[Check
             yield warn("nats.streams", f"not known: {said}", "ask as `viewer`, who may")
 
 
-def _check_replicas(streams: Mapping[str, StreamHealth]) -> CheckLine:
+def _check_replicas(
+    streams: Mapping[str, StreamHealth], *, is_local: bool
+) -> CheckLine:
     name = "nats.replicas"
     counts = {health.replicas for health in streams.values()}
+    if counts == {1} and is_local:
+        return ok(name, "one copy of each stream, as `moorings up` has one server")
     if counts == {1}:
         return warn(
             name,
@@ -153,6 +157,8 @@ def _check_room(streams: Mapping[str, StreamHealth]) -> CheckLine:
 
 def _check_monitor(facts: BusFacts) -> Iterator[CheckLine]:
     name, monitor = "nats.sync", facts.monitor
+    if isinstance(monitor, Unread) and facts.server == LOCAL_STACK:
+        return  # the stack set it up itself, and has no port to ask
     if isinstance(monitor, Unread):
         yield unread(name, monitor)
         return

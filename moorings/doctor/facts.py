@@ -18,6 +18,8 @@ from contracts.messages import DevicesAnnounced
 from runtime.bus.streams import StreamHealth
 
 T = TypeVar("T")
+LOCAL_STACK = "the local stack"
+"""What is looked at where no server is named: the bus of `moorings up`."""
 Json = Mapping[str, Any]
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from contracts.streams import SETTINGS_VERSION, STREAMS
 from moorings.doctor.check_bus import check_bus
-from moorings.doctor.facts import ServerMonitor, Unread
+from moorings.doctor.facts import LOCAL_STACK, ServerMonitor, Unread
 from tests.builders.doctor import HEALTH, bus_facts, worst
 
 
@@ -78,3 +78,12 @@ def test_streams_that_cannot_be_looked_at_are_named_by_reason() -> None:
         ("fail", "DEC: there is no such stream"),
         ("warn", "not known: BLOB: not allowed"),
     ]
+
+
+def test_nothing_is_advised_that_the_local_stack_cannot_have() -> None:
+    """Neither further servers, nor a monitoring port."""
+    one = of_all(replicas=1)["streams"]
+    unasked = {"streams": one, "monitor": Unread("nobody gave its address")}
+    elsewhere = worst(check_bus(bus_facts(**unasked)))
+    assert list(elsewhere) == ["nats.replicas", "nats.sync"]
+    assert worst(check_bus(bus_facts(server=LOCAL_STACK, **unasked))) == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,6 +26,7 @@ from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
 
 SUFFIXES = (".yaml", ".yml", ".json")
+NOTHING = "there is nothing in it"
 _OTHER_FORMATS = {
     b"\x1f\x8b": "is compressed with gzip; unpack it first",
     b"\xfe\xff": "is UTF-16, not UTF-8",
@@ -44,18 +45,25 @@ def read_documents(
     Raises:
         UsageError: a name is empty.
         BadInputError: a file cannot be read, is no YAML or JSON, or there is no
-            document in what a name stands for.
+            document, not even an empty List, in what a name stands for.
     """
     for name in names:
         if not name:
             raise UsageError("-f: the name of a file is empty; . is this folder")
-        is_empty = True
+        is_blank = True
         for source, text in _read_texts(name):
-            for document in parse_documents(source, text, exact):
-                is_empty = False
-                yield document
-        if is_empty:
-            raise BadInputError(_called(name), "there is nothing in it")
+            is_blank = is_blank and _is_blank(text)
+            yield from parse_documents(source, text, exact)
+        if is_blank:
+            raise BadInputError(_called(name), NOTHING)
+
+
+def _is_blank(text: str | bytes) -> bool:
+    """Say whether a text has marks and comments of YAML at most."""
+    return isinstance(text, str) and all(
+        not line or line in {"---", "..."} or line.startswith("#")
+        for line in map(str.strip, text.splitlines())
+    )
 
 
 def _called(name: str) -> str:
@@ -121,7 +129,7 @@ class ReadObjects(Struct, frozen=True, kw_only=True):
     """Objects of kinds that are not read."""
 
 
-def read_objects(names: Iterable[str], *, as_stored: bool = False) -> ReadObjects:
+def read_objects(names: Sequence[str], *, as_stored: bool = False) -> ReadObjects:
     """Read all that can be read; the rest is named on standard error.
 
     `as_stored`: what the API server would not store is read as well.
@@ -134,18 +142,23 @@ def read_objects(names: Iterable[str], *, as_stored: bool = False) -> ReadObject
         except BadInputError as error:
             notify(f"error: {error}")
             failed = True
-    return ReadObjects(
-        objects=objects, failed=failed or reader.refused > 0, skipped=reader.skipped
-    )
+    failed = failed or reader.refused > 0
+    if not objects and not reader.skipped and not failed:
+        notify(f"error: {', '.join(map(_called, names))}: {NOTHING}")
+        failed = True
+    return ReadObjects(objects=objects, failed=failed, skipped=reader.skipped)
 
 
 def read_gangs(names: list[str]) -> list[tuple[str, Gang]]:
     """Read Gangs, each with its source.
 
     Raises:
-        BadInputError: a document is no Gang.
+        BadInputError: a document is no Gang, or there is none.
     """
-    return [read_gang(source, raw) for source, raw in read_documents(names)]
+    gangs = [read_gang(source, raw) for source, raw in read_documents(names)]
+    if not gangs:
+        raise BadInputError(", ".join(map(_called, names)), NOTHING)
+    return gangs
 
 
 def read_state(names: list[str]) -> list[WritableObject]:

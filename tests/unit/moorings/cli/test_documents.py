@@ -162,6 +162,17 @@ def test_nothing_at_all_is_no_input(tmp_path: Path, text: str) -> None:
     assert read_objects([name]).failed
 
 
+def test_an_empty_list_beside_other_objects_is_an_answer(tmp_path: Path) -> None:
+    """As of kubectl, of a kind of which there is none."""
+    none = write(tmp_path / "a.yaml", "{apiVersion: v1, kind: List, items: []}")
+    some = write(
+        tmp_path / "b.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: n}}"
+    )
+    assert not read_objects([none, some]).failed
+    blank = write(tmp_path / "c.yaml", "# nothing\n---\n")
+    assert read_objects([some, blank]).failed
+
+
 def test_an_empty_name_is_not_this_folder() -> None:
     with pytest.raises(UsageError, match="the name of a file is empty"):
         list(read_documents([""]))

@@ -18,6 +18,7 @@ from solver.engines.pattern.columns.cuts import (
     split_into_pods,
 )
 from solver.engines.pattern.columns.diving import dive
+from solver.engines.pattern.columns.improvement import improve_by_parts
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
 from solver.engines.pattern.columns.master import (
@@ -48,6 +49,8 @@ TAKE_OUT_WORK = 0.5
 """Work that taking gangs out may take."""
 EXCHANGE_WORK = 3.0
 """Work that gangs that change places may take."""
+STEPS_WORK = 2.5
+"""Work that steps to better gangs may take, last."""
 FIRST_WORK, PLACE_WORK = 0.3, 0.75
 """Work that finding places may take: at first, and with patterns for the target."""
 
@@ -73,7 +76,17 @@ class TargetSearch:
         answer for fractions of all gangs.
         """
         incumbent = self._incumbent
-        nearest, least = self._try_at_once(relaxed)
+        self._aim(*self._try_at_once(relaxed))
+        if not incumbent.is_proven:
+            # Small steps find what is near to the best answer so far.
+            improve_by_parts(self._source, incumbent, relaxed.split, STEPS_WORK)
+
+    def _aim(self, nearest: Solution, least: int) -> None:
+        """Try one target after the other; gangs change places after the first.
+
+        `nearest`: an answer that may be short of places; `least`: its shortage.
+        """
+        incumbent = self._incumbent
         first_bound = incumbent.bound
         most, failed = incumbent.bound, incumbent.bound + 1
         for number in range(MAX_TARGETS):

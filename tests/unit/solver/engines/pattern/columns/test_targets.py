@@ -12,6 +12,7 @@ from solver.engines.pattern.columns.integer_master import Solution
 from solver.engines.pattern.columns.master import Master
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Objective
+from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
 from solver.engines.pattern.columns.shortage import PartialSolution, Start
 from solver.engines.pattern.columns.targets import TargetSearch
@@ -88,10 +89,35 @@ def test_a_target_without_places_is_followed_by_a_lower_one(
 
     monkeypatch.setattr(TargetSearch, "_place", refuse_first)
     monkeypatch.setattr(targets, "EXCHANGE_WORK", 0.0)
+    monkeypatch.setattr(targets, "STEPS_WORK", 0.0)
     found = search(model)
     assert (found.value, found.bound) == (7, 8)
     assert tried[0] == 8
     assert 7 in tried
+
+
+@pytest.mark.parametrize(("work", "value"), [(0.0, 0), (2.5, 8)])
+def test_steps_come_last_where_a_gap_is_left(
+    monkeypatch: pytest.MonkeyPatch, work: float, value: int
+) -> None:
+    """No target has places, nobody changes them, and yet the best gangs are found."""
+    nothing = PartialSolution(Solution((0, 0, 0), ()), 1)
+    monkeypatch.setattr(TargetSearch, "_place", lambda *_: nothing)
+    monkeypatch.setattr(PricedSearch, "run", lambda *_: None)
+    monkeypatch.setattr(targets, "STEPS_WORK", work)
+    found = search(model_of((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
+    assert (found.value, found.bound) == (value, 8)
+
+
+def test_no_step_is_taken_where_nothing_can_be_better(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is proven is left as it is."""
+    asked: list[object] = []
+    monkeypatch.setattr(targets, "improve_by_parts", lambda *given: asked.append(given))
+    found = search(model_of((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
+    assert found.is_proven
+    assert not asked
 
 
 def test_no_target_is_tried_without_work() -> None:
@@ -109,5 +135,6 @@ def test_gangs_are_taken_out_until_the_rest_have_places(
     monkeypatch.setattr(targets, "PLACE_WORK", 0.0)
     monkeypatch.setattr(targets, "FIRST_WORK", 0.0)
     monkeypatch.setattr(targets, "EXCHANGE_WORK", 0.0)
+    monkeypatch.setattr(targets, "STEPS_WORK", 0.0)
     found = search(model_of((3, 2), (2, 2), (1, 1), sizes=(5, 5)))
     assert 0 < found.value <= found.bound

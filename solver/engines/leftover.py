@@ -90,11 +90,12 @@ class LeftoverSearch:
         best = None
         if not (self._is_large and self._is_beyond_devices()):
             best = self._place_best(search, gangs)
+            proven = self._prove(best) if search.is_exact else best
             if len(gangs) == 1 and sum(self._demand.pods) == 1:
-                return EngineChoice(GREEDY, "a single pod"), self._prove(best)
+                return EngineChoice(GREEDY, "a single pod"), proven
             if self._is_everything(best):
                 reason = "all gangs fit one after the other"
-                return EngineChoice(GREEDY, reason), self._prove(best)
+                return EngineChoice(GREEDY, reason), proven
         choice, result = self._decide_without_value(Tier.ALTERNATIVES)
         if best is None and result.status is not Status.OPTIMAL:
             best = self._place_best(search, gangs)

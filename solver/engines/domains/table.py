@@ -16,10 +16,10 @@ from solver.engines.greedy.node_table import (
     IMPOSSIBLE,
     Look,
     NodeTable,
-    UsedNode,
 )
 from solver.engines.greedy.search import Turn
 from solver.engines.greedy.states import DeviceStates, Integers
+from solver.engines.greedy.used_node import UsedNode
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 

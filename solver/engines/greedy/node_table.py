@@ -21,10 +21,10 @@ from solver.engines.greedy.slack_value import (
     take_needs,
 )
 from solver.engines.greedy.states import DeviceStates, Integers, Option
-from solver.engines.pattern.states.placing import Placement
+from solver.engines.greedy.used_node import PlacedPod, UsedNode
 from solver.kinds.counting import PLENTY
 from solver.kinds.demand import Demand
-from solver.kinds.shapes import NodeKind, NodeView
+from solver.kinds.shapes import NodeKind
 
 IMPOSSIBLE = int(np.iinfo(np.int64).max)
 """The loss where there is no room."""
@@ -34,27 +34,6 @@ Look = tuple[int, tuple[int, ...]]
 """(state of its devices, what is left besides) of a node."""
 FEW = 32
 """So many rows are weighed one by one."""
-
-
-class PlacedPod(Struct, frozen=True):
-    """A pod on its node."""
-
-    member: int
-    """Its kind."""
-    placement: Placement
-    state_before: int
-    """Of the node's devices."""
-    free_before: Integers
-
-
-class UsedNode(Struct, eq=False):
-    """A node that was taken out of its kind, with the pods that are on it."""
-
-    row: int
-    view: NodeView
-    order: tuple[int, ...]
-    """Of each group of its first state the index in the view."""
-    pods: list[PlacedPod]
 
 
 class _Losses(Struct):
@@ -134,6 +113,8 @@ class NodeTable:
         self._has_pods = np.zeros(most, np.bool_)
         self._weighed: dict[tuple[int, int, bytes], _Weighed] = {}
         """By member kind, state and what is left besides."""
+        self.is_exact = True
+        """Whether each pod so far was placed where it loses least."""
         self._losses: dict[int, _Losses] = {}
         self._changed: list[int] = list(range(count))
         """Rows, in the order in which they came to be or changed."""
@@ -265,9 +246,8 @@ class NodeTable:
     def _find_row(self, member: int, among: Sequence[int] | None) -> int | None:
         """Find the best row: weigh those that lose least at least, until one is it.
 
-        Once too much was listed for this batch, the first that has room is taken.
+        Once too much was listed for this batch, the best of those weighed is taken.
         """
-        is_spent = self._states.is_spent
         weighs_all = self._weighs_all and not self._states.are_too_many
         losses = self._weigh_all(member) if weighs_all else self._follow(member)
         rows = np.arange(self._rows) if among is None else np.array(among, np.int64)
@@ -276,15 +256,19 @@ class NodeTable:
             row = self._choose(losses, rows)
             if row is None or losses.is_weighed[row]:
                 return row
+            if self._states.is_spent:
+                best = self._choose(losses, rows[losses.is_weighed[rows]])
+                if best is not None:
+                    self.is_exact = False
+                    return best
+                count = 1
             next_rows = np.array([row], np.int64)
             if count > 1:
                 waiting = rows[~losses.is_weighed[rows]]
                 order = np.lexsort((~self._has_pods[waiting], losses.loss[waiting]))
                 next_rows = waiting[order[:count]]
             self._weigh_rows(member, losses, next_rows)
-            if is_spent and losses.loss[row] != IMPOSSIBLE:
-                return row
-            count = 1 if is_spent else 2 * count
+            count *= 2
 
     def _choose(self, losses: _Losses, rows: Integers) -> int | None:
         """Choose by what is known; of equal rows one with pods, then the first."""

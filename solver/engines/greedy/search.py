@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from solver.engines.greedy.node_table import NodeTable, UsedNode
+from solver.engines.greedy.node_table import NodeTable
 from solver.engines.greedy.states import DeviceStates
+from solver.engines.greedy.used_node import UsedNode
 from solver.engines.pattern.extract import place_in_turn
 from solver.engines.pattern.states.graph import Graph
 from solver.kinds.demand import Demand
@@ -46,6 +47,11 @@ class GreedySearch:
             if turns is not None:
                 turns_by_gang[gang] = turns
         return extract_turns(self._demand, table.used, turns_by_gang)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each pod so far came where it loses least, of all that is left."""
+        return self._table is None or self._table.is_exact
 
     def to_graph(self) -> Graph:
         """Return the states that were met by any answer so far."""

@@ -8,12 +8,16 @@ from typing import cast
 
 import pytest
 
-from contracts.gang import Gang
+from contracts.claim import DeviceConstraint
+from contracts.device import ResourcePool
+from contracts.gang import Gang, Member
+from contracts.ids import FullyQualifiedName
 from solver.allocate import allocate
 from solver.decision import Decision, Status
 from solver.engines import leftover
 from solver.engines.choose import Decide, Decided, EngineChoice
 from solver.engines.goals import EngineResult
+from solver.engines.greedy import states
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.leftover import LeftoverSearch
 from solver.engines.tier_values import weight_in
@@ -23,9 +27,11 @@ from solver.placement import GangPlacement
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.builders import gang, member, member_claim, request
+from tests.builders.devices import device, pool
 from tests.builders.models import DRAWN_UID
 from tests.builders.patterns import nodes_of_sizes
 from tests.builders.problems import PARAMETERS, expected_of, problem_of, snapshot_of
+from tests.builders.values import DRIVER
 
 EIGHT = member(member_claim(request(count=8)))
 
@@ -136,3 +142,33 @@ def test_a_large_batch_that_is_not_decided_is_placed_one_by_one() -> None:
     _, result = LeftoverSearch(asked, demand, kinds, cast("Decide", give_up)).run()
     in_turn = GreedySearch(demand, kinds).run(range(160))
     assert weight_in(demand, result.placements, 0) >= weight_in(demand, in_turn, 0) > 0
+
+
+def test_what_was_not_all_weighed_is_not_proven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two equal pods, one to a node; on some nodes of three sorts they lose nothing."""
+    attribute = FullyQualifiedName(f"{DRIVER}/numa")
+    together = DeviceConstraint(requests=(), match_attribute=attribute)
+
+    def pods_of(devices: int, count: int = 1) -> Member:
+        claim = member_claim(request(count=devices), constraints=(together,))
+        return member(claim, count=count)
+
+    def node_of(name: str, sizes: tuple[int, ...]) -> list[ResourcePool]:
+        devices = [
+            device(f"gpu-{numa}-{i}", attributes={"numa": numa})
+            for numa, size in enumerate(sizes)
+            for i in range(size)
+        ]
+        return [pool(*devices, name=name)]
+
+    looks = [(2, 1, 1), *[(3, 1, 1)] * 19, *[(2, 1)] * 20]
+    nodes = {f"n{k:02}": node_of(f"n{k:02}", look) for k, look in enumerate(looks)}
+    pair = gang(pods_of(2, 2), name="pair", uid=DRAWN_UID.format(0))
+    snapshot = snapshot_of(nodes, [pair])
+    expected = expected_of(snapshot, pods_of(3), size=3000)
+    drawn = problem_of(snapshot, PARAMETERS, expected)
+    assert tier(allocate(drawn), Tier.LEFTOVER) == (0, 0)
+    monkeypatch.setattr(states, "MOST_WORK", 0)
+    assert tier(allocate(drawn), Tier.LEFTOVER) == (3000, None)

@@ -21,6 +21,7 @@ ROUNDS = 12
 """Times that prices are asked at most."""
 PERTURBATIONS, PERTURBED_PERCENT = 6, 15
 """Times that prices are varied afterwards, and by how many percent at most."""
+MOST_PRICINGS = ROUNDS + PERTURBATIONS
 WITHOUT_PLACE = 10.0
 """What a pod without a place costs, by what it is worth."""
 ENOUGH = 1e-3

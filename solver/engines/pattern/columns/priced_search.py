@@ -20,7 +20,7 @@ from solver.engines.pattern.columns.integer_master import (
     count_short,
     evaluate,
 )
-from solver.engines.pattern.columns.local_master import LocalMaster
+from solver.engines.pattern.columns.local_master import MOST_PRICINGS, LocalMaster
 from solver.engines.pattern.columns.master import SCALE
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.pseudo_random import shuffled
@@ -39,6 +39,8 @@ PATIENCE = 6
 """Neighborhoods without gain after which they grow, and after these the penalty."""
 MAX_NEIGHBORHOODS = 60
 """At one penalty."""
+MOST_STEPS = 4_000_000_000
+"""Steps that pricing may take in all neighborhoods together, at most."""
 TAKE_OUT_WORK = 0.3
 """Work that taking gangs out may take."""
 
@@ -64,6 +66,7 @@ class PricedSearch:
         self._order: list[int] = []
         """Classes that are still to be dealt."""
         self._deals = self._turn = self._size = 0
+        self._steps_left = MOST_STEPS
 
     def run(self, solution: Solution, work: float) -> None:
         """Decide one neighborhood after the other, with so much work in all."""
@@ -88,7 +91,7 @@ class PricedSearch:
         for _ in range(MAX_NEIGHBORHOODS):
             if failures == PATIENCE:
                 failures, self._size = 0, self._size + 1
-            is_tired = self._size == len(CLASSES)
+            is_tired = self._size == len(CLASSES) or self._steps_left <= 0
             if incumbent.is_proven or is_tired or budget.remaining <= until:
                 break
             limit = min(WORK[self._size], budget.remaining - until)
@@ -152,6 +155,7 @@ class PricedSearch:
             self._source.model, incumbent.objective, incumbent.floors, supply, begun
         )
         result = master.run()
+        self._steps_left -= MOST_PRICINGS * self._source.model.pricing.work
         if result is None or int(2 * result.worth + 1e-6) <= current.value:
             return None
         chosen = {

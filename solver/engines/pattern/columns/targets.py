@@ -77,7 +77,7 @@ class TargetSearch:
         """
         incumbent = self._incumbent
         self._aim(*self._try_at_once(relaxed))
-        if not incumbent.is_proven:
+        if incumbent.best is not None and not incumbent.is_proven:
             # Small steps find what is near to the best answer so far.
             improve_by_parts(self._source, incumbent, relaxed.split, STEPS_WORK)
 

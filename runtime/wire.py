@@ -25,7 +25,7 @@ _NANOSECONDS = re.compile(r"(\.\d{6})\d+")
 
 ENCODING = "Content-Encoding"
 MESSAGE_ID = "Nats-Msg-Id"
-_CREDENTIALS = re.compile(r"//.*@")
+_CREDENTIALS = re.compile(r"^([^/@]*://)?.*@")
 EXPECTED_LAST_SUBJECT_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
 
 
@@ -64,7 +64,7 @@ class BusSettings(Struct, frozen=True, kw_only=True):
     @property
     def addresses(self) -> str:
         """Where the servers are, for people: without the passwords in their URLs."""
-        return ",".join(_CREDENTIALS.sub("//", server) for server in self.servers)
+        return ",".join(_CREDENTIALS.sub(r"\1", server) for server in self.servers)
 
     @property
     def inbox_prefix(self) -> str:

@@ -83,6 +83,6 @@ def test_a_republished_message_names_its_origin() -> None:
 
 
 def test_addresses_are_shown_without_passwords() -> None:
-    servers = ("nats://who:secret@a:4222", "nats://b:4222")
+    servers = ("nats://who:secret@a:4222", "nats://b:4222", "who:secret@c:4222")
     settings = BusSettings(name="x", servers=servers)
-    assert settings.addresses == "nats://a:4222,nats://b:4222"
+    assert settings.addresses == "nats://a:4222,nats://b:4222,c:4222"

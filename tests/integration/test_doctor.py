@@ -202,7 +202,7 @@ async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_se
     bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     monitor = f"--monitor=http://127.0.0.1:{nats_server.monitor_port}"
-    before = await examine(tmp_path, monitor, server=nats_server.url, code=0)
+    before = await examine(tmp_path, monitor, server=nats_server.url, code=1)
     assert {check: level for check, (level, _) in before.items()} == {
         "nats.version": "ok",
         "nats.replicas": "warn",
@@ -210,6 +210,7 @@ async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_se
         "nats.settings": "ok",
         "nats.room": "ok",
         "nats.sync": "warn",
+        "parts.solver-on-bus": "fail",
         "clock.nats": "ok",
         "pools.bus": "ok",
     }

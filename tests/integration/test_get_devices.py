@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -34,18 +35,23 @@ async def test_devices_of_foreign_drivers_are_read_from_the_cluster(
     """The bus knows none of them; of their health nobody says anything."""
     async with fleet.running(kube, namespace, ("a",)) as site:
 
-        async def devices(*options: str) -> list[dict[str, Any]]:
-            said = await asyncio.to_thread(
+        async def ask(*options: str) -> CompletedProcess[str]:
+            return await asyncio.to_thread(
                 moorings,
                 *("get", "devices", f"--node={site.a}", "-o", "json", *options),
                 home=tmp_path,
                 server=empty_bus,
             )
+
+        async def devices(*options: str) -> list[dict[str, Any]]:
+            said = await ask(*options)
             assert said.returncode == 0, said.stderr
             rows: list[dict[str, Any]] = json.loads(said.stdout)
             return rows
 
-        assert await devices() == []
+        unknown = await ask()
+        assert unknown.returncode == 3
+        assert f"no node named '{site.a}'" in unknown.stderr
         where = f"--kubeconfig={control_plane.kubeconfig()}"
         rows = await devices(where, "--free")
         assert [(row["name"], row["driver"], row["health"]) for row in rows] == [

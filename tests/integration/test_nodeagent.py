@@ -257,7 +257,7 @@ async def test_a_broken_fleet_ends_the_agent_with_its_rule(tmp_path: Path) -> No
     agent = Agent("nats://127.0.0.1:1", tmp_path)
     (tmp_path / "fleet.yaml").write_text(FLEET.replace("count: 3", "count: 0"))
     async with running(agent):
-        assert agent.wait() == 1
+        assert agent.wait() == 2
         assert "nodes[0].count: must be at least 1" in agent.log()
         assert "Traceback" not in agent.log()
 

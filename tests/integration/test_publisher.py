@@ -362,7 +362,7 @@ async def test_gang_of_512_pods_is_written_whole(
             "PUBLISHER_KUBECONFIG: kubeconfig /nowhere",
         ),
         ({"PUBLISHER_FOLDR": "x", "PUBLISHER_FOLDER": "x"}, 2, "PUBLISHER_FOLDR"),
-        ({"PUBLISHER_FOLDER": "/dev/null/x"}, 1, "PUBLISHER_FOLDER: /dev/null/x"),
+        ({"PUBLISHER_FOLDER": "/dev/null/x"}, 2, "PUBLISHER_FOLDER: /dev/null/x"),
         ({"PUBLISHER_OWNED_NODES": "gpu"}, 2, "PUBLISHER_OWNED_NODES"),
         ({"PUBLISHER_OWNED_DRIVERS": "a.com,B"}, 2, "PUBLISHER_OWNED_DRIVERS"),
     ],

@@ -88,9 +88,10 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     storage = [value for value in values if isinstance(value, _STORAGE)]
     pods, refused = read_pods(entries, any_node=not nodes, any_volume=not storage)
     extended = list_extended_resources(v for v in values if isinstance(v, DeviceClass))
-    hosts = (value for value in values if isinstance(value, Node))
+    hosts = [value for value in values if isinstance(value, Node)]
     unoffered = find_unoffered(pods, extended, hosts)
-    if not nodes:
+    # A node that does not say what it has limits nothing, so it would take them.
+    if not all(host.status.allocatable for host in hosts) or not hosts:
         pods, unknown_to_all = refuse_unoffered(pods, unoffered)
         refused += unknown_to_all
     claims = PodClaims(

@@ -1,7 +1,7 @@
 """Counted resources of pods that nobody offers: neither a Node nor a DeviceClass. Pure.
 
-A pod that asks for one asks for a device, so it is not passed by. Where there are Nodes
-they say that none has it; where there is none, nobody knows whether one would.
+A pod that asks for one asks for a device, so it is not passed by. Nodes that say what
+they have say that none has it; of a Node that does not, nobody knows whether it would.
 """
 
 from __future__ import annotations

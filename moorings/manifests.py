@@ -20,12 +20,17 @@ from contracts.kubernetes.decode import (
     is_list,
 )
 from contracts.kubernetes.exact import ExactDecoder
-from moorings.doubles import check_json, construct_mapping, read_sequence
+from moorings.duplicate_keys import (
+    DuplicateKeyError,
+    UniqueKeysLoader,
+    check_json,
+    read_sequence,
+)
 from moorings.errors import BadInputError
 from moorings.nesting import MAX_LEVELS, TOO_DEEP, check_events, check_levels
 
 
-class _Loader(yaml.CSafeLoader):
+class _Loader(UniqueKeysLoader):
     """YAML without timestamps: Kubernetes keeps them as text."""
 
 
@@ -33,9 +38,6 @@ _Loader.yaml_implicit_resolvers = {
     key: [(tag, pattern) for tag, pattern in tags if not tag.endswith(":timestamp")]
     for key, tags in yaml.CSafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_constructor("tag:yaml.org,2002:map", construct_mapping)
-
-
 _DEEP_INDENT = re.compile(rf"^[ \t?:-]{{{MAX_LEVELS // 2}}}", re.MULTILINE)
 """Blocks are at most two levels a column: a sequence stands below its key."""
 _MAY_BE_ANCHOR = re.compile(r"&[\w-]")
@@ -113,12 +115,13 @@ def to_text(data: bytes) -> str:
 
 
 def describe_yaml_error(error: yaml.YAMLError) -> str:
-    """Say where a text is no YAML, and what PyYAML was reading there."""
+    """Say what is wrong with a YAML text, and where."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return f"is no YAML: {' '.join(str(error).split())}"
     mark, context = error.problem_mark, f" {error.context}" if error.context else ""
     where = f"line {mark.line + 1}, column {mark.column + 1}"
-    return f"is no YAML: {where}: {error.problem}{context}"
+    what = "" if isinstance(error, DuplicateKeyError) else "is no YAML: "
+    return f"{what}{where}: {error.problem}{context}"
 
 
 def _check_yaml(source: str, text: str) -> None:

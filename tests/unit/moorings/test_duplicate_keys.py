@@ -18,8 +18,11 @@ def parse(text: str | bytes) -> list[Any]:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("kind: A\nspec: {}\nkind: B\n", "line 3, column 1: key 'kind' is there twice"),
-        ("a:\n- {b: 1, b: 2}\n", "line 2, column 10: key 'b' is there twice"),
+        (
+            "kind: A\nspec: {}\nkind: B\n",
+            "^f: line 3, column 1: key 'kind' is there twice",
+        ),
+        ("a:\n- {b: 1, b: 2}\n", "^f: line 2, column 10: key 'b' is there twice"),
         ('{"kind": "A", "kind": "B"}', "key 'kind' is there twice"),
         (b'{"spec": {"a": 1, "a": 2}}', "key 'a' is there twice"),
         ('{"a": 1}\n{"b": 1,\n"b": 2}\n', "key 'b' is there twice .* line 2"),
@@ -34,6 +37,17 @@ def test_what_is_merged_may_be_written_as_well() -> None:
     assert parse("a: &a {b: 1, c: 1}\nd:\n  <<: *a\n  b: 2\n") == [
         {"a": {"b": 1, "c": 1}, "d": {"b": 2, "c": 1}}
     ]
+
+
+def test_what_overrides_a_merge_may_be_merged_by_a_shallower_mapping() -> None:
+    """PyYAML constructs that first, and merges the deeper node for it."""
+    text = "a: &a {b: 1}\nc: {d: {e: &e {<<: *a, b: 2}}}\nf: {<<: *e}\n"
+    two = text + "---\n" + text
+    assert parse(two) == 2 * [
+        {"a": {"b": 1}, "c": {"d": {"e": {"b": 2}}}, "f": {"b": 2}}
+    ]
+    with pytest.raises(BadInputError, match=r"line 2, .* key 'b' is there twice"):
+        parse(text.replace("b: 2", "b: 2, b: 3"))
 
 
 def test_objects_of_json_may_stand_one_after_the_other() -> None:

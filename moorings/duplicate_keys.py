@@ -6,7 +6,6 @@ YAML says that keys are unique, and JSON that they should be; kubectl refuses bo
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator
 from typing import Any
 
 import yaml
@@ -15,10 +14,15 @@ from moorings.errors import BadInputError
 
 MOST_LOOKED_AT = 1 << 20
 """Bytes: no person writes more, and what a program writes has each key once."""
+_MERGE = "tag:yaml.org,2002:merge"
 
 
-class _DoubleKeyError(ValueError):
-    """A key that an object has twice."""
+class DuplicateKeyError(yaml.MarkedYAMLError):
+    """A key that a mapping of YAML has twice."""
+
+
+class _DuplicateJSONKeyError(ValueError):
+    """A key that an object of JSON has twice."""
 
 
 def check_json(source: str, text: str | bytes) -> None:
@@ -31,7 +35,7 @@ def check_json(source: str, text: str | bytes) -> None:
         return
     try:
         _DECODER.decode(text if isinstance(text, str) else text.decode())
-    except _DoubleKeyError as error:
+    except _DuplicateJSONKeyError as error:
         raise BadInputError(source, f"key {error} is there twice") from error
     except (ValueError, RecursionError):
         return  # who reads it says what is wrong
@@ -52,7 +56,7 @@ def read_sequence(source: str, text: str) -> list[Any] | None:
                 continue
             value, place = _DECODER.raw_decode(text, place)
             values.append(value)
-    except _DoubleKeyError as error:
+    except _DuplicateJSONKeyError as error:
         line = text.count("\n", 0, place) + 1
         reason = f"key {error} is there twice in the object at line {line}"
         raise BadInputError(source, reason) from error
@@ -61,41 +65,41 @@ def read_sequence(source: str, text: str) -> list[Any] | None:
     return values
 
 
-def construct_mapping(loader: Any, node: yaml.MappingNode) -> Iterator[dict[Any, Any]]:
-    """Construct a mapping of YAML whose keys are written once.
+class UniqueKeysLoader(yaml.CSafeLoader):
+    """A safe loader of YAML; what `<<` merges may be written beside it as well."""
 
-    What `<<` merges may have keys that are written as well.
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merge what `<<` of a mapping names.
 
-    Raises:
-        ConstructorError: a key is written twice.
-    """
-    data: dict[Any, Any] = {}
-    yield data
-    pairs = node.value
-    value = loader.construct_mapping(node)
-    if len(value) != len(pairs):
-        _check_pairs(pairs)
-    data.update(value)
+        That changes the node. It is also done where another mapping merges this one,
+        before or after this one is constructed, so a node is looked at only once.
+
+        Raises:
+            DuplicateKeyError: a key is written twice.
+        """
+        if not getattr(node, "has_unique_keys", False):
+            _check_pairs(node.value)
+            node.has_unique_keys = True  # type: ignore[attr-defined]  # our mark
+        super().flatten_mapping(node)
 
 
 def _check_pairs(pairs: list[tuple[yaml.Node, yaml.Node]]) -> None:
-    seen: set[Hashable] = set()
+    seen: set[tuple[str, str]] = set()
     for key, _ in pairs:
-        if isinstance(key, yaml.ScalarNode):
-            if (key.tag, key.value) in seen:
+        if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+            written = (key.tag, key.value)
+            if written in seen:
                 problem = f"key {key.value!r} is there twice"
-                raise yaml.constructor.ConstructorError(
-                    None, None, problem, key.start_mark
-                )
-            seen.add((key.tag, key.value))
+                raise DuplicateKeyError(None, None, problem, key.start_mark)
+            seen.add(written)
 
 
-def _refuse_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise _DoubleKeyError(repr(next(k for k in keys if keys.count(k) > 1)))
+        raise _DuplicateJSONKeyError(repr(next(k for k in keys if keys.count(k) > 1)))
     return found
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_refuse_doubles)
+_DECODER = json.JSONDecoder(object_pairs_hook=_refuse_duplicates)

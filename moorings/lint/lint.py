@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
-from contracts.device import DeviceTaintRule, ResourceSlice
+from contracts.claim import DeviceClass, ResourceClaimTemplate
 from contracts.features import Features
 from contracts.gang import Gang
 from contracts.kubernetes.decode import WritableObject, find_refused_fields
-from contracts.kubernetes.defaults import default_claim, default_gang, default_template
 from contracts.validate import validate
 from contracts.workload import Node
 from moorings.lint.claims import gather_claims, make_probe_gang
@@ -22,7 +20,7 @@ from moorings.lint.requests import check_claim, check_class
 from moorings.lint.slices import check_pools
 from moorings.plan.asking import Asked, ask
 from moorings.plan.cluster import make_cluster
-from moorings.plan.objects import PlanObject, unite_objects
+from moorings.plan.objects import PlanObject, unite_objects, with_defaults
 from moorings.plan.state import apply_state
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import SnapshotLookup, find_missing_verdicts
@@ -110,18 +108,9 @@ def _check_pools(
 
 def _check_validity(entry: PlanObject) -> Iterator[Finding]:
     """Find what the API server would refuse, once it has filled in its defaults."""
-    value = entry.decoded.value
-    match value:
-        case ResourceClaim():
-            value = default_claim(value)
-        case ResourceClaimTemplate():
-            value = default_template(value)
-        case Gang():
-            value = default_gang(value)
-        case ResourceSlice() | DeviceClass() | DeviceTaintRule():
-            pass
-        case _:
-            return
+    value = with_defaults(entry).decoded.value
+    if not isinstance(value, WritableObject):
+        return
     for violation in validate(value):
         yield Finding(
             severity=Severity.ERROR,

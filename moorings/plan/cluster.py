@@ -24,7 +24,6 @@ from contracts.storage import PersistentVolume, PersistentVolumeClaim, StorageCl
 from contracts.workload import Node, Pod, PodSchedulingGate
 from moorings.plan.asking import WaitingGang, find_bound_without
 from moorings.plan.claims import PodClaims, list_group_claims, owner_of
-from moorings.plan.counted import find_unoffered, refuse_unoffered
 from moorings.plan.notes import note_gates, note_missed, note_plain, note_volumes
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import (
@@ -36,6 +35,7 @@ from moorings.plan.pods import (
     read_pods,
 )
 from moorings.plan.replicas import UUIDS, with_next_job
+from moorings.plan.unoffered import find_unoffered, refuse_unoffered
 from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.members import pinned_node_of
 from publisher.gangs.view import (

@@ -43,6 +43,16 @@ _ONE_UNLESS_SAID = {
 """By group, the kinds that have one pod of a role where no number is written."""
 
 
+_MAKE_NO_PODS = {
+    "": ("PodTemplate",),
+    "apps": ("ControllerRevision",),
+    "karpenter.sh": ("NodeClaim",),
+    "kueue.x-k8s.io": ("Workload",),
+    "trainer.kubeflow.org": ("ClusterTrainingRuntime", "TrainingRuntime"),
+}
+"""By group, the kinds that tell of pods that others make, or may make."""
+
+
 def check_version(api_version: str, kind: str, name: str) -> None:
     """Require a version and a kind that a group of workloads has.
 
@@ -67,6 +77,12 @@ def is_one_unless_said(raw: Mapping[str, Any]) -> bool:
     """Whether a workload has one pod of a role where it does not say how many."""
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]
     return raw.get("kind") in _ONE_UNLESS_SAID.get(group, ())
+
+
+def makes_no_pods(raw: Mapping[str, Any]) -> bool:
+    """Whether an object only describes pods, whatever templates it has."""
+    group = str(raw.get("apiVersion", "")).rpartition("/")[0]
+    return raw.get("kind") in _MAKE_NO_PODS.get(group, ())
 
 
 def _verb(versions: tuple[str, ...]) -> str:

@@ -18,13 +18,12 @@ from contracts.pods.gang_owners import GangOwner, read_gang_owner
 from contracts.pods.membership import OwnerKey
 from contracts.validate.pods import check_pod_spec
 from contracts.workload import Container, Pod, PodSpec, Workload
+from moorings.plan.extended_resources import list_extended
 from moorings.plan.known_kinds import is_one_unless_said
 from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import UUIDS, find_makers, make_replicas, uid_of_maker
 
 DEFAULT_NAMESPACE = "default"
-IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
-"""In front of a DeviceClass' name: a resource that it serves without saying so."""
 
 
 class PlannedPod(Struct, frozen=True, kw_only=True):
@@ -136,7 +135,7 @@ def _find_uncounted(
         return
     for replicated in workload.templates:
         spec = replicated.template.spec
-        asks = spec.resource_claims or spec.scheduling_gates or list_counted(spec)
+        asks = spec.resource_claims or spec.scheduling_gates or list_extended(spec)
         if not replicated.is_counted and asks:
             meta = workload.metadata
             reason = Reason(
@@ -197,24 +196,6 @@ def list_specs_by_path(value: KubernetesObject) -> Iterator[tuple[str, PodSpec]]
     elif isinstance(value, Workload):
         for replicated in value.templates:
             yield f"{replicated.path}.spec", replicated.template.spec
-
-
-def list_counted(spec: PodSpec) -> set[str]:
-    """Name the extended resources of which a pod asks for some.
-
-    Source: k8s.io/kubernetes/pkg/apis/core/v1/helper, IsExtendedResourceName.
-    """
-    return {
-        name
-        for container in (*spec.init_containers, *spec.containers)
-        for amounts in (container.resources.limits, container.resources.requests)
-        for name, amount in amounts.items()
-        if "/" in name and not _is_native(name) and amount.nano > 0
-    }
-
-
-def _is_native(name: str) -> bool:
-    return "kubernetes.io/" in name and not name.startswith(IMPLICIT_RESOURCE)
 
 
 def list_resources(spec: PodSpec) -> set[str]:

@@ -29,7 +29,8 @@ from contracts.shapes import read
 from contracts.validate.slices import check_resource_slice
 from contracts.workload import Pod, Workload
 from moorings.plan.claims import list_group_claims
-from moorings.plan.known_kinds import check_version
+from moorings.plan.extended_resources import find_extended
+from moorings.plan.known_kinds import check_version, makes_no_pods
 from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import with_next_job
 
@@ -148,6 +149,8 @@ def _decode(raw: Any) -> Decoded:
     for field in ("apiVersion", "kind"):
         if isinstance(raw, Mapping) and not isinstance(raw.get(field), str):
             raise DecodeError(_name(raw), field, "required: says what the object is")
+    if isinstance(raw, Mapping) and makes_no_pods(raw):
+        raise UnknownKindError(raw["apiVersion"], raw["kind"], _name_in(raw))
     try:
         decoded = decode_object(raw)
     except UnknownKindError as error:
@@ -157,10 +160,9 @@ def _decode(raw: Any) -> Decoded:
             list(list_group_claims(raw))
             return Decoded(kind=error.kind, value=_read_without_pods(raw))
         if _has_claims(raw):
-            reason = (
-                f"pods with claims of {error.api_version} {error.kind} are not read"
-            )
-            raise DecodeError(_name(raw), "kind", reason) from error
+            raise _not_read(raw, "claims") from error
+        for resource in find_extended(raw):
+            raise _not_read(raw, resource) from error
         raise
     if isinstance(decoded.value, Pod | Workload):
         for path in decoded.unknown:
@@ -207,8 +209,17 @@ def _has_claims(value: Any) -> bool:
     return isinstance(value, list) and any(map(_has_claims, value))
 
 
+def _not_read(raw: Mapping[str, Any], wish: str) -> DecodeError:
+    """Make the error that an object may make pods, and how many is not known."""
+    reason = f"pods with {wish} of {raw['apiVersion']} {raw['kind']} are not read"
+    return DecodeError(_name(raw), "kind", reason)
+
+
 def _name(raw: Mapping[str, Any]) -> str:
-    kind = raw.get("kind")
+    return " ".join(filter(None, (str(raw.get("kind") or "object"), _name_in(raw))))
+
+
+def _name_in(raw: Mapping[str, Any]) -> str:
     metadata = raw.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
-    return " ".join(str(part) for part in (kind or "object", name) if part)
+    return str(name or "")

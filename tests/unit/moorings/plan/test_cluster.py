@@ -62,11 +62,6 @@ def verdicts(found: Plan) -> dict[str, str]:
     }
 
 
-def asks_for(resource: str) -> Json:
-    """Write a container that asks for one of an extended resource."""
-    return {"name": "c", "resources": {"limits": {resource: "1"}}}
-
-
 # --- members --------------------------------------------------------------------------
 
 
@@ -402,11 +397,3 @@ def test_gangs_of_a_cluster_are_older_than_those_of_a_manifest() -> None:
     )
     names = sorted(cluster.ages, key=lambda group: cluster.ages[group])
     assert [group.name for group in names] == ["early", "late", "new"]
-
-
-def test_a_node_that_does_not_say_what_it_has_offers_nothing() -> None:
-    """It limits nothing, so it would take a pod for a resource that nobody offers."""
-    asking = written_pod("p", containers=[asks_for("nvidia.com/gpu")])
-    bare = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}}
-    assert verdicts(plan(asking)) == {"p": "none NodeResourcesInsufficient"}
-    assert verdicts(plan(bare, asking)) == {"p": "error UnknownDeviceClass"}

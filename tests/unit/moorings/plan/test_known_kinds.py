@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from contracts.errors import DecodeError
-from moorings.plan.known_kinds import check_version, is_one_unless_said
+from moorings.plan.known_kinds import (
+    check_version,
+    is_one_unless_said,
+    makes_no_pods,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,3 +37,10 @@ def test_only_known_kinds_have_one_pod_unless_they_say_more() -> None:
     job = {"apiVersion": "batch/v1", "kind": "Job"}
     assert is_one_unless_said(job)
     assert not is_one_unless_said({**job, "apiVersion": "example.com/v1"})
+
+
+def test_only_known_kinds_make_no_pods() -> None:
+    workload = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
+    assert makes_no_pods(workload)
+    assert not makes_no_pods({**workload, "apiVersion": "moorings.dev/v1"})
+    assert not makes_no_pods({**workload, "kind": "Queue"})

@@ -169,6 +169,49 @@ def test_pods_with_claims_that_are_not_read_are_an_error() -> None:
     assert refusal({**raw, "spec": {"template": plain}}) == ""
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "path"),
+    [
+        ("apps/v1", "DaemonSet", ("template", "spec", "resources")),
+        ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", ("workers", "resources")),
+        ("trainer.kubeflow.org/v1alpha1", "TrainJob", ("trainer", "resourcesPerNode")),
+    ],
+)
+def test_pods_with_extended_resources_that_are_not_read_are_an_error(
+    api_version: str, kind: str, path: tuple[str, ...]
+) -> None:
+    """They ask for devices, whether a class serves the resource or nobody does."""
+
+    def written(**limits: str) -> Json:
+        spec: Any = {"limits": limits}
+        for key in reversed(path):
+            spec = [{key: spec}]
+        return {"apiVersion": api_version, "kind": kind, "metadata": {}, "spec": spec}
+
+    problem = f"pods with example.com/gpu of {api_version} {kind} are not read"
+    assert problem in refusal(written(**{"example.com/gpu": "9"}))
+    assert refusal(written(**{"example.com/gpu": "0"}, cpu="9")) == ""
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        ("kueue.x-k8s.io/v1beta2", "Workload"),
+        ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"),
+        ("v1", "PodTemplate"),
+    ],
+)
+def test_templates_that_make_no_pods_are_passed_by(api_version: str, kind: str) -> None:
+    """Others make the pods, or somebody may: Kueue makes none of a Workload."""
+    said: list[str] = []
+    reader = Reader(said.append)
+    spec = written_job("j", 1, claim="c")["spec"]
+    raw = {"apiVersion": api_version, "kind": kind, "metadata": {}, "spec": spec}
+    assert list(reader.read([("f", raw)])) == []
+    assert (reader.refused, reader.skipped) == (0, 1)
+    assert said[0].endswith("; skipped")
+
+
 def test_objects_that_say_the_size_of_a_gang_are_read() -> None:
     (found,) = Reader(print).read([("f", pod_group_of_coscheduling("g", 3))])
     assert isinstance(found.decoded.value, Workload)

@@ -1,13 +1,14 @@
-"""Counted resources that nobody offers are named, and never passed by."""
+"""Extended resources that nobody offers are named, and never passed by."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
 from contracts.workload import Node, Pod
-from moorings.plan.counted import find_unoffered, refuse_unoffered
+from moorings.plan.cluster import make_cluster
 from moorings.plan.pods import PlannedPod
-from tests.builders.inputs import entry, written_pod
+from moorings.plan.unoffered import find_unoffered, refuse_unoffered
+from tests.builders.inputs import entries, entry, written_node, written_pod
 
 GPU = "nvidia.com/gpu"
 
@@ -39,6 +40,17 @@ def test_what_a_class_or_a_node_offers_is_known() -> None:
     assert find_unoffered([pod], frozenset(), [node("0")]) == {uid: frozenset({GPU})}
     assert find_unoffered([pod], frozenset(), [node("1")]) == {}
     assert find_unoffered([pod], frozenset({GPU}), []) == {}
+
+
+def test_a_node_that_does_not_say_what_it_has_offers_nothing() -> None:
+    """It limits nothing, so it would take a pod for a resource that nobody offers."""
+    asking = written_pod("p")
+    asking["spec"]["containers"] = [{"name": "c", "resources": {"limits": {GPU: "1"}}}]
+    bare = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}}
+    full = written_node("full")
+    assert make_cluster(entries(full, asking)).waiting == ()
+    (waiting,) = make_cluster(entries(full, bare, asking)).waiting
+    assert waiting.reasons[0].rule == "UnknownDeviceClass"
 
 
 def test_pods_that_run_ask_for_nothing_any_more() -> None:

@@ -1,4 +1,4 @@
-"""Counted resources of pods that nobody offers: neither a Node nor a DeviceClass. Pure.
+"""Extended resources that nobody offers, neither a Node nor a DeviceClass. Pure.
 
 A pod that asks for one asks for a device, so it is not passed by. Nodes that say what
 they have say that none has it; of a Node that does not, nobody knows whether it would.
@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from contracts.allocation import Reason, Rule
 from contracts.workload import Node
-from moorings.plan.pods import PlannedPod, RefusedPod, list_counted
+from moorings.plan.extended_resources import list_extended
+from moorings.plan.pods import PlannedPod, RefusedPod
 from publisher.gangs.view import is_over
 
 
@@ -28,7 +29,7 @@ def find_unoffered(
     for each in pods:
         pod = each.pod
         if not pod.spec.node_name and not is_over(pod):
-            missing = list_counted(pod.spec) - served - offered
+            missing = list_extended(pod.spec) - served - offered
             if missing:
                 found[pod.metadata.uid] = frozenset(missing)
     return found

@@ -1,0 +1,58 @@
+"""Extended resources: which names are of one, and who asks for some. Pure.
+
+Source: k8s.io/kubernetes/pkg/apis/core/v1/helper, IsExtendedResourceName.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from contracts.workload import PodSpec
+
+IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
+"""In front of a DeviceClass' name: a resource that it serves without saying so."""
+_AMOUNTS = ("limits", "requests")
+_NOT_WISHES = ("metadata", "status")
+
+
+def list_extended(spec: PodSpec) -> set[str]:
+    """Name the extended resources of which a pod asks for some."""
+    return {
+        name
+        for container in (*spec.init_containers, *spec.containers)
+        for amounts in (container.resources.limits, container.resources.requests)
+        for name, amount in amounts.items()
+        if _is_extended(name) and amount.nano > 0
+    }
+
+
+def find_extended(value: Any) -> Iterator[str]:
+    """Go through those that stand under `resources` somewhere in a written object.
+
+    Or under a name that begins so, as the `resourcesPerNode` of a TrainJob.
+    """
+    if isinstance(value, list):
+        for element in value:
+            yield from find_extended(element)
+    if not isinstance(value, Mapping):
+        return
+    for key, child in value.items():
+        if key in _NOT_WISHES:
+            continue
+        if str(key).startswith("resource") and isinstance(child, Mapping):
+            for amounts in map(child.get, _AMOUNTS):
+                yield from _list_amounts(amounts)
+        yield from find_extended(child)
+
+
+def _list_amounts(amounts: Any) -> Iterator[str]:
+    if isinstance(amounts, Mapping):
+        for name, amount in amounts.items():
+            if _is_extended(str(name)) and str(amount) not in ("0", "None"):
+                yield str(name)
+
+
+def _is_extended(name: str) -> bool:
+    is_native = "kubernetes.io/" in name and not name.startswith(IMPLICIT_RESOURCE)
+    return "/" in name and not is_native

@@ -81,7 +81,9 @@ class Planner:
         past = PastDemand()
         if options.order == "upstream" and not options.as_stored:
             entries = list(map(with_defaults, entries))  # the other fills them in
-        work: PlanWork | None = prepare_work(entries, options.node)
+        work: PlanWork | None = prepare_work(
+            entries, options.node, as_stored=options.as_stored
+        )
         while work is not None:
             problem = self._make_problem(work, entries, options, past)
             pods = sum(gang.pods for gang in problem.gangs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from uuid import uuid5
 
@@ -15,8 +16,8 @@ from contracts.meta import ObjectMeta
 from moorings.plan.pods import DEFAULT_NAMESPACE
 from moorings.plan.replicas import UUIDS
 
-_CLAIM_FIELDS = "spec.members[0].claims[0]."
-"""In front of the fields of the only claim of a gang."""
+_CLAIM_FIELD = re.compile(r"spec\.members\[0\]\.claims\[(?P<index>\d+)\]\.")
+"""In front of the fields of a claim of a made gang."""
 
 
 def make_lone_gangs(claims: Iterable[ResourceClaim], priority: int) -> Iterator[Gang]:
@@ -29,15 +30,10 @@ def make_claims_gang(
     name: str, claims: list[ResourceClaim], *, node: str = "", priority: int = 0
 ) -> Gang:
     """Make one pod of all claims; `node`: the only one that will do."""
+    labels = _make_labels([claim.metadata.name for claim in claims])
     members = tuple(
-        MemberClaim(
-            name=_to_label(claim.metadata.name)
-            if len(claims) == 1
-            else f"claim-{index}",
-            claim_name=claim.metadata.name,
-            spec=claim.spec,
-        )
-        for index, claim in enumerate(claims)
+        MemberClaim(name=label, claim_name=claim.metadata.name, spec=claim.spec)
+        for label, claim in zip(labels, claims, strict=True)
     )
     namespace = claims[0].metadata.namespace if claims else ""
     uid = str(uuid5(UUIDS, f"claim/{namespace or DEFAULT_NAMESPACE}/{name}"))
@@ -51,14 +47,34 @@ def make_claims_gang(
 
 
 def name_fields(gang: Gang, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-    """Name fields of a claim as its author wrote them, not those of its made gang."""
+    """Name fields of claims as their authors wrote them, not those of a made gang."""
     claims = [claim for member in gang.spec.members for claim in member.claims]
-    if len(claims) != 1 or not claims[0].claim_name or claims[0].spec is None:
+    if not claims or not all(c.claim_name and c.spec is not None for c in claims):
         return reasons  # no Gang that anybody wrote has both
-    return tuple(
-        structs.replace(reason, field=reason.field.removeprefix(_CLAIM_FIELDS))
-        for reason in reasons
-    )
+    return tuple(_name_field(gang, claims, reason) for reason in reasons)
+
+
+def _name_field(gang: Gang, claims: list[MemberClaim], reason: Reason) -> Reason:
+    found = _CLAIM_FIELD.match(reason.field)
+    if found is None:
+        return reason
+    subject = reason.subject
+    if subject == gang.metadata.name:
+        subject = claims[int(found["index"])].claim_name or subject
+    return structs.replace(reason, field=reason.field[found.end() :], subject=subject)
+
+
+def _make_labels(names: list[str]) -> Iterator[str]:
+    """Make a DNS label of each name, all different."""
+    taken: set[str] = set()
+    for index, name in enumerate(names):
+        label = _to_label(name)
+        if label in taken:
+            label = f"{label[:50].strip('-')}-{index}"
+        while label in taken:
+            label += "x"
+        taken.add(label)
+        yield label
 
 
 def _to_label(name: str) -> str:

@@ -1,7 +1,8 @@
 """What is asked of one node: claims that no pod uses, all together. Pure.
 
 That is the question which kube-scheduler asks its allocator for one pod and one node.
-Gangs and pods are other questions, so they are refused rather than left out.
+Gangs, and pods that ask for devices or wait for us, are other questions, so they are
+refused rather than left out.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ from collections.abc import Iterable, Iterator
 from contracts.device import ResourceSlice
 from contracts.gang import Gang
 from contracts.kubernetes.decode import KubernetesObject
-from contracts.workload import Node, Pod, Workload
+from contracts.names import GATE
+from contracts.workload import Node, Pod, PodSpec, Workload
 from moorings.errors import BadInputError, UsageError
+from moorings.plan.extended_resources import list_extended
 from moorings.plan.objects import PlanObject
+from moorings.plan.pods import read_owner
+from moorings.plan.replicas import count_pods, find_makers, with_next_job
 from moorings.views.names import name_some
 from publisher.gangs.view import is_over
 
@@ -26,7 +31,7 @@ def check_one_node(entries: Iterable[PlanObject], node: str) -> None:
         BadInputError: nothing says that there is such a node.
     """
     entries = list(entries)
-    others = [name for entry in entries for name in _name_other(entry)]
+    others = list(_name_others(entries))
     if others:
         raise UsageError(
             "--node asks for claims that no pod uses, on that node alone; it would "
@@ -38,18 +43,36 @@ def check_one_node(entries: Iterable[PlanObject], node: str) -> None:
         raise BadInputError(f"--node {node}", reason)
 
 
-def _name_other(entry: PlanObject) -> Iterator[str]:
-    """Name an object that waits for a place, unless it is a claim."""
-    value = entry.decoded.value
-    if isinstance(value, Pod):
-        asks = not value.spec.node_name and not is_over(value)
-    else:
-        asks = isinstance(value, Gang) or (
-            isinstance(value, Workload) and bool(value.templates)
-        )
-    if asks:
-        meta = value.metadata
-        yield f"{entry.decoded.kind} {meta.namespace or 'default'}/{meta.name}"
+def _name_others(entries: list[PlanObject]) -> Iterator[str]:
+    """Name what asks for devices, or waits for us, unless it is a claim."""
+    values = [with_next_job(entry).decoded.value for entry in entries]
+    pods = [value for value in values if isinstance(value, Pod)]
+    workloads = [value for value in values if isinstance(value, Workload)]
+    makers = {id(workload) for workload in find_makers(workloads, pods)}
+    for entry, value in zip(entries, values, strict=True):
+        if isinstance(value, Pod):
+            waits = not value.spec.node_name and not is_over(value)
+            asks = waits and _asks(value.spec)
+        elif isinstance(value, Workload):
+            asks = id(value) in makers and _makes_asking_pods(value, entry)
+        else:
+            asks = isinstance(value, Gang)
+        if asks:
+            meta = entry.decoded.value.metadata
+            yield f"{entry.decoded.kind} {meta.namespace or 'default'}/{meta.name}"
+
+
+def _makes_asking_pods(workload: Workload, entry: PlanObject) -> bool:
+    owner = read_owner(with_next_job(entry))
+    return any(
+        count_pods(replicated, owner) > 0 and _asks(replicated.template.spec)
+        for replicated in workload.templates
+    )
+
+
+def _asks(spec: PodSpec) -> bool:
+    is_gated = any(gate.name == GATE for gate in spec.scheduling_gates)
+    return bool(spec.resource_claims or is_gated or list_extended(spec))
 
 
 def _is_known(values: list[KubernetesObject], node: str) -> bool:

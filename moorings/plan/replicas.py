@@ -119,7 +119,7 @@ def make_replicas(
     )
     for replicated in workload.templates:
         role = f"-{replicated.name.lower()}" if replicated.name else ""
-        for index in range(_count(replicated, owner)):
+        for index in range(count_pods(replicated, owner)):
             template = replicated.template.metadata
             marks = make_marks(raw, maker, replicated.name, index)
             metadata = structs.replace(
@@ -140,7 +140,7 @@ def uid_of_maker(kind: str, metadata: ObjectMeta) -> str:
     return metadata.uid or str(uuid5(UUIDS, f"{kind}/{key}"))
 
 
-def _count(replicated: ReplicatedPodTemplate, owner: GangOwner | None) -> int:
+def count_pods(replicated: ReplicatedPodTemplate, owner: GangOwner | None) -> int:
     """Return how many pods of a role there are at one time."""
     roles = () if owner is None else owner.roles
     name = "head" if replicated.name == HEAD else replicated.name

@@ -61,15 +61,19 @@ class PlanWork(Struct, frozen=True, kw_only=True):
         return self.cluster.view.pod_of(namespace, ref.name, ref.uid)
 
 
-def prepare_work(objects: Iterable[PlanObject], node: str | None = None) -> PlanWork:
+def prepare_work(
+    objects: Iterable[PlanObject], node: str | None = None, *, as_stored: bool = False
+) -> PlanWork:
     """Sort objects into state and gangs; with `node`, only that node may serve.
+
+    `as_stored`: upstream's allocator tells claims of a node apart by their place.
 
     Raises:
         UsageError: more than claims is asked of `node`.
         BadInputError: `node` is not in the input.
     """
     if node is not None:
-        return _prepare_for_node(list(objects), node)
+        return _prepare_for_node(list(objects), node, as_stored=as_stored)
     entries, notes = unite_objects(objects)
     snapshot = apply_state(entries)
     # First who asks now, by the publisher's own plans.
@@ -91,8 +95,12 @@ def prepare_work(objects: Iterable[PlanObject], node: str | None = None) -> Plan
     )
 
 
-def _prepare_for_node(entries: list[PlanObject], node: str) -> PlanWork:
+def _prepare_for_node(
+    objects: list[PlanObject], node: str, *, as_stored: bool
+) -> PlanWork:
     """Ask for all claims at once on one node, as kube-scheduler does for one pod."""
+    entries, united = (objects, []) if as_stored else unite_objects(objects)
+    notes = tuple(united)
     check_one_node(entries, node)
     snapshot = apply_state(entries)
     values = [entry.decoded.value for entry in entries]
@@ -104,10 +112,11 @@ def _prepare_for_node(entries: list[PlanObject], node: str) -> PlanWork:
         if isinstance(value, ResourceClaim) and value.allocation is None
     ]
     if not claims:
-        return PlanWork(snapshot=snapshot, gangs=())
+        return PlanWork(snapshot=snapshot, gangs=(), notes=notes)
     gang = make_claims_gang("plan", claims, node=node)
     message = submit_before_pods(gang)
-    return PlanWork(snapshot=apply(snapshot, message, sequence=1), gangs=(message,))
+    snapshot = apply(snapshot, message, sequence=1)
+    return PlanWork(snapshot=snapshot, gangs=(message,), notes=notes)
 
 
 def submit(

@@ -9,7 +9,13 @@ import pytest
 from moorings.errors import BadInputError, UsageError
 from moorings.plan.one_node import check_one_node
 from tests import builders
-from tests.builders.inputs import GATED, entries, written_job, written_pod
+from tests.builders.inputs import (
+    GATED,
+    entries,
+    pod_spec,
+    written_job,
+    written_pod,
+)
 
 SLICE = builders.resource_slice(*builders.devices(1), node="node-1")
 
@@ -44,3 +50,49 @@ def test_without_nodes_a_slice_for_all_of_them_means_any() -> None:
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-2"}}
     with pytest.raises(BadInputError, match="--node any"):
         check_one_node(entries(everywhere, node), "any")
+
+
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d", "namespace": builders.NAMESPACE},
+}
+
+
+def written_deployment(replicas: int, **spec: Any) -> dict[str, Any]:
+    """Write a Deployment of so many pods."""
+    template = {"metadata": {}, "spec": pod_spec(**spec)}
+    return {**DEPLOYMENT, "spec": {"replicas": replicas, "template": template}}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [written_pod("p")],
+        [written_deployment(2)],
+        [written_deployment(0, template="one")],
+        [
+            written_deployment(1, template="one"),
+            written_pod(
+                "p",
+                template="one",
+                nodeName="node-1",
+                metadata={
+                    "ownerReferences": [
+                        {"kind": "Deployment", "name": "d", "controller": True}
+                    ]
+                },
+            ),
+        ],
+    ],
+)
+def test_what_asks_for_no_device_any_more_is_left_out(others: list[Any]) -> None:
+    """A dump of a cluster has such things beside its claims."""
+    check_one_node(entries(SLICE, builders.claim(), *others), "node-1")
+
+
+def test_pods_that_ask_for_counted_resources_are_refused() -> None:
+    gpus = {"limits": {"nvidia.com/gpu": "1"}}
+    pod = written_pod("p", containers=[{"name": "c", "resources": gpus}])
+    with pytest.raises(UsageError, match=r"Pod .*/p"):
+        check_one_node(entries(SLICE, builders.claim(), pod), "node-1")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from contracts.allocation import Reason, Rule
+from moorings.plan.lone_claims import make_claims_gang, name_fields
 from moorings.plan.work import PlanWork, prepare_work
 from tests import builders
 from tests.builders.inputs import GATED, entries, written_job, written_pod
@@ -72,3 +74,31 @@ def test_with_a_node_all_claims_are_decided_together() -> None:
     (member,) = message.gang.spec.members
     assert [claim.claim_name for claim in member.claims] == ["a", "b"]
     assert member.node.node_name == "node-7"
+
+
+def test_claims_of_a_node_have_their_names_and_count_once() -> None:
+    names = ["a.b", "a-b", "a.b", "c"]
+    devices = builders.resource_slice(*builders.devices(1), node="node-7")
+    claims = [builders.claim(name=name) for name in names]
+    work = prepare(devices, *claims, node="node-7")
+    (member,) = work.gangs[0].gang.spec.members
+    assert [(claim.name, claim.claim_name) for claim in member.claims] == [
+        ("a-b", "a.b"),
+        ("a-b-1", "a-b"),
+        ("c", "c"),
+    ]
+    (note,) = work.notes
+    assert note.startswith("ResourceClaim team-a/a.b: in the input more than once")
+
+
+def test_fields_are_named_as_the_authors_of_claims_wrote_them() -> None:
+    gang = make_claims_gang("plan", [builders.claim(name=name) for name in "ab"])
+    field = "spec.members[0].claims[1].spec.devices"
+    reasons = (
+        Reason(rule=Rule.INVALID, subject="plan", field=field),
+        Reason(rule=Rule.INVALID, subject="plan", field="spec.members"),
+    )
+    assert [(r.subject, r.field) for r in name_fields(gang, reasons)] == [
+        ("b", "spec.devices"),
+        ("plan", "spec.members"),
+    ]

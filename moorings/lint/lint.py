@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from contracts.claim import DeviceClass, ResourceClaimTemplate
 from contracts.features import Features
 from contracts.gang import Gang
@@ -20,7 +22,8 @@ from moorings.lint.requests import check_claim, check_class
 from moorings.lint.slices import check_pools
 from moorings.plan.asking import Asked, ask
 from moorings.plan.cluster import make_cluster
-from moorings.plan.objects import PlanObject, unite_objects, with_defaults
+from moorings.plan.objects import NAMESPACED, PlanObject, unite_objects, with_defaults
+from moorings.plan.pods import DEFAULT_NAMESPACE
 from moorings.plan.state import apply_state
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import SnapshotLookup, find_missing_verdicts
@@ -36,7 +39,7 @@ def lint(
     """Find what would only fail at run time."""
     # First the state, and everything in the input that requests or classifies devices.
     given = list(objects)
-    entries, _ = unite_objects(given)
+    entries = list(map(_with_namespace, unite_objects(given)[0]))
     snapshot = apply_state(entries)
     classes = [
         entry.decoded.value
@@ -54,12 +57,13 @@ def lint(
 
     # Then rule by rule, each over the whole input.
     findings = [finding for entry in entries for finding in _check_validity(entry)]
-    findings.extend(finding for entry in given for finding in _check_fields(entry))
+    for entry in map(_with_namespace, given):
+        findings.extend(_check_fields(entry))
     findings.extend(_check_references(entries))
     findings.extend(check_pods(entries))
     cluster = make_cluster(entries)
     asked = ask(cluster.view, cluster.view.groups())
-    findings.extend(check_gangs(asked))
+    findings.extend(check_gangs((*cluster.waiting, *asked.waiting)))
     findings.extend(_check_pools(entries, snapshot, matches))
     for device_class in classes:
         findings.extend(check_class(device_class, matches))
@@ -69,6 +73,16 @@ def lint(
     ruled = _resolve_ruled(asked, SnapshotLookup(snapshot), features)
     findings.extend(check_gang_rules(ruled, matches, _list_labels(entries)))
     return collect_findings(findings, objects=len(entries), devices=matches.total)
+
+
+def _with_namespace(entry: PlanObject) -> PlanObject:
+    """Fill in the namespace that an object has where it names none."""
+    value = entry.decoded.value
+    if not isinstance(value, NAMESPACED) or value.metadata.namespace:
+        return entry
+    metadata = replace(value.metadata, namespace=DEFAULT_NAMESPACE)
+    decoded = replace(entry.decoded, value=replace(value, metadata=metadata))
+    return replace(entry, decoded=decoded)
 
 
 def _resolve_ruled(

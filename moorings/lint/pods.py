@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from contracts.allocation import Reason, Rule
 from contracts.claim import (
@@ -14,7 +14,7 @@ from contracts.ids import object_key
 from contracts.validate.pods import check_pod_spec, list_containers
 from contracts.workload import Pod, PodSpec, Workload
 from moorings.lint.findings import Finding, LintRule, Severity
-from moorings.plan.asking import Asked, WaitReason
+from moorings.plan.asking import WaitingGang, WaitReason
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import list_specs_by_path
 from publisher.gangs.view import is_over
@@ -114,12 +114,13 @@ def _check_references(
             yield _report(entry, place, LintRule.UNKNOWN_REQUEST, message)
 
 
-def check_gangs(asked: Asked) -> Iterator[Finding]:
+def check_gangs(gangs: Iterable[WaitingGang]) -> Iterator[Finding]:
     """Find gangs that would wait for what does not come by itself.
 
-    As the publisher would: its own plans were `asked`.
+    As the publisher would, by its own plans. Those that are `Invalid` are told of their
+    pods.
     """
-    for waiting in asked.waiting:
+    for waiting in gangs:
         for reason in waiting.reasons:
             if not _is_mendable(reason):
                 continue
@@ -136,7 +137,7 @@ def check_gangs(asked: Asked) -> Iterator[Finding]:
 
 
 def _is_mendable(reason: Reason | WaitReason) -> bool:
-    return str(reason.rule) in (*_ENDLESS, Rule.NOT_MODELLED)
+    return str(reason.rule) in (*_ENDLESS, Rule.NOT_MODELLED, Rule.UNKNOWN_CLASS)
 
 
 _CLAIM = LintRule.UNKNOWN_CLAIM

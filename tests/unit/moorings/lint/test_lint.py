@@ -6,6 +6,7 @@ from contracts.codec import to_builtins
 from contracts.kubernetes.decode import to_kubernetes
 from moorings.lint.findings import Lint, LintRule, Severity
 from tests import builders
+from tests.builders.inputs import written_job, written_pod
 from tests.builders.lint import lint_objects
 
 CLASS = builders.device_class()
@@ -54,3 +55,39 @@ def test_errors_and_warnings_are_counted_apart() -> None:
     unknown = builders.claim(builders.request(device_class="gone"))
     result = lint_objects(CLASS, SLICE, empty, unknown)
     assert (result.errors, result.warnings) == (1, 1)
+
+
+def test_pods_that_plan_refuses_are_errors() -> None:
+    """How many there are is not known, or nobody offers what they ask for."""
+    rollout = {**written_job("r", 1, claim="claim"), "kind": "Rollout"}
+    rollout["apiVersion"] = "argoproj.io/v1alpha1"
+    rollout["spec"] = {"template": rollout["spec"]["template"]}
+    resources = {"limits": {"example.com/gpu": "1"}}
+    pod = written_pod("p", containers=[{"name": "c", "resources": resources}])
+    claim = builders.claim(name="claim")
+    found = lint_objects(CLASS, SLICE, claim, rollout, pod).findings
+    assert {each.severity for each in found} == {Severity.ERROR}
+    assert [(each.rule, each.message.split()[0].strip(":")) for each in found] == [
+        (LintRule.GANG_WAITS, "UnknownDeviceClass"),
+        (LintRule.GANG_WAITS, "NotModelled"),
+    ]
+
+
+def test_what_is_invalid_is_told_once() -> None:
+    resources = {"limits": {"example.com/gpu": "500m"}}
+    pod = written_pod("p", containers=[{"name": "c", "resources": resources}])
+    (finding,) = lint_objects(pod).findings
+    assert finding.rule is LintRule.INVALID
+
+
+def test_what_names_no_namespace_is_in_the_default_one() -> None:
+    """All that is wrong with a Gang stands under one name."""
+    gang = builders.gang(builders.member(builders.member_claim(template="t")))
+    raw = to_builtins(to_kubernetes(gang))
+    raw["spec"]["colour"] = 1
+    del raw["metadata"]["namespace"]
+    subjects = [each.subject for each in lint_objects(raw).findings]
+    assert subjects == [f"gang/default/{gang.metadata.name}"] * 2
+    template = builders.claim_template(name="t", namespace="default")
+    (finding,) = lint_objects(CLASS, SLICE, raw, template).findings
+    assert finding.rule is LintRule.UNKNOWN_FIELD

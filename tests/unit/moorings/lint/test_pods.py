@@ -23,13 +23,14 @@ def findings(*objects: Any) -> list[str]:
 def waits(*objects: Any) -> list[str]:
     """Say which gangs would wait."""
     view = make_cluster(entries(*objects)).view
-    return [found.message for found in check_gangs(ask(view, view.groups()))]
+    asked = ask(view, view.groups())
+    return [found.message for found in check_gangs(asked.waiting)]
 
 
 def severities(*objects: Any) -> list[str]:
     """Say how bad it is that gangs would wait."""
     view = make_cluster(entries(*objects)).view
-    found = check_gangs(ask(view, view.groups()))
+    found = check_gangs(ask(view, view.groups()).waiting)
     return [f"{each.severity} {each.message.partition(':')[0]}" for each in found]
 
 

@@ -18,11 +18,11 @@ from contracts.ids import ClusterName, GangUID
 from contracts.kubernetes.defaults import default_gang
 from contracts.messages import SubmitGang
 from contracts.validate import validate
-from moorings.cli.documents import open_input, read_objects
+from moorings.cli.documents import NOTHING, open_input, read_objects
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Output
 from moorings.cli.output import Format, notify, say, show, show_progress, show_table
-from moorings.errors import UsageError
+from moorings.errors import BadInputError, UsageError
 from moorings.plan.limits import parse_gates, read_features
 from moorings.plan.objects import PlanObject
 from moorings.plan.plan import NOTHING_UNDERSTOOD, Plan
@@ -111,7 +111,7 @@ def plan(
         raise UsageError("plan needs either -f FILE or --jsonl")
     with SelectorEvaluator() as evaluator, collecting_between_batches():
         if jsonl:
-            codes = [int(ExitCode.YES)]
+            codes: list[int] = []
 
             def keep(answer: Plan) -> None:
                 codes.append(_choose_exit_code(answer, failed=False))
@@ -120,6 +120,8 @@ def plan(
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
                 after_batch()
+            if not codes:
+                raise BadInputError("standard input", NOTHING)
             raise typer.Exit(max(codes))
         found = read_objects(filename or [])
         usable = _drop_faulty_gangs(found.objects)

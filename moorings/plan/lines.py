@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from contracts.codec import Codec, encode
 from contracts.errors import ContractsError
 from contracts.features import DEFAULT_VERSION
+from moorings.duplicate_keys import check_json
 from moorings.errors import BadInputError, MooringsError, UsageError
 from moorings.nesting import check_levels
 from moorings.plan.decide import Planner, PlanOptions
@@ -50,14 +51,18 @@ def plan_lines(
     """
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            answer = _plan_line(line, number, planner)
+            answer = _plan_line(line, planner)
+            if answer.error is not None:
+                text = f"line {number}: {answer.error}"
+                answer = structs.replace(answer, error=text)
             tell(answer)
             yield encode(answer) + b"\n"
 
 
-def _plan_line(line: bytes, number: int, planner: Planner) -> Plan:
+def _plan_line(line: bytes, planner: Planner) -> Plan:
     try:
         case = _CASE.decode(line)
+        check_json("line", line)
         check_levels("id", case.id)
         for index, raw in enumerate(case.objects):
             check_levels(f"objects[{index}]", raw)
@@ -66,7 +71,7 @@ def _plan_line(line: bytes, number: int, planner: Planner) -> Plan:
         reader = Reader(messages.append, as_stored=case.as_stored)
         objects = reader.read_list(case.objects)
     except (ContractsError, BadInputError, UsageError, ValueError) as error:
-        text = f"line {number}: {str(error).removeprefix('line: ')}"
+        text = str(error).removeprefix("line: ")
         return Plan(id=_find_id(line), status="Error", error=text)
     if reader.refused:
         errors = "; ".join(text for text in messages if text.startswith("error: "))

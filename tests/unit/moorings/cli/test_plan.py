@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from moorings.cli.main import app
+from moorings.errors import BadInputError
 
 QUICKSTART = Path("docs/quickstart/gang.yaml").read_text()
 NAME = "{name: my-gang}"
@@ -30,3 +31,12 @@ def test_a_gang_has_a_name_or_gets_one(
     done = CliRunner().invoke(app, ["plan", "-f", str(path)])
     assert done.exit_code == 3
     assert said in done.output
+
+
+@pytest.mark.parametrize("lines", ["", "\n \n"])
+def test_lines_of_which_there_is_none_are_no_yes(lines: str) -> None:
+    """As `-f -` says: a command before it may have failed."""
+    with pytest.raises(BadInputError, match="standard input: there is nothing in it"):
+        CliRunner().invoke(
+            app, ["plan", "--jsonl"], input=lines, catch_exceptions=False
+        )

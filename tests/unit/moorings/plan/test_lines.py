@@ -63,7 +63,7 @@ def test_an_object_of_a_known_kind_that_is_wrong_ends_its_case() -> None:
         line(id="a", objects=[*WORLD, bad]), line(id="b", objects=[*WORLD, other])
     )
     assert (refused["status"], refused["id"]) == ("Error", "a")
-    assert "objects[3]" in refused["error"]
+    assert refused["error"].startswith("line 1: objects[3]: ")
     assert fine["status"] != "Error"
 
 
@@ -80,7 +80,7 @@ def test_a_case_that_fails_unforeseen_does_not_end_the_stream(
     monkeypatch.setattr(Planner, "plan", fail_once)
     failed, fine = answers(line(id=1), line(id=2))
     assert (failed["id"], failed["status"]) == (1, "Error")
-    assert failed["error"] == "TypeError: beyond int64"
+    assert failed["error"] == "line 1: TypeError: beyond int64"
     assert fine["status"] != "Error"
 
 
@@ -107,3 +107,26 @@ def test_a_line_nested_as_deeply_as_may_be_is_read() -> None:
     other = {"apiVersion": "example.com/v1", "kind": "Thing", "spec": deep}
     (fine,) = answers(line(id=1, objects=[*WORLD, other]))
     assert fine["status"] != "Error"
+
+
+def test_every_error_names_its_line() -> None:
+    """Of objects, of what is decided, and of what nobody understood."""
+    claim = builders.claim()
+    wrong = to_builtins(to_kubernetes(claim)) | {"spek": {}}
+    other = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {}}
+    plans = answers(
+        line(objects=[wrong]), line(objects=[other]), line(node="nosuch", id="c")
+    )
+    starts = ["line 1: objects[0]: ", "line 2: nothing of the input", "line 3: --node "]
+    for plan, start in zip(plans, starts, strict=True):
+        assert (plan["status"], plan["error"][: len(start)]) == ("Error", start)
+
+
+def test_a_key_twice_in_a_line_is_no_yes() -> None:
+    """At any depth; the line keeps its id."""
+    twice = b'{"id": 4, "objects": [], "objects": []}'
+    deep = b'{"id": 5, "objects": [{"kind": "A", "kind": "B"}]}'
+    assert [(plan["id"], plan["error"]) for plan in answers(twice, deep)] == [
+        (4, "line 1: key 'objects' is there twice"),
+        (5, "line 2: key 'kind' is there twice"),
+    ]

@@ -17,7 +17,7 @@ from moorings.cli.connecting import connect
 from moorings.cli.documents import read_gangs
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.get import show_gangs
-from moorings.cli.known import find_silence
+from moorings.cli.known import check_cluster, fetch_solvers, notify_silence
 from moorings.cli.options import (
     Cluster,
     GangNames,
@@ -68,12 +68,12 @@ def submit(
     async def run() -> int:
         gangs = read_gangs(filename)
         async with connect(server, state_dir, cluster, "platform") as client:
-            silence = await find_silence(client)
+            solvers = await fetch_solvers(client)
+            check_cluster(client, solvers)
             await _warn_of_namesakes(client, [gang for _, gang in gangs])
             for _, gang in gangs:
                 submitted.append(await _submit(client, gang, output))
-            if silence:
-                notify(silence)
+            is_told = notify_silence(client, solvers)
             if not wait:
                 if output is not Format.TABLE:
                     show([{"uid": uid} for uid in submitted], output, (), ())
@@ -81,8 +81,8 @@ def submit(
             with show_progress("waiting for decisions"):
                 records = await _wait_decided(client, set(submitted), timeout)
             undecided = any(record.decision is None for record in records)
-            if undecided and not silence and (silence := await find_silence(client)):
-                notify(silence)
+            if undecided and not is_told:
+                notify_silence(client, await fetch_solvers(client))
             show_gangs(records, output)
             allocated = all(record.placed is not None for record in records)
             return ExitCode.YES if allocated else ExitCode.NO

@@ -19,7 +19,7 @@ from contracts.topics import (
     STATE,
     Topic,
 )
-from moorings.cli.known import find_silence
+from moorings.cli.known import check_cluster, fetch_solvers, notify_silence
 from moorings.cli.output import Format, notify, show
 from moorings.client import Client
 from moorings.errors import CannotReadError, UnknownNameError, UsageError
@@ -147,13 +147,15 @@ async def show_devices(
 
 
 async def _check_there(client: Client, node: str, nodes: Collection[str]) -> None:
-    """Refuse a node that nobody knows, and a cluster.
+    """Refuse a node that nobody knows, and a cluster; say that no solver leads.
 
     Raises:
         UnknownNameError: there is none of that name.
     """
+    solvers = await fetch_solvers(client)
     if not nodes:
-        await find_silence(client)
+        check_cluster(client, solvers)
+    notify_silence(client, solvers)
     if node and node not in nodes:
         near = difflib.get_close_matches(node, sorted(nodes))
         raise UnknownNameError("node", node, near)

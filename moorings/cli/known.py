@@ -28,6 +28,8 @@ from moorings.stories import (
 from moorings.views.silence import describe_no_solver, describe_silence
 
 T = TypeVar("T")
+Solvers = Mapping[ClusterName, SolverSeen]
+"""Which solver led last, by cluster."""
 _WITHOUT = {
     "REPORT": "what pods wait for that were not submitted is not known",
     "DEC": "whether a solver leads is not known",
@@ -70,8 +72,8 @@ async def fetch_known(client: Client) -> KnownGangs:
     leader = await _read_if_allowed(client.fetch_leader(), unread)
     solvers = await _read_if_allowed(client.fetch_solvers(), unread)
     stories = collect_stories(records, reports or ())
-    if solvers is not None and not stories:
-        _check_cluster(client, solvers)
+    if not stories:
+        check_cluster(client, solvers)
     now = datetime.now(UTC)
     silences = [describe_silence(leader, now)]
     waits = any(record.decision is None for record in records)
@@ -86,7 +88,15 @@ async def fetch_known(client: Client) -> KnownGangs:
     )
 
 
-def _check_cluster(client: Client, solvers: Mapping[ClusterName, SolverSeen]) -> None:
+async def fetch_solvers(client: Client) -> Solvers | None:
+    """Fetch which solvers led last; None: who may only submit is not told."""
+    try:
+        return await client.fetch_solvers()
+    except CannotReadError:
+        return None
+
+
+def check_cluster(client: Client, solvers: Solvers | None) -> None:
     """Refuse a cluster of which nothing is known, where there are others.
 
     Raises:
@@ -96,19 +106,15 @@ def _check_cluster(client: Client, solvers: Mapping[ClusterName, SolverSeen]) ->
         raise UnknownNameError("cluster", client.cluster, sorted(solvers))
 
 
-async def find_silence(client: Client) -> str:
-    """Say that no solver leads; empty: one does, or it cannot be read.
-
-    Raises:
-        UnknownNameError: no solver ever led in the cluster, but in others.
-    """
-    try:
-        solvers = await client.fetch_solvers()
-    except CannotReadError:
-        return ""  # who may only submit is not told
-    _check_cluster(client, solvers)
+def notify_silence(client: Client, solvers: Solvers | None) -> bool:
+    """Say that no solver leads, and return whether that was said."""
+    if solvers is None:
+        return False
     seen = solvers.get(client.cluster)
-    return describe_no_solver(client.cluster, seen, datetime.now(UTC))
+    silence = describe_no_solver(client.cluster, seen, datetime.now(UTC))
+    if silence:
+        notify(silence)
+    return bool(silence)
 
 
 async def _read_if_allowed(reading: Awaitable[T], unread: list[str]) -> T | None:

@@ -61,7 +61,9 @@ async def test_who_submits_and_who_looks_hears_that_no_solver_answers(
 
     submit = ("submit", "-f", str(gang), "--wait", "--timeout", "0.5")
     assert "no solver ever led in cluster local" in (await call(*submit)).stderr
-    assert "no solver ever led in cluster local" in (await call("get")).stderr
+    for what in ("gangs", "devices", "nodes"):
+        said = await call("get", what)
+        assert "no solver ever led in cluster local" in said.stderr
     claim = EpochClaimed(cluster=CLUSTER, epoch=1, holder="one", lease_s=5)
     await bus.publish(Outgoing.of(FENCE, claim))
     assert (await call("explain", "train")).stderr == ""

@@ -111,6 +111,25 @@ def main() -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
     try:
+        code = _run(program)
+        console.file.flush()
+    except BrokenPipeError:
+        code = _close_output()
+    except SystemExit as request:  # by which Click and Rich end where nobody reads
+        if not isinstance(request.__context__, BrokenPipeError):
+            raise
+        code = _close_output()
+    _leave(code)
+
+
+def _run(program: str) -> int:
+    """Run the command line and say what went wrong; returns the exit code.
+
+    Raises:
+        BrokenPipeError: nobody reads the answer, or what is said of it.
+        SystemExit: likewise.
+    """
+    try:
         code = app(standalone_mode=False, prog_name=program)
     except typer.Abort:
         notify("aborted")
@@ -133,11 +152,7 @@ def main() -> None:
         notify(f"error: {error}")
         code = ExitCode.ERROR
     except BrokenPipeError:
-        code = _close_output()
-    except SystemExit as request:  # by which Click ends where nobody reads
-        if not isinstance(request.__context__, BrokenPipeError):
-            raise
-        code = _close_output()
+        raise
     except KeyboardInterrupt:
         code = ExitCode.INTERRUPTED
     except Exception as error:
@@ -146,16 +161,15 @@ def main() -> None:
         kind = type(error).__name__
         notify(f"error: {kind}: {error} (MOORINGS_DEBUG=1 shows where)")
         code = ExitCode.ERROR
-    try:
-        console.file.flush()
-    except BrokenPipeError:
-        code = _close_output()
-    _leave(code if isinstance(code, int) else ExitCode.YES)
+    return code if isinstance(code, int) else ExitCode.YES
 
 
 def _close_output() -> int:
     """Let nothing more be written, as nobody reads it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # as it is where the process began with it closed
+            os.dup2(nowhere, stream.fileno())
     return ExitCode.CLOSED
 
 
@@ -173,6 +187,6 @@ def _leave(code: int) -> NoReturn:
     """
     atexit._run_exitfuncs()  # noqa: SLF001  # as Python does before it gives back
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # as it is where the process began with it closed
+        if stream is not None:
             stream.flush()
     os._exit(code)

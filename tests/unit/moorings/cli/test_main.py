@@ -57,13 +57,24 @@ def test_it_ends_well_where_it_has_no_output(closed: str) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("arguments", ["version", "--help"])
-def test_a_reader_that_goes_away_is_no_answer(arguments: str) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["version"],
+        ["--help"],
+        ["nocmd"],
+        ["plan"],
+        ["plan", "-f", "missing.yaml"],
+        ["replay", "missing.moorings"],
+    ],
+)
+def test_a_reader_that_goes_away_is_no_answer(arguments: list[str]) -> None:
     """Not 1 either, which is a no; shells count SIGPIPE so."""
     script = (
         "import os, sys\nfrom moorings.cli.main import main\n"
-        f"sys.argv = ['moorings', '{arguments}']\n"
-        "read, write = os.pipe()\nos.close(read)\nos.dup2(write, 1)\nmain()\n"
+        f"sys.argv = ['moorings', *{arguments}]\n"
+        "read, write = os.pipe()\nos.close(read)\n"
+        "os.dup2(write, 1)\nos.dup2(write, 2)\nmain()\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], check=False, timeout=120)
     assert ended.returncode == 141

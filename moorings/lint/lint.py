@@ -151,7 +151,7 @@ def _check_fields(entry: PlanObject) -> Iterator[Finding]:
             name=decoded.value.metadata.name,
             field=path,
             rule=LintRule.UNKNOWN_FIELD,
-            message="is not a field of this kind"
+            message="is not a field that is read"
             if is_refused
             else "is not a field we know, and is ignored",
         )

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from contracts.gang import Gang
-from contracts.ids import GangUID
+from contracts.ids import GangUID, object_key
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
 from moorings.cli.connecting import connect
@@ -96,8 +96,21 @@ def submit(
     raise typer.Exit(code)
 
 
-async def _warn_of_namesakes(client: Client, gangs: Iterable[Gang]) -> None:
-    """Say which gangs of the same names are not over: they stay beside the new ones."""
+def find_namesakes(gangs: Iterable[Gang]) -> list[str]:
+    """Return `namespace/name` of what is several gangs: of different uids, or none."""
+    uids: dict[str, list[str]] = {}
+    for gang in gangs:
+        meta = gang.metadata
+        known = uids.setdefault(object_key(meta.namespace, meta.name), [])
+        if not meta.uid or meta.uid not in known:
+            known.append(meta.uid)
+    return [name for name, known in uids.items() if len(known) > 1]
+
+
+async def _warn_of_namesakes(client: Client, gangs: Collection[Gang]) -> None:
+    """Say which gangs have the name of another one that is not over: both stay."""
+    for name in find_namesakes(gangs):
+        notify(f"{name} is the name of several gangs here; a uid names one of them")
     try:
         records = await client.fetch_gangs()
     except CannotReadError:
@@ -137,6 +150,18 @@ async def _wait_decided(
         await asyncio.sleep(0.1)
 
 
+async def find_each(
+    client: Client, names: Iterable[str], namespace: str | None
+) -> list[GangRecord]:
+    """Find gangs by name or uid, in this order; one that is named twice once.
+
+    Raises:
+        UnknownNameError: there is none of a name, or more than one.
+    """
+    found = [await client.find_gang(name, namespace) for name in names]
+    return list({record.key: record for record in found}.values())
+
+
 def _make_command(kind: type[CancelGang | ReleaseGang], done: str) -> Command:
     """Make a command that says one thing about a gang; `done` is what it then is."""
 
@@ -150,7 +175,7 @@ def _make_command(kind: type[CancelGang | ReleaseGang], done: str) -> Command:
         async def run() -> int:
             async with connect(server, state_dir, cluster, "platform") as client:
                 # All are found before anything is said of one.
-                records = [await client.find_gang(gang, namespace) for gang in gangs]
+                records = await find_each(client, gangs, namespace)
                 for record in records:
                     if record.phase.is_terminal:
                         told = f"gang/{record.name} is {record.phase} already"

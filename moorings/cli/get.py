@@ -83,6 +83,12 @@ def parse_target(what: str, name: str | None) -> tuple[str, str | None]:
     raise UsageError(f"get: no {what!r} here; there are {_list_kinds()}")
 
 
+def hint_at_kinds(what: str, target: tuple[str, str | None]) -> tuple[str, ...]:
+    """Say which kinds there are, where one word that is no kind was read as a name."""
+    is_guessed = what not in KINDS and target[1] == what
+    return (f"there are also {_list_kinds()}",) if is_guessed else ()
+
+
 def _list_kinds() -> str:
     return ", ".join(sorted(set(KINDS.values())))
 
@@ -158,7 +164,7 @@ def get(
     """
     if everywhere and namespace is not None:
         raise UsageError("get: --all-namespaces and --namespace exclude each other")
-    kind, name = parse_target(what, name)
+    kind, name = target = parse_target(what, name)
     wanted = DeviceFilter(
         node=node,
         driver=driver,
@@ -196,7 +202,13 @@ def get(
                 case _:
                     query = None if name is None else GangQuery.of(name, namespace)
                     await _show_stories(
-                        client, query, namespace, form, every=every, wide=wide
+                        client,
+                        query,
+                        namespace,
+                        form,
+                        every=every,
+                        wide=wide,
+                        hints=hint_at_kinds(what, target),
                     )
         return ExitCode.YES
 
@@ -211,6 +223,7 @@ async def _show_stories(
     *,
     every: bool,
     wide: bool,
+    hints: Iterable[str],
 ) -> None:
     """Show gangs: those that live, all, or the one of a name."""
     known = await fetch_known(client)
@@ -220,7 +233,7 @@ async def _show_stories(
         wanted = wanted.among(record for s in stories for record in s.records)
         shown = [story for story in stories if wanted.is_in(story)]
         if not shown:
-            raise unknown_gang(wanted, known.stories, f"there are also {_list_kinds()}")
+            raise unknown_gang(wanted, known.stories, *hints)
         shown = [story for story in shown if is_recent(story) or every] or shown[-1:]
     elif not every:
         shown = [story for story in stories if is_recent(story)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from moorings.cli.get import parse_target
+from moorings.cli.get import hint_at_kinds, parse_target
 from moorings.errors import UsageError
 
 
@@ -31,3 +31,20 @@ def test_kinds_and_names_are_written_as_for_kubectl(
 def test_two_words_begin_with_a_kind() -> None:
     with pytest.raises(UsageError, match="there are devices, gangs, nodes, pods"):
         parse_target("train", "worker")
+
+
+@pytest.mark.parametrize(
+    ("words", "is_guessed"),
+    [
+        (("train", None), True),
+        (("team/train", None), True),
+        (("gangs", "train"), False),
+        (("gangs", "gangs"), False),
+        (("gang/train", None), False),
+        (("gangs", None), False),
+    ],
+)
+def test_other_kinds_are_hinted_at_where_the_kind_was_guessed(
+    words: tuple[str, str | None], is_guessed: bool
+) -> None:
+    assert bool(hint_at_kinds(words[0], parse_target(*words))) == is_guessed

@@ -98,9 +98,12 @@ FAMILIES = {
 
 KEPT_CASES = (
     ("100 kinds", 300, 2),
+    ("100 kinds", 300, 10),
     ("prime gangs", 300, 2),
     ("nearly empty", 300, 2),
     ("demand 2.0", 300, 2),
+    ("demand 2.0", 300, 10),
+    ("demand 2.0", 2000, 2),
 )
 """(family, nodes, seed) of the worst instances so far, those that were solved later
 included."""

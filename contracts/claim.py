@@ -171,6 +171,10 @@ class ResourceClaimTemplate(KubernetesStruct, frozen=True, kw_only=True):
     spec: ResourceClaimTemplateSpec = ResourceClaimTemplateSpec()
 
 
+IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
+"""What stands before a class's name to make an extended resource of it."""
+
+
 class DeviceClassSpec(KubernetesStruct, frozen=True, kw_only=True):
     """Which devices are of a class, and their configuration."""
 

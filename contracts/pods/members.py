@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from contracts import names
 from contracts.allocation import Reason, Rule
-from contracts.claim import DeviceClass
+from contracts.claim import IMPLICIT_RESOURCE, DeviceClass
 from contracts.errors import DecodeError
 from contracts.gang import Member, MemberClaim, MemberNode
 from contracts.meta import ObjectMeta
@@ -75,9 +75,7 @@ def list_extended_resources(classes: Iterable[DeviceClass]) -> frozenset[str]:
     """Name the resources of containers that a class serves (KEP-5004)."""
     resources = set()
     for device_class in classes:
-        resources.add(
-            f"deviceclass.resource.kubernetes.io/{device_class.metadata.name}"
-        )
+        resources.add(f"{IMPLICIT_RESOURCE}{device_class.metadata.name}")
         if device_class.spec.extended_resource_name:
             resources.add(device_class.spec.extended_resource_name)
     return frozenset(resources)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from contracts.claim import IMPLICIT_RESOURCE
 from contracts.workload import PodSpec
 
-IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
-"""In front of a DeviceClass' name: a resource that it serves without saying so."""
 _AMOUNTS = ("limits", "requests")
 _NOT_WISHES = ("metadata", "status")
 

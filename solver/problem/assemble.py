@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
-from contracts.claim import ResourceClaim, ResourceClaimTemplate
+from contracts.claim import IMPLICIT_RESOURCE, ResourceClaim, ResourceClaimTemplate
 from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import DeviceClassName
@@ -39,7 +39,7 @@ from solver.problem.problem import (
     QuotaPart,
     keep_countable,
 )
-from solver.problem.resolve import IMPLICIT_RESOURCE, ResolveOptions
+from solver.problem.resolve import ResolveOptions
 from solver.problem.resolved import resolve_once
 from solver.problem.shared_claims import refuse_shared
 from solver.selectors.projection import Projection

@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 
 from contracts.allocation import MAX_DEVICES, Reason, Rule
 from contracts.claim import (
+    IMPLICIT_RESOURCE,
     DeviceClaim,
     DeviceRequest,
     ExactDeviceRequest,
@@ -59,8 +60,6 @@ from solver.snapshot.parts import ClassPart
 
 EXTENDED_RESOURCES = "extended-resources"
 """The claim of a pod that asks for devices as extended resources."""
-IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
-"""What stands before a class's name to make an extended resource of it."""
 
 
 class Lookup(Protocol):

@@ -10,7 +10,10 @@ from solver.engines.pattern.columns.model import PatternModel
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
+from tests.builders.claims import request
 from tests.builders.devices import devices, pool
+from tests.builders.gangs import gang, member, member_claim
+from tests.builders.models import DRAWN_UID
 from tests.builders.problems import PARAMETERS, expected_of, problem_of, snapshot_of
 
 
@@ -45,3 +48,20 @@ def pattern_model(
     """Make the model of these gangs and nodes; what is expected has a value."""
     demand, kinds = demand_and_kinds(nodes, *gangs, expected=expected, size=size)
     return PatternModel(demand, kinds, values_slack=bool(demand.expected))
+
+
+def gangs_model(
+    *pods_and_devices: tuple[int, int], sizes: tuple[int, ...]
+) -> PatternModel:
+    """Ask nodes of these sizes for a gang for each (pods, devices of each)."""
+    return pattern_model(
+        nodes_of_sizes(*sizes),
+        *(
+            gang(
+                member(member_claim(request(count=devices)), count=pods),
+                name=f"g{index}",
+                uid=DRAWN_UID.format(index),
+            )
+            for index, (pods, devices) in enumerate(pods_and_devices)
+        ),
+    )

@@ -18,27 +18,7 @@ from solver.engines.pattern.columns.integer_master import (
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.priced_search import PricedSearch
-from tests.builders import gang, member, member_claim, request
-from tests.builders.patterns import nodes_of_sizes, pattern_model
-
-UID = "00000000-0000-4000-8000-{:012}"
-
-
-def model_of(
-    *pods_and_devices: tuple[int, int], sizes: tuple[int, ...]
-) -> PatternModel:
-    """Ask for a gang for each (pods, devices of each)."""
-    return pattern_model(
-        nodes_of_sizes(*sizes),
-        *(
-            gang(
-                member(member_claim(request(count=devices)), count=pods),
-                name=f"g{index}",
-                uid=UID.format(index),
-            )
-            for index, (pods, devices) in enumerate(pods_and_devices)
-        ),
-    )
+from tests.builders.patterns import gangs_model
 
 
 def search(
@@ -61,13 +41,13 @@ def search(
 
 def test_the_best_gangs_are_found_without_a_pattern_to_begin_with() -> None:
     """Of gangs of 5, 4 and 3 devices, 8 devices take 5 and 3."""
-    found, _ = search(model_of((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
+    found, _ = search(gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
     assert found.value == 8
 
 
 def test_gangs_without_places_give_way() -> None:
     """One begins with the pair that is too large by one device."""
-    model = model_of((5, 1), (4, 1), (3, 1), sizes=(4, 4))
+    model = gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4))
     order = [kind.weight for kind in model.data.gangs]
     found, _ = search(model, tuple(int(weight in {5, 4}) for weight in order))
     assert found.value == 8
@@ -79,7 +59,7 @@ def test_answers_lack_no_place() -> None:
     for _ in range(10):
         asked = [(draw.randint(1, 4), draw.randint(1, 3)) for _ in range(5)]
         sizes = tuple(draw.randint(1, 5) for _ in range(4))
-        model = model_of(*asked, sizes=sizes)
+        model = gangs_model(*asked, sizes=sizes)
         found, _ = search(model)
         assert found.best is not None
         assert not any(count_short(model.data, found.best))
@@ -90,7 +70,7 @@ def test_answers_lack_no_place() -> None:
 
 def test_what_earlier_goals_reached_is_kept() -> None:
     """The gang of three is in, although two others are worth more."""
-    model = model_of((2, 2), (2, 1), (3, 1), sizes=(2, 2, 2))
+    model = gangs_model((2, 2), (2, 1), (3, 1), sizes=(2, 2, 2))
     of_three = tuple(int(kind.members[0][1] == 3) for kind in model.data.gangs)
     floor = Floor(Objective(of_three), 1)
     kinds = model.data.gangs
@@ -107,7 +87,7 @@ def test_what_earlier_goals_reached_is_kept() -> None:
 
 def test_no_more_work_is_done_than_is_given() -> None:
     """Without work the answer stays."""
-    found, budget = search(model_of((5, 1), (3, 1), sizes=(4, 4)), work=0.0)
+    found, budget = search(gangs_model((5, 1), (3, 1), sizes=(4, 4)), work=0.0)
     assert found.value == 0
     assert budget.to_effort().models <= len(priced_search.PENALTIES)
 
@@ -116,7 +96,7 @@ def test_a_neighborhood_that_could_not_gain_is_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nodes full of the best gangs: fractions say so, and CP-SAT is not asked."""
-    model = model_of((4, 1), (3, 1), sizes=(4,))
+    model = gangs_model((4, 1), (3, 1), sizes=(4,))
     monkeypatch.setattr(priced_search, "PATIENCE", 3)
     found, budget = search(model)
     assert found.value == 4

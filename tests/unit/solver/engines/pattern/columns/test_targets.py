@@ -16,27 +16,7 @@ from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
 from solver.engines.pattern.columns.shortage import PartialSolution, Start
 from solver.engines.pattern.columns.targets import TargetSearch
-from tests.builders import gang, member, member_claim, request
-from tests.builders.patterns import nodes_of_sizes, pattern_model
-
-UID = "00000000-0000-4000-8000-{:012}"
-
-
-def model_of(
-    *pods_and_devices: tuple[int, int], sizes: tuple[int, ...]
-) -> PatternModel:
-    """Ask for a gang for each (pods, devices of each)."""
-    return pattern_model(
-        nodes_of_sizes(*sizes),
-        *(
-            gang(
-                member(member_claim(request(count=devices)), count=pods),
-                name=f"g{index}",
-                uid=UID.format(index),
-            )
-            for index, (pods, devices) in enumerate(pods_and_devices)
-        ),
-    )
+from tests.builders.patterns import gangs_model
 
 
 def begin(model: PatternModel) -> tuple[ColumnSource, Incumbent, RelaxedSolution]:
@@ -61,13 +41,13 @@ def search(model: PatternModel) -> Incumbent:
 
 def test_the_best_set_of_gangs_is_found_and_proven() -> None:
     """Of gangs of 5, 4 and 3 devices, 8 devices take 5 and 3: nothing is left."""
-    found = search(model_of((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
+    found = search(gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
     assert (found.value, found.bound) == (8, 8)
 
 
 def test_nodes_that_cannot_take_fractions_lower_the_bound() -> None:
     """Pods of three devices leave one of four over, whatever gangs there are."""
-    found = search(model_of((2, 3), (1, 3), (3, 3), sizes=(4, 4, 4)))
+    found = search(gangs_model((2, 3), (1, 3), (3, 3), sizes=(4, 4, 4)))
     assert (found.value, found.bound) == (9, 9)
 
 
@@ -75,7 +55,7 @@ def test_a_target_without_places_is_followed_by_a_lower_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What was given up is not ruled out: the bound stays above the value."""
-    model = model_of((5, 1), (4, 1), (3, 1), sizes=(4, 4))
+    model = gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4))
     tried: list[int] = []
     place = TargetSearch._place
 
@@ -105,7 +85,7 @@ def test_steps_come_last_where_a_gap_is_left(
     monkeypatch.setattr(TargetSearch, "_place", lambda *_: nothing)
     monkeypatch.setattr(PricedSearch, "run", lambda *_: None)
     monkeypatch.setattr(targets, "STEPS_WORK", work)
-    found = search(model_of((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
+    found = search(gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
     assert (found.value, found.bound) == (value, 8)
 
 
@@ -115,14 +95,14 @@ def test_no_step_is_taken_where_nothing_can_be_better(
     """What is proven is left as it is."""
     asked: list[object] = []
     monkeypatch.setattr(targets, "improve_by_parts", lambda *given: asked.append(given))
-    found = search(model_of((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
+    found = search(gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
     assert found.is_proven
     assert not asked
 
 
 def test_no_target_is_tried_without_work() -> None:
     """The answer to begin with stays."""
-    source, incumbent, relaxed = begin(model_of((5, 1), sizes=(4, 4)))
+    source, incumbent, relaxed = begin(gangs_model((5, 1), sizes=(4, 4)))
     source.budget.remaining = 0.0
     TargetSearch(source, incumbent).run(relaxed)
     assert incumbent.value == 0
@@ -136,5 +116,5 @@ def test_gangs_are_taken_out_until_the_rest_have_places(
     monkeypatch.setattr(targets, "FIRST_WORK", 0.0)
     monkeypatch.setattr(targets, "EXCHANGE_WORK", 0.0)
     monkeypatch.setattr(targets, "STEPS_WORK", 0.0)
-    found = search(model_of((3, 2), (2, 2), (1, 1), sizes=(5, 5)))
+    found = search(gangs_model((3, 2), (2, 2), (1, 1), sizes=(5, 5)))
     assert 0 < found.value <= found.bound

@@ -6,7 +6,7 @@ minutes. A row is a slice of that time: seconds from a gang's submission to its 
 decision, gangs not answered yet, gangs that hold nothing and are not over, memory. The
 last row is the whole run, a minute after its end at most: unanswered means lost there.
 
-    python -m benchmarks.bus.arrivals [--size full] [--json FILE]
+    python -m benchmarks.bus.arrivals [--size full] [--sync 2m] [--json FILE]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 
 from benchmarks.bus.client import Client, client
 from benchmarks.bus.stack import Stack, memory_mib, stack
-from benchmarks.report import Row, arguments, percentile, report
+from benchmarks.report import Row, parser, percentile, report
 from benchmarks.worlds.fleets import submission, uniform
 from contracts.ids import GangUID
 
@@ -99,10 +99,10 @@ class Arrivals:
         }
 
 
-async def run(seconds: float, slices: int, seed: int) -> list[Row]:
-    """Measure."""
+async def run(seconds: float, slices: int, seed: int, sync: str) -> list[Row]:
+    """Measure, on a server with this `sync_interval`."""
     fleet = uniform(NODES)
-    async with stack(fleet) as solver, client(solver.bus) as gangs:
+    async with stack(fleet, sync=sync) as solver, client(solver.bus) as gangs:
         arrivals = Arrivals(solver, gangs, seed)
         await arrivals.fill()
         return await arrivals.run(seconds, slices)
@@ -110,9 +110,11 @@ async def run(seconds: float, slices: int, seed: int) -> list[Row]:
 
 def main() -> None:
     """Measure half a minute, or ten."""
-    options = arguments(__doc__ or "")
+    reading = parser(__doc__ or "")
+    reading.add_argument("--sync", default="always", help="nats-server's sync_interval")
+    options = reading.parse_args()
     seconds, slices = (30.0, 3) if options.size == "small" else (600.0, 10)
-    rows = asyncio.run(run(seconds, slices, options.seed))
+    rows = asyncio.run(run(seconds, slices, options.seed, options.sync))
     report("arrivals", options, rows)
 
 

@@ -1,4 +1,7 @@
-"""A real nats-server with a fleet on it, and a solver process of its own."""
+"""A real nats-server with a fleet on it, and a solver process of its own.
+
+The server waits for its disk as those of k8s/base do, unless told otherwise.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +39,15 @@ class Stack(Struct):
 
 
 @asynccontextmanager
-async def stack(fleet: Sequence[DevicesAnnounced]) -> AsyncIterator[Stack]:
-    """Run server and solver with this fleet; nodes need no heartbeats."""
+async def stack(
+    fleet: Sequence[DevicesAnnounced], *, sync: str = "always"
+) -> AsyncIterator[Stack]:
+    """Run server and solver with this fleet; nodes need no heartbeats.
+
+    `sync`: the server's `sync_interval`.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        async with open_local_nats(Path(folder)) as url:
+        async with open_local_nats(Path(folder), sync=sync) as url:
             settings = BusSettings(servers=(url,), name="benchmark")
             async with Bus.open(settings) as bus:
                 await bus.wait_connected(10)

@@ -6,8 +6,10 @@ a Job. Knows nothing of what the pods ask for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from contracts.errors import DecodeError
 from contracts.meta import ObjectMeta
@@ -22,6 +24,7 @@ _NOT_REPLICATED = ("ControllerRevision", "DaemonSet", "PodTemplate")
 _Reading = tuple[str, list[str]]
 """What the object is called in errors, and where to note fields that are unknown."""
 _NAMELESS = ("spec", "template", "jobTemplate")
+_OF_SERVER = ("metadata", "status")
 
 
 class _Count(NamedTuple):
@@ -51,7 +54,8 @@ def read_workload(
     if kind in _NOT_REPLICATED:
         return None
     once = _Count(1, is_written=True)
-    templates = tuple(_find_templates(raw, "", "", once, (what, unknown)))
+    found = _find_templates(raw, "", "", once, (what, unknown))
+    templates = tuple(_tell_apart(found))
     if not templates:
         return None
     metadata = raw.get("metadata") or {}
@@ -77,29 +81,36 @@ def _find_templates(
     if not isinstance(value, Mapping):
         return
     role = _read_role(value, role) if path else role
+    own = count
     if "template" in value:
-        count = count.times(_read_replicas(value, path, reading[0]))
-    template = value.get("template")
-    if isinstance(template, Mapping) and _is_pod_template(template):
-        if count.pods > MAX_REPLICAS:
-            reason = f"Expected at most {MAX_REPLICAS} pods, got {count.pods}"
-            raise DecodeError(reading[0], path or "spec", reason)
-        template_path = f"{path}.template" if path else "template"
-        yield ReplicatedPodTemplate(
-            name=role,
-            count=count.pods,
-            is_counted=count.is_written,
-            template=_read(template, PodTemplate, template_path, reading),
-            path=template_path,
-        )
-        return
+        own = count.times(_read_replicas(value, path, reading[0]))
+    is_counted_alone = has_pod_template(value)
+    if is_counted_alone:
+        yield _read_template(value["template"], path, role, own, reading)
     for key, child in value.items():
-        if key in ("metadata", "status"):
+        if key in _OF_SERVER or (key == "template" and is_counted_alone):
             continue
         is_nameless = key in _NAMELESS or isinstance(child, list)
         child_path = f"{path}.{key}" if path else str(key)
         child_role = role if is_nameless else str(key).lower()
-        yield from _find_templates(child, child_path, child_role, count, reading)
+        inner = count if is_counted_alone else own
+        yield from _find_templates(child, child_path, child_role, inner, reading)
+
+
+def _read_template(
+    template: Mapping[str, Any], path: str, role: str, count: _Count, reading: _Reading
+) -> ReplicatedPodTemplate:
+    if count.pods > MAX_REPLICAS:
+        reason = f"Expected at most {MAX_REPLICAS} pods, got {count.pods}"
+        raise DecodeError(reading[0], path or "spec", reason)
+    template_path = f"{path}.template" if path else "template"
+    return ReplicatedPodTemplate(
+        name=role,
+        count=count.pods,
+        is_counted=count.is_written,
+        template=_read(template, PodTemplate, template_path, reading),
+        path=template_path,
+    )
 
 
 def _read_role(value: Mapping[str, Any], otherwise: str) -> str:
@@ -110,9 +121,38 @@ def _read_role(value: Mapping[str, Any], otherwise: str) -> str:
     return otherwise
 
 
-def _is_pod_template(template: Mapping[str, Any]) -> bool:
-    spec = template.get("spec")
+def has_pod_template(value: Mapping[str, Any]) -> bool:
+    """Whether what a mapping has under `template` is a pod's."""
+    template = value.get("template")
+    spec = template.get("spec") if isinstance(template, Mapping) else None
     return isinstance(spec, Mapping) and isinstance(spec.get("containers"), list)
+
+
+def without_templates(value: Any) -> Any:
+    """Return what is left of an object without the pod templates that are read."""
+    if isinstance(value, list):
+        return [without_templates(element) for element in value]
+    if not isinstance(value, Mapping):
+        return value
+    is_read = has_pod_template(value)
+    return {
+        key: without_templates(child)
+        for key, child in value.items()
+        if key not in _OF_SERVER and not (is_read and key == "template")
+    }
+
+
+def _tell_apart(
+    templates: Iterable[ReplicatedPodTemplate],
+) -> Iterator[ReplicatedPodTemplate]:
+    """Number the roles that have no name of their own: pods are named after them."""
+    names = set[str]()
+    for number, template in enumerate(templates):
+        name = template.name
+        while name in names:
+            name = f"{name}-{number}".lstrip("-")
+        names.add(name)
+        yield replace(template, name=name)
 
 
 def _read_replicas(value: Mapping[str, Any], path: str, what: str) -> int | None:

@@ -8,6 +8,7 @@ import pytest
 
 from contracts.errors import DecodeError, UnknownKindError
 from contracts.kubernetes.decode import decode_object
+from contracts.pods.templates import without_templates
 from contracts.workload import Workload
 
 TEMPLATE = {
@@ -114,3 +115,32 @@ def test_errors_inside_a_template_have_the_whole_path() -> None:
         decode("Job", {"template": broken})
 
     assert raised.value.field == "spec.template.spec.containers[0].name"
+
+
+def test_templates_beside_one_another_are_all_read() -> None:
+    """One under `template` hides none that is elsewhere, and counts for itself."""
+    worker = {"replicas": 3, "template": TEMPLATE}
+    spec = {"replicas": 2, "template": TEMPLATE, "worker": worker}
+    workload = decode("Anything", spec, "example.com/v1")
+    assert counts(workload) == [("", 2), ("worker", 3)]
+    assert [each.path for each in workload.templates] == [
+        "spec.template",
+        "spec.worker.template",
+    ]
+
+
+def test_roles_without_a_name_are_told_apart() -> None:
+    """Their pods would have the same names otherwise."""
+    tasks = [
+        {"replicas": 1, "template": TEMPLATE},
+        {"replicas": 2, "template": TEMPLATE},
+    ]
+    workload = decode("Anything", {"tasks": tasks}, "example.com/v1")
+    assert counts(workload) == [("", 1), ("1", 2)]
+
+
+def test_what_is_left_without_templates_is_what_is_not_read() -> None:
+    other: dict[str, Any] = {"spec": {"containers": []}}
+    spec = {"template": TEMPLATE, "head": {"template": TEMPLATE}, "other": other}
+    left = without_templates({"metadata": {"name": "w"}, "spec": spec})
+    assert left == {"spec": {"head": {}, "other": other}}

@@ -63,7 +63,9 @@ def plan(
     ] = None,
     node: Annotated[
         str | None,
-        typer.Option(help="All undecided claims together, on this node alone."),
+        typer.Option(
+            help="All undecided claims of a namespace together, on this node."
+        ),
     ] = None,
     order: Annotated[
         Order, typer.Option(help="Jointly best, or as kube-scheduler would.")

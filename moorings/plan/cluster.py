@@ -21,16 +21,16 @@ from contracts.names import GATE
 from contracts.pods.members import list_extended_resources
 from contracts.pods.membership import WorkloadAPI
 from contracts.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from contracts.workload import Node, Pod, PodSchedulingGate
+from contracts.workload import Node, PodSchedulingGate
 from moorings.plan.asking import WaitingGang, find_bound_without
 from moorings.plan.claims import PodClaims, list_group_claims, owner_of
+from moorings.plan.extended_resources import asks_for_devices
 from moorings.plan.notes import note_gates, note_missed, note_plain, note_volumes
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import (
     DEFAULT_NAMESPACE,
     PlannedPod,
     RefusedPod,
-    list_resources,
     read_owner,
     read_pods,
 )
@@ -203,7 +203,7 @@ def _sort_out(
     asking = {
         group
         for group, each in zip(groups, pods, strict=True)
-        if _asks(each.pod, extended) or not (group.lone or group.api)
+        if asks_for_devices(each.pod.spec, extended) or not (group.lone or group.api)
     }
     asking |= set(map(group_of_gang, gangs))
     ours, ungated, plain = list[PlannedPod](), set[str](), 0
@@ -235,10 +235,6 @@ def _sort_out(
         *note_plain(plain),
     )
     return _SortedPods(ours=ours, ungated=frozenset(ungated), notes=notes)
-
-
-def _asks(pod: Pod, extended: frozenset[str]) -> bool:
-    return bool(pod.spec.resource_claims or extended & list_resources(pod.spec))
 
 
 def _complete(gang: Gang) -> Gang:

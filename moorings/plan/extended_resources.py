@@ -1,11 +1,11 @@
-"""Extended resources: which names are of one, and who asks for some. Pure.
+"""Who asks for devices: by claims, or by extended resources. Pure.
 
 Source: k8s.io/kubernetes/pkg/apis/core/v1/helper, IsExtendedResourceName.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from contracts.claim import IMPLICIT_RESOURCE
@@ -13,6 +13,20 @@ from contracts.workload import PodSpec
 
 _AMOUNTS = ("limits", "requests")
 _NOT_WISHES = ("metadata", "status")
+
+
+def asks_for_devices(spec: PodSpec, devices: Collection[str] | None = None) -> bool:
+    """Whether a pod asks for a device: it has claims, or asks for some of `devices`.
+
+    `devices` are the extended resources that are devices, as where all DeviceClasses
+    and Nodes are known: one that only a Node offers is kube-scheduler's to count. None:
+    nobody says which are, so any of them may be one. An amount of zero asks for
+    nothing, and a scheduling gate is no wish: who waits for us is asked apart.
+    """
+    if spec.resource_claims:
+        return True
+    wanted = list_extended(spec)
+    return bool(wanted if devices is None else wanted.intersection(devices))
 
 
 def list_extended(spec: PodSpec) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from contracts.errors import DecodeError
+from contracts.errors import DecodeError, UnknownKindError
 
 _BUILT_IN = ("v1",)
 _VERSIONS: dict[str, tuple[str, ...]] = {
@@ -43,14 +43,52 @@ _ONE_UNLESS_SAID = {
 """By group, the kinds that have one pod of a role where no number is written."""
 
 
+_RUNTIME = "it makes no pods itself, a TrainJob that names it does"
+_QUOTA = "the quota of Kueue is not looked at"
+_ADMISSION = "what admission would change or refuse is not looked at"
 _MAKE_NO_PODS = {
-    "": ("PodTemplate",),
-    "apps": ("ControllerRevision",),
-    "karpenter.sh": ("NodeClaim",),
-    "kueue.x-k8s.io": ("Workload",),
-    "trainer.kubeflow.org": ("ClusterTrainingRuntime", "TrainingRuntime"),
+    "": {"PodTemplate": "it makes no pods itself, who names it does"},
+    "apps": {"ControllerRevision": "it is what a workload was before"},
+    "karpenter.sh": {"NodeClaim": "it makes a node, and the pods are others'"},
+    "kueue.x-k8s.io": {
+        "Workload": "it makes no pods itself, the job that it queues does"
+    },
+    "trainer.kubeflow.org": {
+        "ClusterTrainingRuntime": _RUNTIME,
+        "TrainingRuntime": _RUNTIME,
+    },
 }
-"""By group, the kinds that tell of pods that others make, or may make."""
+"""By group, the kinds that tell of pods that others make, or may make, and why so."""
+_PASSED_BY = {
+    **_MAKE_NO_PODS,
+    "": {
+        **_MAKE_NO_PODS[""],
+        "LimitRange": _ADMISSION,
+        "ResourceQuota": _ADMISSION,
+    },
+    "apps": {
+        **_MAKE_NO_PODS["apps"],
+        "DaemonSet": "it asks for no device, and what its pods use is that of Pods",
+    },
+    "kueue.x-k8s.io": {
+        **_MAKE_NO_PODS["kueue.x-k8s.io"],
+        **dict.fromkeys(
+            ("AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue"), _QUOTA
+        ),
+        "ResourceFlavor": _QUOTA,
+    },
+    "moorings.dev": {
+        "DeviceParameters": "it decides nothing here",
+        "Fleet": "it is for node agents: their ResourceSlices are read",
+        "Sources": "it is for node agents: their ResourceSlices are read",
+    },
+    "resource.k8s.io": {
+        "PodSchedulingContext": "it is of classic DRA, which is gone",
+        "ResourcePoolStatusRequest": "it asks what a pool has, and decides nothing",
+    },
+    "scheduling.k8s.io": {"PriorityClass": _ADMISSION},
+}
+"""By group, all kinds that are known and not read, and why not."""
 
 
 def check_version(api_version: str, kind: str, name: str) -> None:
@@ -82,7 +120,14 @@ def is_one_unless_said(raw: Mapping[str, Any]) -> bool:
 def makes_no_pods(raw: Mapping[str, Any]) -> bool:
     """Whether an object only describes pods, whatever templates it has."""
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]
-    return raw.get("kind") in _MAKE_NO_PODS.get(group, ())
+    return raw.get("kind") in _MAKE_NO_PODS.get(group, {})
+
+
+def explain_passed_by(error: UnknownKindError) -> str:
+    """Say of a kind that is known why it is left out; empty: it is not known."""
+    group = error.api_version.rpartition("/")[0]
+    why = _PASSED_BY.get(group, {}).get(error.kind, "")
+    return why and f"{error.kind} of {error.api_version} is known and left out: {why}"
 
 
 def _verb(versions: tuple[str, ...]) -> str:

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator
 from contracts.device import ResourceSlice
 from contracts.gang import Gang
 from contracts.kubernetes.decode import KubernetesObject
-from contracts.names import GATE
 from contracts.workload import Node, Pod, PodSpec, Workload
 from moorings.errors import BadInputError, UsageError
-from moorings.plan.extended_resources import list_extended
+from moorings.plan.extended_resources import asks_for_devices
 from moorings.plan.objects import PlanObject
-from moorings.plan.pods import read_owner
+from moorings.plan.pods import has_gate, read_owner
 from moorings.plan.replicas import count_pods, find_makers, with_next_job
 from moorings.views.names import name_some
 from publisher.gangs.view import is_over
@@ -52,7 +51,7 @@ def _name_others(entries: list[PlanObject]) -> Iterator[str]:
     for entry, value in zip(entries, values, strict=True):
         if isinstance(value, Pod):
             waits = not value.spec.node_name and not is_over(value)
-            asks = waits and _asks(value.spec)
+            asks = waits and _is_ours(value.spec)
         elif isinstance(value, Workload):
             asks = id(value) in makers and _makes_asking_pods(value, entry)
         else:
@@ -65,14 +64,13 @@ def _name_others(entries: list[PlanObject]) -> Iterator[str]:
 def _makes_asking_pods(workload: Workload, entry: PlanObject) -> bool:
     owner = read_owner(with_next_job(entry))
     return any(
-        count_pods(replicated, owner) > 0 and _asks(replicated.template.spec)
+        count_pods(replicated, owner) > 0 and _is_ours(replicated.template.spec)
         for replicated in workload.templates
     )
 
 
-def _asks(spec: PodSpec) -> bool:
-    is_gated = any(gate.name == GATE for gate in spec.scheduling_gates)
-    return bool(spec.resource_claims or is_gated or list_extended(spec))
+def _is_ours(spec: PodSpec) -> bool:
+    return has_gate(spec) or asks_for_devices(spec)
 
 
 def _is_known(values: list[KubernetesObject], node: str) -> bool:

@@ -13,12 +13,12 @@ from msgspec import Struct, structs
 
 from contracts.allocation import Reason, Rule
 from contracts.kubernetes.decode import KubernetesObject
-from contracts.names import GANG_UID
+from contracts.names import GANG_UID, GATE
 from contracts.pods.gang_owners import GangOwner, read_gang_owner
 from contracts.pods.membership import OwnerKey
 from contracts.validate.pods import check_pod_spec
 from contracts.workload import Container, Pod, PodSpec, Workload
-from moorings.plan.extended_resources import list_extended
+from moorings.plan.extended_resources import asks_for_devices
 from moorings.plan.known_kinds import is_one_unless_said
 from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import UUIDS, find_makers, make_replicas, uid_of_maker
@@ -135,8 +135,9 @@ def _find_uncounted(
         return
     for replicated in workload.templates:
         spec = replicated.template.spec
-        asks = spec.resource_claims or spec.scheduling_gates or list_extended(spec)
-        if not replicated.is_counted and asks:
+        if replicated.is_counted:
+            continue
+        if has_gate(spec) or asks_for_devices(spec):
             meta = workload.metadata
             reason = Reason(
                 rule=Rule.NOT_MODELLED,
@@ -184,6 +185,11 @@ def _without_ports(container: Container) -> Container:
     return structs.replace(container, ports=()) if container.ports else container
 
 
+def has_gate(spec: PodSpec) -> bool:
+    """Whether a pod, or a pattern for pods, waits for us by our gate."""
+    return any(gate.name == GATE for gate in spec.scheduling_gates)
+
+
 def list_specs(value: KubernetesObject) -> Iterator[PodSpec]:
     """Go through the pods, or patterns for pods, that an object is or has."""
     yield from (spec for _, spec in list_specs_by_path(value))
@@ -196,13 +202,3 @@ def list_specs_by_path(value: KubernetesObject) -> Iterator[tuple[str, PodSpec]]
     elif isinstance(value, Workload):
         for replicated in value.templates:
             yield f"{replicated.path}.spec", replicated.template.spec
-
-
-def list_resources(spec: PodSpec) -> set[str]:
-    """Name the resources that the containers of a pod ask for."""
-    return {
-        name
-        for container in (*spec.init_containers, *spec.containers)
-        for amounts in (container.resources.limits, container.resources.requests)
-        for name in amounts
-    }

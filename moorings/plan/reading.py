@@ -25,12 +25,13 @@ from contracts.kubernetes.decode import (
 )
 from contracts.meta import ObjectMeta
 from contracts.pods.gang_owners import read_gang_owner
+from contracts.pods.templates import without_templates
 from contracts.shapes import read
 from contracts.validate.slices import check_resource_slice
 from contracts.workload import Pod, Workload
 from moorings.plan.claims import list_group_claims
 from moorings.plan.extended_resources import find_extended
-from moorings.plan.known_kinds import check_version, makes_no_pods
+from moorings.plan.known_kinds import check_version, explain_passed_by, makes_no_pods
 from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import with_next_job
 
@@ -73,7 +74,7 @@ class Reader:
                 if not self._as_stored:
                     _check_stored(decoded, find_refused_fields(decoded))
             except UnknownKindError as error:
-                self._skip(str(error))
+                self._skip(explain_passed_by(error) or str(error))
                 continue
             except ContractsError as error:
                 self.refused += 1
@@ -172,7 +173,20 @@ def _decode(raw: Any) -> Decoded:
         check_version(decoded.value.api_version, decoded.kind, _name(raw))
         entry = PlanObject.of("", raw, decoded)
         read_gang_owner(with_next_job(entry).raw)
+        _check_rest(raw)
     return decoded
+
+
+def _check_rest(raw: Mapping[str, Any]) -> None:
+    """Require that no pods stand where templates are not read, which ask for devices.
+
+    Raises:
+        DecodeError: some do: how many they are is not known.
+    """
+    rest = without_templates(raw)
+    wishes = ["claims"] if _has_claims(rest) else list(find_extended(rest))
+    if wishes:
+        raise _not_read(raw, wishes[0], " outside of its templates")
 
 
 def _check_stored(decoded: Decoded, unknown: tuple[str, ...]) -> None:
@@ -209,9 +223,10 @@ def _has_claims(value: Any) -> bool:
     return isinstance(value, list) and any(map(_has_claims, value))
 
 
-def _not_read(raw: Mapping[str, Any], wish: str) -> DecodeError:
+def _not_read(raw: Mapping[str, Any], wish: str, where: str = "") -> DecodeError:
     """Make the error that an object may make pods, and how many is not known."""
-    reason = f"pods with {wish} of {raw['apiVersion']} {raw['kind']} are not read"
+    of_kind = f"of {raw['apiVersion']} {raw['kind']}"
+    reason = f"pods with {wish} {of_kind}{where} are not read"
     return DecodeError(_name(raw), "kind", reason)
 
 

@@ -25,6 +25,7 @@ from moorings.plan.cluster import PlannedCluster, make_cluster
 from moorings.plan.lone_claims import make_claims_gang, make_lone_gangs
 from moorings.plan.objects import PlanObject, unite_objects
 from moorings.plan.one_node import check_one_node
+from moorings.plan.pods import DEFAULT_NAMESPACE
 from moorings.plan.state import apply_state, with_node
 from publisher.gangs.members import uids_of_places
 from publisher.gangs.view import is_over
@@ -98,7 +99,7 @@ def prepare_work(
 def _prepare_for_node(
     objects: list[PlanObject], node: str, *, as_stored: bool
 ) -> PlanWork:
-    """Ask for all claims at once on one node, as kube-scheduler does for one pod."""
+    """Ask for all claims of a namespace at once on one node, as if one pod had them."""
     entries, united = (objects, []) if as_stored else unite_objects(objects)
     notes = tuple(united)
     check_one_node(entries, node)
@@ -111,12 +112,24 @@ def _prepare_for_node(
         for value in values
         if isinstance(value, ResourceClaim) and value.allocation is None
     ]
-    if not claims:
-        return PlanWork(snapshot=snapshot, gangs=(), notes=notes)
-    gang = make_claims_gang("plan", claims, node=node)
-    message = submit_before_pods(gang)
-    snapshot = apply(snapshot, message, sequence=1)
-    return PlanWork(snapshot=snapshot, gangs=(message,), notes=notes)
+    messages = tuple(
+        submit_before_pods(make_claims_gang("plan", of_space, node=node))
+        for of_space in _group_by_namespace(claims)
+    )
+    for sequence, message in enumerate(messages, start=1):
+        snapshot = apply(snapshot, message, sequence=sequence)
+    return PlanWork(snapshot=snapshot, gangs=messages, notes=notes)
+
+
+def _group_by_namespace(
+    claims: Iterable[ResourceClaim],
+) -> Iterable[list[ResourceClaim]]:
+    """Group claims as one pod each could use them, in the order of the first ones."""
+    groups: dict[str, list[ResourceClaim]] = {}
+    for claim in claims:
+        namespace = claim.metadata.namespace or DEFAULT_NAMESPACE
+        groups.setdefault(namespace, []).append(claim)
+    return groups.values()
 
 
 def submit(

@@ -8,9 +8,19 @@ from msgspec import structs
 from contracts.allocation import Rule
 from contracts.names import GANG_UID
 from contracts.workload import Container, ContainerPort, PodVolume, PodVolumeClaim
-from moorings.plan.pods import PlannedPod, allow_any_node, list_resources, read_pods
+from moorings.plan.pods import PlannedPod, allow_any_node, has_gate, read_pods
 from tests import builders
-from tests.builders.inputs import Json, entries, written_job, written_pod
+from tests.builders.inputs import (
+    GATED,
+    Json,
+    entries,
+    entry,
+    pod_spec,
+    written_job,
+    written_pod,
+)
+
+OUR_GATES = GATED["schedulingGates"]
 
 
 def read(*objects: Json, any_node: bool = False) -> list[PlannedPod]:
@@ -51,7 +61,7 @@ def test_where_no_node_is_described_a_pod_may_go_anywhere() -> None:
     spec = allow_any_node(picky)
     assert (spec.node_selector, spec.host_network) == ({}, False)
     assert [container.ports for container in spec.containers] == [(), ()]
-    assert list_resources(spec) == {"cpu"}
+    assert [set(c.resources.requests) for c in spec.containers] == [{"cpu"}, set()]
 
 
 def test_a_pinned_pod_keeps_its_pin() -> None:
@@ -97,3 +107,17 @@ def test_an_unknown_kind_must_say_how_many_pods_it_has(
     )
     zork |= {"apiVersion": "apps/v1", "kind": "Deployment"}
     assert read_pods(entries(zork), any_node=True, any_volume=True)[1] == []
+
+
+def test_only_our_gate_is_a_wish() -> None:
+    """Another one holds back a pod that may ask for no device at all."""
+    for gates, refused in (([{"name": "example.com/other"}], 0), (OUR_GATES, 1)):
+        template = {"metadata": {}, "spec": pod_spec(schedulingGates=gates)}
+        raw: Json = {
+            "apiVersion": "example.com/v1",
+            "kind": "Anything",
+            "metadata": {"name": "a"},
+            "spec": {"template": template},
+        }
+        found = read_pods([entry(raw)], any_node=True, any_volume=True)[1]
+        assert [has_gate(each.pod.spec) for each in found] == [True] * refused

@@ -209,7 +209,50 @@ def test_templates_that_make_no_pods_are_passed_by(api_version: str, kind: str) 
     raw = {"apiVersion": api_version, "kind": kind, "metadata": {}, "spec": spec}
     assert list(reader.read([("f", raw)])) == []
     assert (reader.refused, reader.skipped) == (0, 1)
-    assert said[0].endswith("; skipped")
+    assert said[0].startswith(f"note: {kind} of {api_version} is known and left out: ")
+    assert "not known" not in said[0]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        ("apps/v1", "DaemonSet"),
+        ("kueue.x-k8s.io/v1beta1", "LocalQueue"),
+        ("moorings.dev/v1alpha1", "Fleet"),
+        ("scheduling.k8s.io/v1", "PriorityClass"),
+    ],
+)
+def test_a_kind_that_is_known_is_not_said_to_be_unknown(
+    api_version: str, kind: str
+) -> None:
+    """Once for all of a kind, with the reason; others are not known."""
+    said: list[str] = []
+    reader = Reader(said.append)
+    raws = [
+        {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
+        for name in "ab"
+    ]
+    assert list(reader.read([("f", raw) for raw in raws])) == []
+    (text,) = said
+    assert "is known and left out" in text
+    list(reader.read([("f", {**raws[0], "apiVersion": "example.com/v1"})]))
+    assert "not known" in said[1]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"resourceClaims": [{"name": "c", "resourceClaimName": "c"}]},
+        {"containers": [{"resources": {"limits": {"example.com/gpu": 1}}}]},
+    ],
+)
+def test_pods_outside_of_templates_are_not_lost(extra: Json) -> None:
+    """A kind that has one template as usual, and others where nobody looks."""
+    job = written_job("j", 1)
+    job["apiVersion"] = "example.com/v1"
+    assert refusal(job) == ""
+    job["spec"]["launcher"] = {"spec": extra}
+    assert "outside of its templates are not read" in refusal(job)
 
 
 def test_objects_that_say_the_size_of_a_gang_are_read() -> None:

@@ -102,3 +102,16 @@ def test_fields_are_named_as_the_authors_of_claims_wrote_them() -> None:
         ("b", "spec.devices"),
         ("plan", "spec.members"),
     ]
+
+
+def test_on_one_node_each_namespace_has_a_gang_of_its_own() -> None:
+    """A pod uses claims of its own namespace, so no pod could have them all."""
+    spaces = (("b", "b"), ("a", "a"), ("c", "b"))
+    claims = [builders.claim(name=name, namespace=space) for name, space in spaces]
+    work = prepare(builders.resource_slice(node="n"), *claims, node="n")
+    assert [
+        (message.gang.metadata.namespace, [c.claim_name for c in member.claims])
+        for message in work.gangs
+        for member in message.gang.spec.members
+    ] == [("b", ["b", "c"]), ("a", ["a"])]
+    assert len({message.uid for message in work.gangs}) == 2

@@ -27,14 +27,18 @@ def modules(*folders: str) -> Iterator[Path]:
 
 
 def test_a_unit_test_is_named_after_a_module_or_a_room() -> None:
-    """`tests/unit/a/b/test_c.py` tries `a/b/c.py`, or the room `a/b/c/`."""
+    """`tests/unit/a/b/test_c.py` tries `a/b/c.py`, or the room `a/b/c/`.
+
+    What pytest itself looks for is no test.
+    """
     strays = []
     for package in MIRRORED:
         for path in modules(f"tests/unit/{package}"):
             mirrored = ROOT / path.relative_to("tests/unit").parent
             name = path.stem.removeprefix("test_")
             if (
-                not (mirrored / f"{name}.py").exists()
+                name != "conftest"
+                and not (mirrored / f"{name}.py").exists()
                 and not (mirrored / name / "__init__.py").exists()
             ):
                 strays.append(str(path))

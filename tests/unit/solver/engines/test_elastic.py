@@ -40,7 +40,7 @@ RACK = "example.com/rack"
 BY_RACK = (topology_rule(RACK),)
 BY_TWO = (topology_rule(RACK, group_size=2),)
 FOUR = {"a0": "a", "a1": "a", "b0": "b", "b1": "b"}
-WHOLE, RIGID = 5_000, 0
+of_every_size = pytest.mark.usefixtures("batch_sizes")
 
 
 def asking(
@@ -61,15 +61,8 @@ def asked(*gangs: Gang) -> Problem:
     return problem_of(snapshot)
 
 
-@pytest.fixture(params=[WHOLE, RIGID], ids=["direct", "rigid"])
-def decide(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Decide as small batches are decided, and as large ones are."""
-    monkeypatch.setattr(choose, "WHOLE", request.param)
-
-    def decide(*gangs: Gang) -> Decision:
-        return allocate(asked(*gangs))
-
-    return decide
+def decide(*gangs: Gang) -> Decision:
+    return allocate(asked(*gangs))
 
 
 def placed(found: Decision) -> list[int]:
@@ -80,12 +73,13 @@ def tier(found: Decision, name: Tier) -> list[tuple[int | None, int, int | None]
     return [(t.priority, t.value, t.bound) for t in found.objective if t.tier is name]
 
 
+@of_every_size
 @pytest.mark.parametrize(
     ("pods", "least", "topology", "expected"),
     [(6, 3, (), 6), (12, 3, (), 8), (12, 9, (), 0), (6, 2, BY_RACK, 4)],
 )
 def test_a_gang_has_as_many_pods_as_there_is_room_for(
-    decide: Any, pods: int, least: int, topology: Any, expected: int
+    pods: int, least: int, topology: Any, expected: int
 ) -> None:
     """From those that it needs up to those that it asks for, the rules kept."""
     found = decide(asking(0, pods, least, topology=topology))
@@ -98,7 +92,8 @@ def test_a_gang_has_as_many_pods_as_there_is_room_for(
         assert tier(found, Tier.EXTRA)[0][:2] == (0, expected - least)
 
 
-def test_who_is_in_comes_before_how_many_pods_they_have(decide: Any) -> None:
+@of_every_size
+def test_who_is_in_comes_before_how_many_pods_they_have() -> None:
     """Also where the elastic gang has the higher priority."""
     found = decide(asking(0, 8, 1, priority=5), asking(1, 7))
     assert placed(found) == [1, 7]
@@ -106,21 +101,24 @@ def test_who_is_in_comes_before_how_many_pods_they_have(decide: Any) -> None:
     assert tier(found, Tier.EXTRA) == [(5, 0, 0)]
 
 
-def test_extra_pods_of_higher_priorities_come_first(decide: Any) -> None:
+@of_every_size
+def test_extra_pods_of_higher_priorities_come_first() -> None:
     """However large those of others are."""
     found = decide(asking(0, 8, 1), asking(1, 4, 1, priority=5))
     assert placed(found) == [4, 4]
     assert tier(found, Tier.EXTRA) == [(5, 3, 3), (0, 3, 3)]
 
 
-def test_no_extra_pod_without_its_gang(decide: Any) -> None:
+@of_every_size
+def test_no_extra_pod_without_its_gang() -> None:
     """The room that it would take goes to gangs that are in."""
     found = decide(asking(0, 12, 9, priority=5), asking(1, 8, 2))
     assert placed(found) == [0, 8]
     assert tier(found, Tier.EXTRA)[1][1] == 6
 
 
-def test_groups_are_filled_by_index(decide: Any) -> None:
+@of_every_size
+def test_groups_are_filled_by_index() -> None:
     """Of groups of two in a rack only the last may be smaller."""
     found = decide(asking(0, 7, 1, size=2, topology=BY_TWO))
     nodes = [FOUR[pod.node] for pod in found.gangs[0].members]
@@ -129,7 +127,8 @@ def test_groups_are_filled_by_index(decide: Any) -> None:
     assert nodes[2] == nodes[3]
 
 
-def test_what_has_no_pod_costs_nothing(decide: Any) -> None:
+@of_every_size
+def test_what_has_no_pod_costs_nothing() -> None:
     """A preference about pods that are not there is no merit."""
     prefers = topology_rule(RACK, "spare", mode="Preferred")
     worker = member(member_claim(request(count=2)), count=4)
@@ -158,7 +157,7 @@ def test_pods_past_what_one_batch_asks_for_are_no_proof(
 ) -> None:
     """They may come later; the bound is all of them."""
     assert MOST_EXTRA > 1000
-    monkeypatch.setattr(choose, "WHOLE", RIGID)
+    monkeypatch.setattr(choose, "WHOLE", 0)
     monkeypatch.setattr(f"{ElasticSearch.__module__}.MOST_EXTRA", 2)
     found = allocate(asked(asking(0, 6, 1)))
     assert placed(found) == [3]
@@ -207,7 +206,7 @@ def test_a_gang_that_is_out_leaves_nobody_to_ask_for_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each of its pods has room, its extra ones too, and all that it needs have not."""
-    monkeypatch.setattr(choose, "WHOLE", RIGID)
+    monkeypatch.setattr(choose, "WHOLE", 0)
     claim = member_claim(request(count=1))
     one = member(claim, name="one", count=6, min_count=5)
     other = member(claim, name="other", count=6, min_count=5, resources={"cpu": 1})

@@ -9,7 +9,6 @@ import pytest
 from contracts.gang import Gang
 from contracts.ids import NodeName
 from contracts.messages import SubmitGang
-from solver.engines import choose
 from solver.snapshot.snapshot import Snapshot
 from tests.builders import (
     DRIVER,
@@ -27,14 +26,8 @@ from tests.builders.growing import asking, end, key
 from tests.builders.problems import CLUSTER, observe_core, snapshot_of
 from tests.builders.solving import Solving
 
-WHOLE, RIGID = 5_000, 0
 RACK = "example.com/rack"
-
-
-@pytest.fixture(autouse=True, params=[WHOLE, RIGID], ids=["direct", "rigid"])
-def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decide as small batches are decided, and as large ones are."""
-    monkeypatch.setattr(choose, "WHOLE", request.param)
+pytestmark = pytest.mark.usefixtures("batch_sizes")
 
 
 def railed(solving_gangs: tuple[Gang, ...]) -> Snapshot:

@@ -18,7 +18,7 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.release import RELEASE
-from solver.engines import choose, elastic
+from solver.engines import elastic
 from solver.queueing import gang_queue
 from solver.queueing.rounds import BatchLimits
 from solver.quotas import Quotas
@@ -37,14 +37,8 @@ from tests.builders.growing import asking, end, key
 from tests.builders.problems import CLUSTER, observe_core, snapshot_of
 from tests.builders.solving import Solving
 
-WHOLE, RIGID = 5_000, 0
 RACK = "example.com/rack"
-
-
-@pytest.fixture(autouse=True, params=[WHOLE, RIGID], ids=["direct", "rigid"])
-def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decide as small batches are decided, and as large ones are."""
-    monkeypatch.setattr(choose, "WHOLE", request.param)
+pytestmark = pytest.mark.usefixtures("batch_sizes")
 
 
 def cluster(*gangs: Gang, nodes: int = 2) -> Snapshot:

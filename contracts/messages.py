@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 
 from contracts.allocation import AllocationResult, Reason
 from contracts.codec import encode
+from contracts.counts import counted
 from contracts.device import DeviceTaint, ResourcePool
 from contracts.gang import MAX_MEMBERS, AvoidedNode, Gang
 from contracts.ids import (
@@ -121,7 +122,8 @@ class DevicesAnnounced(NodeMessage, frozen=True, kw_only=True):
             raise ValueError("pools: two pools of one driver and name")
         devices = sum(len(pool.devices) for pool in self.pools)
         if devices > MAX_NODE_DEVICES:
-            raise ValueError(f"pools: {devices} devices, more than {MAX_NODE_DEVICES}")
+            have = counted(devices, "device")
+            raise ValueError(f"pools: {have}, more than {MAX_NODE_DEVICES}")
         for pool in self.pools:
             if len({device.name for device in pool.devices}) != len(pool.devices):
                 raise ValueError(f"pools[{pool.name}].devices: two of one name")

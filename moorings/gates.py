@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from contracts.counts import counted
 from contracts.names import GANG, GATE, OWNED
 
 Json = Mapping[str, Any]
@@ -114,7 +115,8 @@ def list_obstacles(
         yield Obstacle(
             kind="ResourceSlice",
             name=driver,
-            reason=f"{count} slices that Moorings published taint their devices",
+            reason=f"{counted(count, 'slice taints', 'slices taint')} devices, as "
+            "Moorings published them",
             remedy="start the publisher once without PUBLISHER_OWNED_*, or "
             f"kubectl delete resourceslices --field-selector spec.driver={driver}",
         )

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+from contracts.counts import counted
 from moorings.cli.options import SERVER_VARIABLE
 from moorings.cli.output import notify
 from moorings.client import Client, open_client
@@ -48,7 +49,8 @@ async def _naming_unread(
                 notify(f"left out, as it cannot be read: {subject}: {reason}")
             hidden = len(client.unread) - MOST_UNREAD
             if hidden > 0:
-                notify(f"left out are {hidden} more messages that cannot be read")
+                more = counted(hidden, "more message")
+                notify(f"left out: {more} that cannot be read")
 
 
 def _open(

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from contracts.counts import counted
 from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import (
@@ -144,4 +145,6 @@ def _print_diagnosis(result: Diagnosis) -> None:
         say(text, bold=line.level is Level.FAIL)
         if line.remedy:
             say(f"{'':<6}{'':<{width}}  -> {line.remedy}")
-    say(f"{len(result.checks)} checks: {result.failures} fail, {result.warnings} warn")
+    failures = counted(result.failures, "fails", "fail")
+    warnings = counted(result.warnings, "warns", "warn")
+    say(f"{counted(len(result.checks), 'check')}: {failures}, {warnings}")

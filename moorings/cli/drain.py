@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
+from contracts.counts import counted
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Context, Kubeconfig, Output, find_kubeconfig
 from moorings.cli.output import Format, notify, say, show, show_progress
@@ -176,7 +177,8 @@ def _note(holders: list[DrainedClaim], now: Sequence[DrainedClaim]) -> None:
     """Take over who is there now, and say so where it is news."""
     if list(now) != holders:
         names = ", ".join(map(str, now))
-        notify(f"{len(now)} claims are held: {names}" if now else "no claim is held")
+        are_held = counted(len(now), "claim is held", "claims are held")
+        notify(f"{are_held}: {names}" if now else "no claim is held")
     holders[:] = now
 
 

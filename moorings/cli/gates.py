@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contracts.counts import counted
 from contracts.names import LEASE_NAME
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import (
@@ -134,7 +135,7 @@ async def _release(
         _describe(obstacles, unread, leader, since)
         failed = sum(state not in (WOULD, OPENED) for state in states)
         word = f"{len(pods) - failed} {OPENED}" if yes else "nothing changed: add --yes"
-        say(f"{len(pods)} pods wait at the gate; {word}")
+        say(f"{counted(len(pods), 'pod waits', 'pods wait')} at the gate; {word}")
     done = all(state in (WOULD, OPENED) for state in states)
     return ExitCode.YES if done else ExitCode.NO
 

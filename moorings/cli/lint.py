@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from contracts.counts import counted
 from contracts.features import DEFAULT_VERSION
 from moorings.cli.documents import read_objects
 from moorings.cli.exit_codes import ExitCode
@@ -75,6 +76,6 @@ def _print_findings(result: Lint) -> None:
         text = f"  {finding.severity}: {finding.rule}{place}: {finding.message}"
         say(text)
     say(
-        f"{result.errors} errors, {result.warnings} warnings in {result.objects} "
-        f"objects with {result.devices} devices",
+        f"{counted(result.errors, 'error')}, {counted(result.warnings, 'warning')} in "
+        f"{counted(result.objects, 'object')} with {counted(result.devices, 'device')}",
     )

@@ -12,6 +12,7 @@ import typer
 from msgspec import structs
 
 from contracts.codec import to_builtins
+from contracts.counts import counted
 from contracts.features import DEFAULT_VERSION
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID
@@ -180,7 +181,8 @@ def _print_plan(result: Plan, *, every: bool) -> None:
         notify(f"note: {note}")
     if is_large(result) and not every:
         show_table(SUMMARY_COLUMNS, summarize(result))
-        notify(f"{len(result.claims)} claims are not listed (--all lists them)")
+        are = counted(len(result.claims), "claim is", "claims are")
+        notify(f"{are} not listed (--all lists them)")
     else:
         rows: Iterable[tuple[str, ...]]
         rows = (_to_row(to_builtins(claim)) for claim in result.claims)
@@ -196,10 +198,12 @@ def _print_plan(result: Plan, *, every: bool) -> None:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     stats = result.stats
     if stats.settled_pods:
-        counts = f"{counts or 'nothing to decide'}, {stats.settled_pods} pods settled"
+        settled = counted(stats.settled_pods, "pod")
+        counts = f"{counts or 'nothing to decide'}, {settled} settled"
     say(
-        f"{result.status}: {counts or 'nothing to decide'}; {stats.devices} devices on "
-        f"{stats.nodes} nodes, {stats.total_seconds:.3f} s",
+        f"{result.status}: {counts or 'nothing to decide'}; "
+        f"{counted(stats.devices, 'device')} on {counted(stats.nodes, 'node')}, "
+        f"{stats.total_seconds:.3f} s",
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from contracts.counts import counted
 from contracts.ids import GangKey
 from contracts.names import UNHEALTHY
 from moorings.console.what_if import WhatIf
@@ -38,6 +39,9 @@ class Holder(Struct, frozen=True, kw_only=True):
     devices: int
 
 
+_SICK = "sick devices and away nodes are"
+
+
 def narrow(problem: Problem, decision: Decision, gang: GangKey) -> Problem:
     """Leave of a batch the gangs that matter to one: those ahead, those that are in."""
     placed = {each.key for each in decision.gangs if not each.reasons}
@@ -55,7 +59,8 @@ def propose(
 ) -> Iterator[Proposal]:
     """Go through the changes to try, those that cost least first."""
     if sick := _count_sick(problem):
-        text = f"the {sick} sick devices and away nodes are well again"
+        are_well = counted(sick, "sick device or away node is", _SICK)
+        text = f"{are_well} well again"
         yield Proposal(sort="heal", text=text, what_if=WhatIf(heal=True))
     placed = {each.uid for each in decision.gangs if not each.reasons}
     beside = {
@@ -66,7 +71,7 @@ def propose(
     yield from _propose_ends(gang, holders, beside)
     if like := _find_model(problem, gang):
         for count in ADDED:
-            text = f"{count} more {'node' if count == 1 else 'nodes'} like {like}"
+            text = f"{counted(count, 'more node')} like {like}"
             yield Proposal(
                 sort="nodes", text=text, what_if=WhatIf(add_nodes=count, like=like)
             )
@@ -84,11 +89,11 @@ def _propose_ends(
     others = sorted(holders, key=lambda h: (h.priority, -h.devices, h.name))
     others = [h for h in others if h.name != f"{gang.namespace}/{gang.name}"]
     for holder in others[:MOST_ENDED]:
-        text = f"gang {holder.name} ends (it holds {holder.devices} devices)"
+        text = f"gang {holder.name} ends (it holds {counted(holder.devices, 'device')})"
         yield Proposal(sort="end", text=text, what_if=_end((holder.name,), beside))
     if len(others) > 1:
         names = tuple(holder.name for holder in others)
-        text = f"all {len(names)} gangs that hold devices end"
+        text = f"all {counted(len(names), 'gang')} that hold devices end"
         yield Proposal(sort="end", text=text, what_if=_end(names, beside))
 
 
@@ -103,7 +108,9 @@ def _propose_fewer(gang: GangPart) -> Iterator[Proposal]:
     count = member.count if member is not None else 1
     while member is not None and count > 1:
         count //= 2
-        text = f"{count} pods of member {member.name} instead of {member.count}"
+        text = (
+            f"{counted(count, 'pod')} of member {member.name} instead of {member.count}"
+        )
         what_if = WhatIf(pods={f"{gang.uid}/{member.name}": count})
         yield Proposal(sort="fewer", text=text, what_if=what_if)
 

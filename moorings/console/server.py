@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 from aiohttp import web
 
+from contracts.counts import counted
 from contracts.errors import ContractsError
 from moorings.client import Client
 from moorings.console.access import (
@@ -173,7 +174,8 @@ def _make_events(tokens: Tokens, following: Following) -> Handler:
     async def events(request: web.Request) -> web.StreamResponse:
         nonlocal pages
         if pages >= MOST_PAGES:
-            raise web.HTTPServiceUnavailable(reason=f"{pages} pages follow already")
+            reason = f"{counted(pages, 'page follows', 'pages follow')} already"
+            raise web.HTTPServiceUnavailable(reason=reason)
         right = tokens.right_of(request.headers.get("Authorization", ""))
         response = web.StreamResponse(headers=HEADERS)
         response.content_type = "text/event-stream"

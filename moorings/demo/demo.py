@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from contracts.counts import counted
 from contracts.gang import Gang
 from contracts.ids import DeviceID
 from contracts.messages import GangAllocated, GangPending
@@ -99,9 +100,10 @@ class Demo:
         }
         self._gpus = len(devices)
         self.summary |= {"nodes": len(announced), "gpus": self._gpus}
+        nodes = counted(len(announced), "node")
         self._say(
-            f"fleet    {len(announced):,} nodes announced {self._gpus:,} GPUs of "
-            f"{len(models)} models, by one simulated agent"
+            f"fleet    {nodes} announced {self._gpus:,} GPUs "
+            f"of {counted(len(models), 'model')}, by one simulated agent"
         )
 
     async def _decide_work(self) -> None:
@@ -215,8 +217,8 @@ class Demo:
         p50_ms, max_ms = seconds[len(seconds) // 2] * 1000, seconds[-1] * 1000
         self.summary |= {"idleP50Ms": round(p50_ms, 2), "idleMaxMs": round(max_ms, 2)}
         self._say(
-            f"latency  {len(done)} gangs released; then lone pods one at a time: "
-            f"submit to decision p50 {p50_ms:.1f} ms, max {max_ms:.1f} ms"
+            f"latency  {counted(len(done), 'gang')} released; then lone pods one at a "
+            f"time: submit to decision p50 {p50_ms:.1f} ms, max {max_ms:.1f} ms"
         )
 
     async def _explain_one(self) -> None:
@@ -313,9 +315,11 @@ class Demo:
         seconds = time.perf_counter() - started
         self.summary |= {"replay": result.solve, "sameBytes": result.same_bytes}
         verdict = "the same bytes" if result.same_bytes else "OTHER bytes"
+        gangs = counted(len(decision.gangs), "gang")
+        pages = counted(len(recorded.pages), "recorded page")
         self._say(
-            f"replay   solve {result.solve[:16]}, {len(decision.gangs)} gangs from "
-            f"{len(recorded.pages)} recorded pages: {verdict} after {seconds:.2f} s"
+            f"replay   solve {result.solve[:16]}, {gangs} from {pages}: {verdict} "
+            f"after {seconds:.2f} s"
         )
         self._say(f"         decision sha256 {result.replayed_decision}")
 

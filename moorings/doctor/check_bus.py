@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from contracts.counts import counted
 from contracts.streams import SETTINGS_VERSION, STREAMS
 from moorings.doctor.facts import LOCAL_STACK, BusFacts, Reading, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
@@ -138,7 +139,8 @@ def _check_settings(streams: Mapping[str, StreamHealth]) -> CheckLine:
             f"not as this version wants them: {said}",
             "restart a solver or publisher: it brings older settings up to date",
         )
-    return ok(name, f"settings of version {SETTINGS_VERSION} in {len(streams)} streams")
+    where = counted(len(streams), "stream")
+    return ok(name, f"settings of version {SETTINGS_VERSION} in {where}")
 
 
 def _check_room(streams: Mapping[str, StreamHealth]) -> CheckLine:

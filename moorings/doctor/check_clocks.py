@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from math import ceil
 
+from contracts.counts import counted
 from moorings.doctor.facts import BusFacts, Clock, ClusterFacts, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
 from moorings.views.names import name_some
@@ -40,11 +41,13 @@ def check_cluster_clocks(facts: ClusterFacts, now_s: float) -> Iterator[CheckLin
     if ahead:
         yield warn(
             name,
-            f"{len(ahead)} nodes are ahead of the API server: {name_some(ahead)}",
+            counted(len(ahead), "node is", "nodes are")
+            + f" ahead of the API server: {name_some(ahead)}",
             "run an NTP client on them",
         )
     elif leases:
-        yield ok(name, f"none of {len(leases)} nodes is ahead of the API server")
+        nodes = counted(len(leases), "node")
+        yield ok(name, f"none of {nodes} is ahead of the API server")
 
 
 def check_bus_clock(facts: BusFacts) -> Iterator[CheckLine]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from contracts.counts import counted
 from contracts.messages import DevicesAnnounced
 from moorings.doctor.facts import BusFacts, ClusterFacts, Json, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
@@ -59,8 +60,8 @@ def _check_drivers(nodes: Mapping[str, Json], facts: ClusterFacts) -> CheckLine:
     count = len({node for where in published.values() for node in where} - {""})
     return ok(
         name,
-        f"{count} of {len(nodes)} nodes have devices of {len(published)} "
-        "drivers; no claim is held elsewhere",
+        f"{count} of {counted(len(nodes), 'node has', 'nodes have')} devices of "
+        f"{counted(len(published), 'driver')}; no claim is held elsewhere",
     )
 
 
@@ -125,9 +126,11 @@ def _check_agents(
     for names, what, remedy in problems:
         if names:
             found = True
-            yield warn(name, f"{len(names)} nodes {what}: {name_some(names)}", remedy)
+            those = counted(len(names), "node")
+            yield warn(name, f"{those} {what}: {name_some(names)}", remedy)
     if not found:
-        yield ok(name, f"{len(heard)} agents are heard of, all where they should be")
+        are_heard = counted(len(heard), "agent is", "agents are")
+        yield ok(name, f"{are_heard} heard of, all where they should be")
 
 
 def check_pools(facts: ClusterFacts) -> Iterator[CheckLine]:
@@ -145,12 +148,13 @@ def check_pools(facts: ClusterFacts) -> Iterator[CheckLine]:
     if broken:
         yield fail(
             name,
-            f"{len(broken)} pools cannot be used: {name_some(broken)}",
+            f"{counted(len(broken), 'pool')} cannot be used: {name_some(broken)}",
             "a pool is one publisher's: give each its own name (of its node); then "
             "kubectl delete the slices that nobody keeps up",
         )
     else:
-        yield ok(name, f"{len(pools)} pools, each whole and of one publisher")
+        whole = counted(len(pools), "pool")
+        yield ok(name, f"{whole}, each whole and of one publisher")
 
 
 def _describe_pool(pool: _Pool, slices: list[Json]) -> str:
@@ -169,7 +173,7 @@ def _describe_pool(pool: _Pool, slices: list[Json]) -> str:
         return f"{title} (has {', '.join(twice)} twice)"
     wanted = current[0]["pool"]["resourceSliceCount"]
     if len(current) != wanted:
-        return f"{title} ({len(current)} of {wanted} slices)"
+        return f"{title} ({len(current)} of {counted(wanted, 'slice')})"
     return ""
 
 
@@ -193,7 +197,8 @@ def check_announced_pools(facts: BusFacts) -> Iterator[CheckLine]:
             "give each node's pool a name of its own",
         )
     else:
-        yield ok(name, f"{len(owners)} pools are announced, each by one node")
+        are_announced = counted(len(owners), "pool is", "pools are")
+        yield ok(name, f"{are_announced} announced, each by one node")
 
 
 def _list_owners(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from contracts.counts import counted
 from moorings.doctor.facts import ClusterFacts, Review, Right, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
 from moorings.doctor.rights import ACCOUNTS, FORBIDDEN, PEOPLE
@@ -39,7 +40,7 @@ def _check_account(account: str, reviews: Iterable[Review]) -> CheckLine:
     if lacking:
         return fail(
             name,
-            f"the service account lacks {len(lacking)} of {count} rights: "
+            f"the service account lacks {len(lacking)} of {counted(count, 'right')}: "
             f"{name_some(lacking)}",
             "apply the ClusterRoles and bindings of k8s/base again",
         )
@@ -49,7 +50,8 @@ def _check_account(account: str, reviews: Iterable[Review]) -> CheckLine:
             f"the service account may {name_some(excess)}, which it has no use for",
             "find the binding that grants it, and remove it",
         )
-    return ok(name, f"has the {count} rights that it needs, and none that ends bounds")
+    needed = counted(count, "right")
+    return ok(name, f"has the {needed} that it needs, and none that ends bounds")
 
 
 def _is_forbidden(right: Right) -> bool:
@@ -63,7 +65,7 @@ def _describe_own(reviews: Iterable[Review]) -> CheckLine:
             lacking[review.persona].append(str(review.right))
     have = [name for name, rights in lacking.items() if not rights]
     lack = [
-        f"{name} ({len(rights)} rights, such as {rights[0]})"
+        f"{name} ({counted(len(rights), 'right')}, such as {rights[0]})"
         for name, rights in lacking.items()
         if rights
     ]

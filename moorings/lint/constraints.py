@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from contracts.claim import DeviceConstraint
+from contracts.counts import counted
 from moorings.lint.claims import LintClaim
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
@@ -30,7 +31,7 @@ def check_constraints(claim: LintClaim, matches: Matches) -> Iterator[Finding]:
         if constraint.match_attribute and not _is_possible(name, scope, matches):
             message = (
                 f"on no node enough devices share a value of {name} for "
-                f"{len(scope)} requests, by counting"
+                f"{counted(len(scope), 'request')}, by counting"
             )
             yield claim.report(path, LintRule.CONSTRAINT, message)
 
@@ -58,7 +59,8 @@ def _check_missing(
 ) -> Iterator[Finding]:
     lacking, matching = matches.count_lacking(name, scope)
     if lacking:
-        message = f"{lacking} of {matching} matching devices lack {name}"
+        lack = counted(matching, "matching device lacks", "matching devices lack")
+        message = f"{lacking} of {lack} {name}"
         rule, severity = LintRule.ATTRIBUTE_MISSING, Severity.WARNING
         yield claim.report(path, rule, message, severity)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from contracts.counts import counted
 from contracts.gang_rules import GangTopology
 from solver.problem.attributes import Element
 
@@ -64,7 +65,7 @@ def _find_plain_shortfall(
     if best >= asked:
         return None
     return Shortfall(
-        message=f"all {asked} pods in one domain of {topology.key}: "
+        message=f"all {counted(asked, 'pod')} in one domain of {topology.key}: "
         f"{_describe(room, asked)}",
         asked=asked,
         room=best,
@@ -86,8 +87,8 @@ def _find_spread_shortfall(
     if total >= asked:
         return None
     return Shortfall(
-        message=f"at most {most} of {asked} pods in one domain of {topology.key}: "
-        f"the {len(room)} that have room take {total} of {asked}",
+        message=f"at most {most} of {counted(asked, 'pod')} in one domain of "
+        f"{topology.key}: the {len(room)} that have room take {total} of {asked}",
         asked=asked,
         room=total,
         domains=len(room),
@@ -110,8 +111,9 @@ def _find_group_shortfall(
     groups += bool(rest)
     found = min(found, groups - bool(rest))
     return Shortfall(
-        message=f"groups of {size} pods of {member} in one domain of {topology.key} "
-        f"each: there is room for {found} of {groups} groups; "
+        message=f"groups of {counted(size, 'pod')} of {member} in one domain of "
+        f"{topology.key} each: there is room for {found} of "
+        f"{counted(groups, 'group')}; "
         f"{_describe(capped, size)}",
         asked=groups,
         room=found,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from contracts.allocation import Rule
+from contracts.counts import counted
 from contracts.gang import Gang
 from contracts.gang_rules import GangConstraint, GangTopology
 from moorings.lint.domains import find_shortfall, rooms_by_value
@@ -98,7 +99,8 @@ def _check_attribute(
     """Find attributes that devices lack which a rule compares."""
     lacking, matching = matches.count_lacking(name, named)
     if lacking:
-        message = f"{lacking} of {matching} matching devices lack {name}"
+        lack = counted(matching, "matching device lacks", "matching devices lack")
+        message = f"{lacking} of {lack} {name}"
         has_none = lacking == matching
         severity = Severity.ERROR if has_none else Severity.WARNING
         yield ruled.report(path, LintRule.ATTRIBUTE_MISSING, message, severity)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from contracts.counts import counted
 from contracts.device import Device
 from contracts.features import Features
 from contracts.ids import NodeName
@@ -140,4 +141,4 @@ def _describe_faults(rows: list[tuple[str, str]], total: int) -> str:
     first, error = min(rows)
     if "compile error" in error:
         return error
-    return f"fails on {len(rows)} of {total} devices, first {first}: {error}"
+    return f"fails on {len(rows)} of {counted(total, 'device')}, first {first}: {error}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from contracts.allocation import MAX_DEVICES
 from contracts.claim import DeviceClass
+from contracts.counts import counted
 from moorings.lint.claims import LintClaim
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
@@ -34,7 +35,7 @@ def check_class(device_class: DeviceClass, matches: Matches) -> Iterator[Finding
             kind="DeviceClass",
             name=name,
             rule=LintRule.CLASS_EMPTY,
-            message=f"none of the {matches.total} devices of the input is of it",
+            message=f"none of the input's {counted(matches.total, 'device')} is of it",
         )
 
 
@@ -47,7 +48,8 @@ def check_claim(claim: LintClaim, matches: Matches) -> Iterator[Finding]:
         least_devices += min(counts, default=0)
         yield from _check_request(claim, request, path, matches)
     if least_devices > MAX_DEVICES:
-        message = f"asks for {least_devices} devices; a claim has at most {MAX_DEVICES}"
+        asked = counted(least_devices, "device")
+        message = f"asks for {asked}; a claim has at most {MAX_DEVICES}"
         path = f"{claim.path}.devices.requests"
         yield claim.report(path, LintRule.DEVICE_LIMIT, message)
 
@@ -104,14 +106,14 @@ def _check_subrequest(
     if not matches.total or matched.faults:
         return
     if not matched.devices:
-        message = f"none of the {matches.total} devices of the input matches"
+        message = f"none of the input's {counted(matches.total, 'device')} matches"
         rule = LintRule.REQUEST_EMPTY
         yield claim.report(place, rule, message, Severity.WARNING)
     elif not matches.has_capacity(subrequest):
         capacity = (f"{name}={q}" for name, q in sorted(subrequest.capacity.items()))
         message = (
-            f"{len(matched.devices)} devices match, but none can give "
-            f"{', '.join(capacity)}"
+            f"{counted(len(matched.devices), 'device matches', 'devices match')}, but "
+            f"none can give {', '.join(capacity)}"
         )
         rule = LintRule.CAPACITY
         yield claim.report(f"{place}.capacity", rule, message, Severity.WARNING)

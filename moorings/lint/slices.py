@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from contracts.counts import counted
 from contracts.device import Device
 from moorings.lint.findings import Finding, LintRule, Severity
 from solver.devices.gather import Cluster
@@ -46,8 +47,8 @@ def _check_generations(pool: PoolPart) -> Iterator[Finding]:
     slice_count = current[0].slice_count
     if len(current) != slice_count:
         message = (
-            f"{len(current)} of {slice_count} slices of generation {newest} are here; "
-            "nothing is allocated from it until all are"
+            f"{len(current)} of {counted(slice_count, 'slice')} of generation {newest} "
+            "are here; nothing is allocated from it until all are"
         )
         yield _report_pool(name, LintRule.POOL_INCOMPLETE, Severity.ERROR, message)
     for pool_slice in pool.slices:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from contracts.claim import ResourceClaimTemplate
 from contracts.codec import to_builtins
+from contracts.counts import counted
 from contracts.ids import object_key
 from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from contracts.messages import ObjectObserved
@@ -344,7 +345,8 @@ async def _wait_announced(stack: LocalStack, client: Client) -> None:
         list(stack.tend_once(most_ends=_MOST_ENDS_AT_START))
         if asyncio.get_running_loop().time() > deadline:
             words = stack.agent.read_last_words()
-            reason = f"{found} of {nodes} nodes announced in {READY_S:g} s\n{words}"
+            those = f"{found} of {counted(nodes, 'node')}"
+            reason = f"{those} announced in {READY_S:g} s\n{words}"
             raise LocalStackError("nodeagent", reason)
         await asyncio.sleep(0.05)
 

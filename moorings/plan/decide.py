@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from contracts.counts import counted
 from contracts.errors import ContractsError
 from contracts.features import Features
 from moorings.plan.answer import SolvedWork, make_plan
@@ -77,7 +78,7 @@ class Planner:
         """Decide what is asked now, then what waited for that; and how long it took."""
         answers: list[SolvedWork] = []
         solve_seconds = 0.0
-        self._tell(f"reading {len(entries)} objects")
+        self._tell(f"reading {counted(len(entries), 'object')}")
         past = PastDemand()
         if options.order == "upstream" and not options.as_stored:
             entries = list(map(with_defaults, entries))  # the other fills them in
@@ -87,7 +88,8 @@ class Planner:
         while work is not None:
             problem = self._make_problem(work, entries, options, past)
             pods = sum(gang.pods for gang in problem.gangs)
-            self._tell(f"deciding {len(problem.gangs)} gangs of {pods} pods")
+            gangs = counted(len(problem.gangs), "gang")
+            self._tell(f"deciding {gangs} of {counted(pods, 'pod')}")
             solving = time.perf_counter()
             decision = _decide(problem, options, started)
             solve_seconds += time.perf_counter() - solving
@@ -112,7 +114,7 @@ class Planner:
             gangs = refuse_admin_access(gangs, objects)
         while missing := find_missing_verdicts(work.snapshot, gangs, self._table):
             self._evaluations += len(missing)
-            self._tell(f"evaluating {len(missing)} selectors")
+            self._tell(f"evaluating {counted(len(missing), 'selector')}")
             verdicts = self._evaluator.evaluate(missing)
             self._table = self._table.with_verdicts(missing, verdicts)
         parameters = Parameters(version=VERSION, features=options.features)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from contracts.counts import counted
 from contracts.kubernetes.decode import KubernetesObject
 from contracts.names import GATE
 from moorings.plan.pods import list_specs
@@ -34,7 +35,9 @@ def note_missed(names: list[str], *, counts: bool) -> Iterator[str]:
 def note_plain(count: int) -> Iterator[str]:
     """Say that pods are nobody's who asks for devices."""
     if count:
-        yield f"{count} pods ask for no device of DRA; they are kube-scheduler's alone"
+        ask = counted(count, "pod asks", "pods ask")
+        are = "it is" if count == 1 else "they are"
+        yield f"{ask} for no device of DRA; {are} kube-scheduler's alone"
 
 
 def note_volumes(

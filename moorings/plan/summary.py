@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from contracts.counts import counted
 from moorings.plan.plan import ClaimPlan, GangPlan, Plan
 from moorings.views.names import name_some
 
@@ -49,5 +50,5 @@ def group_reasons(gangs: Iterable[GangPlan]) -> Iterator[str]:
             names.setdefault(str(reason), {})[f"{gang.namespace}/{gang.name}"] = None
     for text, own in names.items():
         short = [n.partition("/")[2] for n in own] if is_one else list(own)
-        count = f"{len(own)} gangs ({name_some(short)})"
+        count = f"{counted(len(own), 'gang')} ({name_some(short)})"
         yield f"{short[0] if len(own) == 1 else count}: {text}"

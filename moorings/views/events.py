@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts.counts import counted
 from contracts.messages import (
     AllocationLost,
     AllocationRefused,
@@ -26,7 +27,7 @@ def describe(message: DecisionMessage | ConfirmationMessage) -> str:
     match message:
         case GangAllocated():
             pods, nodes = len(message.members), {pod.node for pod in message.members}
-            text = f"{pods} pods on {len(nodes)} nodes"
+            text = f"{counted(pods, 'pod')} on {counted(len(nodes), 'node')}"
             new = pods - sum(message.kept.values())
             return f"{text}, {new} of them new" if message.kept else text
         case GangPending(reasons=reasons) | GangRejected(reasons=reasons):

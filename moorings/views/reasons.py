@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from contracts.counts import counted
+
 FEW = 3
 """What no more gangs have stands in each row."""
 
@@ -24,6 +26,7 @@ def share_reasons(reasons: Sequence[str]) -> tuple[list[str], list[str]]:
             continue
         if reason not in numbers:
             numbers[reason] = len(numbers) + 1
-            lines.append(f"[{numbers[reason]}] {counts[reason]} gangs: {reason}")
+            gangs = counted(counts[reason], "gang")
+            lines.append(f"[{numbers[reason]}] {gangs}: {reason}")
         cells.append(f"{rule} [{numbers[reason]}]")
     return cells, lines

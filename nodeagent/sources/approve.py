@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, structs
 
+from contracts.counts import counted
 from contracts.device import Device, DeviceAttribute, ResourcePool
 from contracts.ids import DeviceID, PoolID
 from contracts.messages import MAX_NODE_DEVICES
@@ -42,7 +43,7 @@ def approve(
     earlier = {} if last is None else _index(last)
     count = len(listed.device_ids)
     if count > MAX_NODE_DEVICES:
-        raise ValueError(f"{count} devices, more than {MAX_NODE_DEVICES}")
+        raise ValueError(f"{counted(count, 'device')}, more than {MAX_NODE_DEVICES}")
     refusals: dict[DeviceID, str] = {}
     pools: list[ResourcePool] = []
     for pool in listed.pools:

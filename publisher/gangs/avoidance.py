@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.avoidance import AVOID_S, NodesAvoided
+from contracts.counts import counted
 from contracts.gang import AvoidedNode
 from contracts.ids import GangUID, Namespace
 from contracts.messages import MAX_REASON, SubmitGang
@@ -47,7 +48,10 @@ def find_avoidance(context: PlanContext, pods: Sequence[Pod]) -> Avoidance:
     nodes = () if said is None else tuple(_list_in_force(said, context))
     names = {node.node for node in nodes}
     if nodes and context.view.nodes.names <= names:
-        note = f"kube-scheduler refused all {len(names)} nodes, so none is avoided"
+        every = (
+            "the only node" if len(names) == 1 else f"all {counted(len(names), 'node')}"
+        )
+        note = f"kube-scheduler refused {every}, so none is avoided"
         return Avoidance(note=f"{note} any more: {nodes[-1].message}")
     return Avoidance(nodes=nodes)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 
+from contracts.counts import counted
 from contracts.gang import Gang, Member
 from contracts.messages import GangAllocated, MemberAllocated, Place
 from contracts.names import INDEX
@@ -73,7 +74,7 @@ def bind_pods(
     # Nothing begins before all are there; later the places of others stay empty.
     count = len(decision.members)
     if not opened and len(places) < count:
-        message = f"{len(places)} of {count} pods are there"
+        message = f"{len(places)} of {counted(count, 'pod is', 'pods are')} there"
         return NotReady(reason="PodsMissing", message=message)
     return {
         member.name: tuple(
@@ -132,9 +133,8 @@ def _find_shared(gang: Gang, pods: Sequence[Pod]) -> str:
     }
     for key, users in Counter(claims_of(pods)).items():
         if users > 1 and key not in named:
-            return (
-                f"{users} pods share ResourceClaim {key}, which the Gang does not say"
-            )
+            pods_share = counted(users, "pod shares", "pods share")
+            return f"{pods_share} ResourceClaim {key}, which the Gang does not say"
     return ""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from contracts.counts import counted
 from contracts.gang import Gang, Member, MemberClaim
 from contracts.kubernetes.defaults import default_claim_spec
 from contracts.pods.membership import read_membership
@@ -51,8 +52,8 @@ def find_difference(
         if whole and not member.least <= counts[name] <= member.count:
             wanted = f"{member.least} to " if member.least < member.count else ""
             return (
-                f"member {name}: {wanted}{member.count} pods wanted, "
-                f"{counts[name]} are there"
+                f"member {name}: {wanted}{counted(member.count, 'pod')} wanted, "
+                f"{counted(counts[name], 'is there', 'are there')}"
             )
     return ""
 

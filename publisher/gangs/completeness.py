@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from contracts.allocation import Rule
+from contracts.counts import counted
 from contracts.gang import Gang
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.gang_owners import GangOwner, OwnerRole
@@ -55,7 +56,8 @@ def find_shortage(
     hint = _hint(pods, view)
     waits = ""
     if company.held:
-        waits = f"{company.held} more wait already, and none of the gang runs"
+        held = counted(company.held, "more waits", "more wait")
+        waits = f"{held} already, and none of the gang runs"
         hint = hint or waits
     there = len(pods) + company.count
     if gang is not None:
@@ -161,8 +163,13 @@ def split_replacements(
 def _compare(there: int, size: int, hint: str) -> NotReady | None:
     if there >= size:
         return None
-    message = f"{there} of {size} pods are there"
+    message = f"{there} of {_are_there(size)}"
     return NotReady(reason=_MISSING, message=f"{message} ({hint})" if hint else message)
+
+
+def _are_there(number: int, role: str = "") -> str:
+    pod = f" {role}" if role else ""
+    return counted(number, f"pod{pod} is there", f"pods{pod} are there")
 
 
 def _begun_already(waits: str) -> NotReady | None:
@@ -184,7 +191,7 @@ def _find_short_member(pods: Iterable[Pod], gang: Gang) -> NotReady | None:
     if not gang.spec.is_elastic or counts.keys() - {each.name for each in members}:
         return None
     missing = [
-        f"{counts[each.name]} of {each.least} pods {each.name} are there"
+        f"{counts[each.name]} of {_are_there(each.least, each.name)}"
         for each in members
         if counts[each.name] < each.least
     ]
@@ -228,8 +235,7 @@ def _compare_roles(
             return NotReady(reason=_MISSING, message=message)
     present = _count_roles(pods, owner, view, company)
     missing = [
-        f"{present[role.name]} of {role.count} pods {f'{role.name} ' * bool(role.name)}"
-        "are there"
+        f"{present[role.name]} of {_are_there(role.count, role.name)}"
         for role in _needed_roles(owner, present, _roles_of(pods, owner, view))
         if present[role.name] < role.count
     ]

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from contracts.allocation import Rule
+from contracts.counts import counted
 from contracts.gang import Gang, GangPhase, Member
 from contracts.messages import MAX_REASON
 from contracts.pods.members import group_connected
@@ -135,7 +136,7 @@ def report_unplaced(
     return StatusReport(
         phase=GangPhase.DECIDED,
         reason=GROWING,
-        message=f"{len(placed.pods)} of {len(whole.pods)} pods have a place",
+        message=f"{len(placed.pods)} of {counted(len(whole.pods), 'pod')} have a place",
         pods=waiting,
         decision=placed.in_force,
     )
@@ -153,7 +154,8 @@ def tell_growing(
     for report in reports:
         waits = report.pods and _is_ordinary(report)
         if run and waits and gang.spec.is_elastic and all(map(is_gated, report.pods)):
-            text = f"{len(run)} of {size} pods run; {report.reason}: {report.message}"
+            head = f"{len(run)} of {counted(size, 'pod')} run"
+            text = f"{head}; {report.reason}: {report.message}"
             yield replace(
                 report,
                 phase=GangPhase.RUNNING,

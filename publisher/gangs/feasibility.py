@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from contracts.allocation import AllocationResult, Reason
 from contracts.claim import ResourceClaimSpec
+from contracts.counts import counted
 from contracts.gang import Member, MemberNode
 from contracts.ids import NodeName
 from contracts.kubernetes.defaults import default_claim_spec
@@ -51,7 +52,7 @@ def find_fault(
     there = displaced or submitted.waiting
     count = len(submitted.record.pods)
     if len(there) < count:
-        return f"{count - len(there)} of {count} pods are gone"
+        return f"{count - len(there)} of {counted(count, 'pod is', 'pods are')} gone"
     if not displaced and not submitted.is_reserved:
         waiting, gang = submitted.waiting, context.view.gang(context.group)
         if is_left_alone(waiting, context.view, gang, _count_enough(message)):

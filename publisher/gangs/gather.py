@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.allocation import Reason
+from contracts.counts import counted
 from contracts.gang import MAX_MEMBERS, AvoidedNode, Gang, GangSpec, Member
 from contracts.ids import GangUID
 from contracts.joined import JoinedGang
@@ -224,7 +225,8 @@ def _find_obstacle(
     if shortage is not None:
         return shortage
     if len(pods) > MAX_MEMBERS:
-        message = f"{len(pods)} pods wait; a gang has at most {MAX_MEMBERS}"
+        wait = counted(len(pods), "pod waits", "pods wait")
+        message = f"{wait}; a gang has at most {MAX_MEMBERS}"
         return NotReady(reason="PodsTooMany", message=message)
     busy = find_missing(pods, view) or find_contention(pods, view, owns)
     if busy is not None or gang is None:

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from contracts.allocation import Reason, Rule
 from contracts.claim import ResourceClaim, ResourceClaimSpec
 from contracts.codec import encode
+from contracts.counts import counted
 from contracts.gang import Member
 from contracts.gang_rules import DevicePath
 from contracts.ids import NodeName
@@ -105,7 +106,8 @@ class JoinedPods:
             return _refuse(field, pod.metadata.name, f"its claim {name} has devices")
         count = sum(len(pod.devices) for pod in pods)
         if count > MAX_JOINED_DEVICES or len(encode(pods)) > _MOST_BYTES:
-            message = f"{len(pods)} pods with {count} devices run: too many"
+            devices = counted(count, "device")
+            message = f"{counted(len(pods), 'pod')} with {devices}: too many run"
             return _refuse(field, "", message)
         return JoinedGang(
             pods=tuple(pods),

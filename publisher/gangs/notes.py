@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from contracts.allocation import Rule
+from contracts.counts import counted
 from contracts.gang import Gang, GangPhase
 from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
@@ -127,7 +128,8 @@ def _note_allocation(gang: Gang, decision: GangAllocated) -> Note:
         regarding=_subject_of_gang(gang),
         type="Normal",
         reason=ALLOCATED,
-        message=f"{pods} pods have their devices on {len(nodes)} nodes "
+        message=f"{counted(pods, 'pod has its', 'pods have their')} devices on "
+        f"{counted(len(nodes), 'node')} "
         f"(solve {decision.solve}, attempt {decision.attempt})",
         once=True,
     )

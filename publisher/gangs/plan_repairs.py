@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from contracts.claim import ResourceClaim
+from contracts.counts import counted
 from contracts.gang import GangPhase
 from contracts.ids import DeviceID
 from contracts.names import FINALIZER, MANAGED
@@ -120,7 +121,8 @@ def _report_removed(runs: Sequence[_Use], view: View) -> Iterator[StatusReport]:
     yield StatusReport(
         phase=GangPhase.RUNNING,
         reason=REMOVED,
-        message=f"{len(concerned)} of {len(runs)} pods hold devices that no "
+        message=f"{len(concerned)} of {counted(len(runs), 'pod holds', 'pods hold')} "
+        "devices that no "
         f"ResourceSlice offers any more: {', '.join(named)}",
         pods=tuple(concerned.values()),
     )

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from contracts.counts import counted
 from contracts.gang import GangPhase
 from contracts.messages import MAX_REASON, GangAllocated, ReleaseGang
 from contracts.workload import Pod
@@ -166,10 +167,11 @@ def _describe_loss(lost: Sequence[Pod], alive: int, view: View) -> str:
     )
     names = ", ".join(pod.metadata.name for pod in lost[:NAMED])
     if not gone:
-        return f"somebody took the devices of {len(lost)} of {alive} pods: {names}"
+        those = f"{len(lost)} of {counted(alive, 'pod')}"
+        return f"somebody took the devices of {those}: {names}"
     return (
-        f"{len(lost)} of {alive} pods cannot run where they were placed: {names}"
-        f"; gone are the nodes {', '.join(gone[:NAMED])}"
+        f"{len(lost)} of {counted(alive, 'pod')} cannot run where they were placed: "
+        f"{names}; gone are the nodes {', '.join(gone[:NAMED])}"
     )
 
 
@@ -185,8 +187,8 @@ def _report_refused(
         said.setdefault(words, []).append(where)
     texts = (f"{', '.join(where[:NAMED])}: {words}" for words, where in said.items())
     head = (
-        f"kube-scheduler refuses {len(refused)} of {alive} pods on the nodes that they "
-        "are pinned to, which have their devices: "
+        f"kube-scheduler refuses {len(refused)} of {counted(alive, 'pod')} on the "
+        "nodes that they are pinned to, which have their devices: "
     )
     return StatusReport(
         phase=GangPhase.RUNNING,

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from contracts.allocation import Reason
 from contracts.claim import ResourceClaim
+from contracts.counts import counted
 from contracts.pods.membership import KUEUE
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
@@ -87,8 +88,8 @@ def find_contention(pods: Sequence[Pod], view: View, owns: Owns) -> NotReady | N
         if conflict is None and len(reserved) > MOST_RESERVED:
             conflict = NotReady(
                 reason="TooManyUsers",
-                message=f"{len(reserved)} pods would use ResourceClaim {key}; a claim "
-                f"is for {MOST_RESERVED} at most",
+                message=f"{counted(len(reserved), 'pod')} would use ResourceClaim "
+                f"{key}; a claim is for {MOST_RESERVED} at most",
             )
         if conflict is not None:
             return conflict

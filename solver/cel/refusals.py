@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from contracts.counts import counted
 from solver.selectors.table import Verdict
 
 MAX_TEXT = 500
@@ -65,9 +66,9 @@ def is_too_complex(verdict: Verdict) -> bool:
 
 def too_expensive(spent_s: float, looks: int) -> Verdict:
     """Make the verdict that evaluating an expression costs too much."""
-    return Verdict(
-        error=f"too expensive: {spent_s:.1f} s of CPU time for {looks} devices {_OURS}"
-    )
+    devices = counted(looks, "device")
+    error = f"too expensive: {spent_s:.1f} s of CPU time for {devices} {_OURS}"
+    return Verdict(error=error)
 
 
 def translate(text: str) -> str:

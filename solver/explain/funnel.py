@@ -14,6 +14,7 @@ from heapq import nsmallest
 from msgspec import structs
 
 from contracts.allocation import Reason, Rule
+from contracts.counts import counted
 from contracts.ids import NodeName
 from solver.cache import Cache
 from solver.devices.gather import Cluster
@@ -152,7 +153,7 @@ class Funnel:
             if any(check.passed > passed for check in reached):
                 continue
             message = (
-                f"of {len(reached)} nodes 0 {_LET_IN[rule]}"
+                f"of {counted(len(reached), 'node')} 0 {_LET_IN[rule]}"
                 f"{describe_refusals(reached, passed)}"
             )
             facts = {"nodes": len(reached), "pods": member.count}
@@ -229,8 +230,8 @@ class Funnel:
             {c.match_attribute or c.distinct_attribute or "" for c in constraints}
         )
         message = (
-            f"each request of its {member.count} pods fits by count, but not with the "
-            f"constraints on {', '.join(names)}"
+            f"each request of its {counted(member.count, 'pod')} fits by count, but "
+            f"not with the constraints on {', '.join(names)}"
         )
         facts = {"pods": member.count}
         return Reason(
@@ -256,8 +257,9 @@ def _explain_outranked(
     hidden = len(ahead) - MOST_NAMED
     more = f" and {hidden} more" if hidden > 0 else ""
     message = (
-        f"its pods would fit by count, but not beside the {len(ahead)} gangs decided "
-        f"with it that have its priority {priority} or more: {words}{more}"
+        f"its pods would fit by count, but not beside the "
+        f"{counted(len(ahead), 'gang')} decided with it that have its "
+        f"priority {priority} or more: {words}{more}"
     )
     facts = {"gangs": len(ahead), "priority": priority}
     return Reason(rule=Rule.OUTRANKED, message=message, facts=facts)
@@ -335,16 +337,18 @@ def _explain_count(
     (rule, room, where), (counts, rooms) = failure, counts_and_rooms
     devices_left = tuple(rooms.devices.values())[_RULES.index(rule)]
     each = "all matching devices" if request.all_devices else f"{request.count}"
+    pods = counted(member.count, "pod")
     message = (
         f"asks for {each} of {request.device_class} on one node for each of "
-        f"{member.count} pods; {devices_left} {_LEFT[rule]}{where}, which is room for "
-        f"{room} of {member.count} pods"
+        f"{pods}; {devices_left} {_LEFT[rule]}{where}, which is room for "
+        f"{room} of {pods}"
     )
     if rule is Rule.NO_CANDIDATE and counts.faults:
         fault = _explain_fault(request, subject, counts)
         message += f"; besides, {fault.message}"
     if counts.unusable:
-        message += f"; {len(counts.unusable)} pools unusable ({counts.unusable[0]})"
+        pools = counted(len(counts.unusable), "pool")
+        message += f"; {pools} unusable ({counts.unusable[0]})"
     facts = {
         "devices": counts.devices,
         **rooms.devices,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from msgspec import structs
 
 from contracts.allocation import Reason, Rule
+from contracts.counts import counted
 from contracts.gang_rules import GangTopology
 from contracts.ids import NodeName
 from solver.kinds.counting import bound_pods, bound_uses
@@ -60,8 +61,8 @@ def explain_missing_label(
             return Reason(
                 rule=Rule.GANG_TOPOLOGY,
                 field=f"spec.topology[{number}]",
-                message=f"none of {nodes} nodes has the label {rule.key}, so none is "
-                "in a domain of it",
+                message=f"none of {counted(nodes, 'node')} has the label {rule.key}, "
+                "so none is in a domain of it",
                 facts={"nodes": nodes, "domains": 0},
             )
     return None
@@ -97,25 +98,26 @@ def _explain_topology(
     if size is not None:
         asked = sum(-(-count // size) for count, _ in rooms)
         by_domain = _add_up((count, room, size) for count, room in rooms)
-        found, unit = sum(by_domain.values()), f"groups of {size}"
-        wants = f"each of its {asked} {unit} must be in one domain"
+        found = sum(by_domain.values())
+        whole = counted(asked, f"group of {size}", f"groups of {size}")
+        wants = f"each of its {whole} must be in one domain"
     elif most is not None:
-        asked, unit = pods, "pods"
+        asked, whole = pods, counted(pods, "pod")
         everything = _add_up((count, room, 1) for count, room in rooms)
         by_domain = {domain: min(room, most) for domain, room in everything.items()}
         found = sum(by_domain.values())
-        wants = f"at most {most} of its {pods} pods may be in one domain"
+        wants = f"at most {most} of its {whole} may be in one domain"
     else:
-        asked, unit = pods, "pods"
+        asked, whole = pods, counted(pods, "pod")
         by_domain = _add_up((count, room, 1) for count, room in rooms)
         found = max(by_domain.values(), default=0)
-        wants = f"its {pods} pods must be in one domain"
+        wants = f"its {whole} must be in one domain"
     if found >= asked:
         return None
     return Reason(
         rule=Rule.GANG_TOPOLOGY,
         field=f"spec.topology[{number}]",
-        message=f"{wants} of {rule.key}; {_describe(by_domain, asked, unit)}",
+        message=f"{wants} of {rule.key}; {_describe(by_domain, whole)}",
         facts={"asked": asked, "room": found, "domains": len(by_domain)},
     )
 
@@ -183,8 +185,8 @@ def _explain_reach(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None
             return Reason(
                 rule=Rule.JOINT,
                 subject=f"claim {name}",
-                message=f"its {asked} pods must be on nodes that see the same devices; "
-                f"{_describe(rooms, asked, 'pods')}",
+                message=f"its {counted(asked, 'pod')} must be on nodes that see the "
+                f"same devices; {_describe(rooms, counted(asked, 'pod'))}",
                 facts={"asked": asked, "room": found, "reaches": len(rooms)},
             )
     return None
@@ -227,8 +229,8 @@ def _explain_match(
     return Reason(
         rule=Rule.CONSTRAINT,
         field="spec.constraints",
-        message=f"devices of its {asked} pods must have one value of {name}; "
-        f"{_describe(rooms, asked, 'pods')}",
+        message=f"devices of its {counted(asked, 'pod')} must have one value of "
+        f"{name}; {_describe(rooms, counted(asked, 'pod'))}",
         facts={"asked": asked, "room": found, "values": len(rooms)},
     )
 
@@ -256,8 +258,8 @@ def _explain_distinct(
     return Reason(
         rule=Rule.CONSTRAINT,
         field="spec.constraints",
-        message=f"its {asked} devices must all differ in {name}; those that it may "
-        f"have come to {len(values)} values",
+        message=f"its {counted(asked, 'device')} must all differ in {name}; those "
+        f"that it may have come to {counted(len(values), 'value')}",
         facts={"asked": asked, "values": len(values)},
     )
 
@@ -313,13 +315,13 @@ def _list_values(shape: NodeShape, positions: set[int]) -> set[Element]:
     }
 
 
-def _describe(rooms: Rooms, asked: int, unit: str) -> str:
+def _describe(rooms: Rooms, whole: str) -> str:
     """Name those that come nearest: `r3 has room for 14 of 16 pods, r1 for 9`."""
     nearest = sorted(rooms.items(), key=lambda pair: (-pair[1], repr(pair[0])))
     if not nearest:
-        return f"none has room for any of {asked} {unit}"
+        return f"none has room for any of {whole}"
     (first, room), *others = nearest
     more = "".join(f", {name} for {count}" for name, count in others[: MOST_NAMED - 1])
     hidden = len(nearest) - MOST_NAMED
     rest = f", {hidden} more for as many or fewer" if hidden > 0 else ""
-    return f"{first} has room for {room} of {asked} {unit}{more}{rest}"
+    return f"{first} has room for {room} of {whole}{more}{rest}"

@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from msgspec import Struct
 
 from contracts.allocation import Reason, Rule
+from contracts.counts import counted
 from contracts.device import DeviceTaint
 from contracts.ids import NodeName
 from contracts.pods.node_resources import CPU, PODS
@@ -190,11 +191,12 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
     needed, remaining = (
         format_amount(scarcity.resource, n) for n in (scarcity.need, scarcity.left)
     )
+    pods = counted(member.count, "pod")
     message = (
-        f"asks for {needed} on one node for each of {member.count} pods; of "
-        f"{scarcity.nodes} nodes that would do otherwise {scarcity.best} has most "
-        f"left, {remaining}; there is room for {scarcity.room} of "
-        f"{member.count} pods"
+        f"asks for {needed} on one node for each of {pods}; of "
+        f"{counted(scarcity.nodes, 'node')} that would do otherwise "
+        f"{scarcity.best} has most left, {remaining}; there is room for "
+        f"{scarcity.room} of {pods}"
     )
     return Reason(
         rule=Rule.NODE_RESOURCES,
@@ -214,8 +216,8 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
 def _explain_crowding(member: MemberPart, scarcity: Scarcity, take: Take) -> Reason:
     """Return which rule between pods leaves the least room."""
     message = (
-        f"{take.rule.about}: of {member.count} pods there is room for {scarcity.room} "
-        f"on {scarcity.nodes} nodes that would do otherwise"
+        f"{take.rule.about}: of {counted(member.count, 'pod')} there is room for "
+        f"{scarcity.room} on {counted(scarcity.nodes, 'node')} that would do otherwise"
     )
     facts = {
         "nodes": scarcity.nodes,
@@ -267,7 +269,7 @@ def describe_nodes(names_by_why: Mapping[str, list[NodeName]], nodes: int) -> st
     """Say on how many of so many nodes something holds, what concerns most first."""
     most = sorted(names_by_why.items(), key=lambda item: (-len(item[1]), item[0]))
     parts = [
-        f"{why} on {len(names)} of {nodes} nodes, such as {min(names)}"
+        f"{why} on {len(names)} of {counted(nodes, 'node')}, such as {min(names)}"
         for why, names in most[:MOST_NAMED]
     ]
     return f" ({'; '.join(parts)})" if parts else ""

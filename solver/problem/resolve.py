@@ -21,6 +21,7 @@ from contracts.claim import (
     ResourceClaimSpec,
     ResourceClaimTemplate,
 )
+from contracts.counts import counted
 from contracts.features import Features
 from contracts.gang import Gang, Member, MemberClaim
 from contracts.ids import (
@@ -272,7 +273,8 @@ def _refuse_many(claim: ClaimPart, subject: str) -> None:
         for request in claim.requests
     )
     if devices > MAX_DEVICES:
-        message = f"asks for {devices} devices; a claim has at most {MAX_DEVICES}"
+        asked = counted(devices, "device")
+        message = f"asks for {asked}; a claim has at most {MAX_DEVICES}"
         reason = Reason(
             rule=Rule.TOO_MANY_DEVICES,
             subject=subject,

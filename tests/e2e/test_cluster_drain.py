@@ -55,7 +55,7 @@ async def test_a_node_is_free_once_its_last_claim_has_ended(
     said = await waiting
     assert said.returncode == 0, said.stderr
     assert f"node {node}: free" in said.stdout
-    assert "1 claims are held" in said.stderr
+    assert "1 claim is held" in said.stderr
     assert "(used by first-0)" in said.stderr
     gone = await drain(control_plane.kubeconfig(), tmp_path, f"--node={node}", "--undo")
     assert gone.returncode == 0, gone.stderr

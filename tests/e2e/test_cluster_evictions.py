@@ -86,8 +86,7 @@ async def test_a_pod_is_told_that_its_node_is_gone(site: Fleet, kube: Kube) -> N
     await kube.delete(named("v1", "Node", node))
     note = await until_told(kube, opened, "GangPlacementLost")
     assert note == (
-        "1 of 1 pods cannot run where they were placed: late; "
-        f"gone are the nodes {node}"
+        f"1 of 1 pod cannot run where they were placed: late; gone are the nodes {node}"
     )
 
 

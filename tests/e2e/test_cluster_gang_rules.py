@@ -160,7 +160,7 @@ async def test_pods_that_come_later_go_to_the_rack_of_those_that_run(
     late = named("v1", "Pod", "scaled-4", example.prefix)
     await kube.until(late, exists)
     note = await until_told(kube, await kube.get(late), "GangDevicesTaken")
-    assert "room for 0 of 1 pods" in note
+    assert "room for 0 of 1 pod" in note
 
 
 async def test_pods_that_come_later_are_on_the_rail_of_those_that_run(

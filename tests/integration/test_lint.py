@@ -207,5 +207,5 @@ def test_warnings_count_only_when_asked(tmp_path: Path) -> None:
     table = CliRunner().invoke(app, lint)
     assert table.exit_code == 0
     assert "deviceclass/none" in table.stdout
-    assert "0 errors, 1 warnings" in table.stdout
+    assert "0 errors, 1 warning in" in table.stdout
     assert CliRunner().invoke(app, [*lint, "--strict"]).exit_code == 1

@@ -75,6 +75,6 @@ async def test_gates_are_shown_and_opened_on_demand(
     ]
     await kube.until(one, runs)
     everything = await released(control_plane, tmp_path, where, "--yes")
-    assert "1 pods wait at the gate; 1 opened" in everything.stdout
+    assert "1 pod waits at the gate; 1 opened" in everything.stdout
     assert (await kube.get(two))["spec"]["schedulingGates"] == [{"name": LATER}]
     await kube.delete(rule)

@@ -91,7 +91,7 @@ function drawTotals(tiles, why) {
   const waits = waiting();
   const tile = (number, text, href) => el(href ? "a" : "div", { class: "tile", href }, el("b", {}, number), el("span", {}, text));
   tiles.replaceChildren(
-    tile(nodes.toLocaleString("en"), `nodes, ${ready === nodes ? "all ready" : `${count(nodes - ready, "node")} not ready`}`),
+    tile(nodes.toLocaleString("en"), `${nodes === 1 ? "node" : "nodes"}, ${ready === nodes ? "all ready" : `${count(nodes - ready, "node")} not ready`}`),
     tile(totals.F.toLocaleString("en"), `of ${count(devices, "device")} free`),
     tile((totals.H + totals.S).toLocaleString("en"), "devices held"),
     tile((totals.U + totals.T + totals.A).toLocaleString("en"), "sick, tainted or away"),

@@ -1,7 +1,7 @@
 // One gang's story: why it waits, what would help, what happened when, and what it has.
 
 import { ask } from "./bus.js";
-import { ageOf, cells, el, link, nodeLink, phaseBadge, section, solveLink, table } from "./dom.js";
+import { ageOf, cells, count, el, link, nodeLink, phaseBadge, section, solveLink, table } from "./dom.js";
 import { OVER, fullName, store } from "./store.js";
 
 const EVENTS = {
@@ -48,7 +48,7 @@ function draw(story, head, root, help) {
   const [explanation] = story.explanations;
   const reasons = story.explanations.flatMap((each) => each.reasons);
   const facts = [
-    el("span", {}, "submitted ", ageOf(story.since), " ago"), `${story.pods} pods`, story.nodes ? `on ${story.nodes} nodes` : "",
+    el("span", {}, "submitted ", ageOf(story.since), " ago"), count(story.pods, "pod"), story.nodes ? `on ${count(story.nodes, "node")}` : "",
     `priority ${story.priority}`, explanation?.attempt ? `attempt ${explanation.attempt}` : "",
   ].filter(Boolean).flatMap((part, index) => (index ? [" · ", part] : [part]));
   head.replaceChildren(

@@ -1,7 +1,7 @@
 // The frame of the console: which view is shown, search, keys, theme, and the stream.
 
 import { follow, keepToken, takeToken } from "./bus.js";
-import { el, refreshAges } from "./dom.js";
+import { count, el, refreshAges } from "./dom.js";
 import { fleetView } from "./fleet.js";
 import { gangView } from "./gang.js";
 import { gangsView } from "./gangs.js";
@@ -56,7 +56,7 @@ listen((update) => {
 function showNotice({ silence, unread, lastUnread = [] }) {
   const lines = [];
   if (silence) lines.push(silence);
-  if (unread) lines.push(`${unread} messages on the bus could not be read and are left out; the last: ${lastUnread.map((each) => `${each.subject}: ${each.why}`).pop() ?? ""}`);
+  if (unread) lines.push(`${count(unread, "message")} on the bus could not be read and left out; the last: ${lastUnread.map((each) => `${each.subject}: ${each.why}`).pop() ?? ""}`);
   const notice = document.getElementById("notice");
   notice.replaceChildren(...lines.map((line) => el("div", {}, line)));
   notice.hidden = lines.length === 0;

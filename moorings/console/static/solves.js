@@ -68,7 +68,7 @@ function answer(gang) {
   const places = Object.entries(gang.places);
   const shown = places.slice(0, MOST_PLACES).map(([node, pods]) => el("div", {}, nodeLink(node), ` ${count(pods, "pod")}`));
   const hidden = places.length - shown.length;
-  return el("div", {}, phaseBadge("allocated"), shown, hidden > 0 ? el("div", { class: "muted" }, `and ${hidden} more nodes`) : null);
+  return el("div", {}, phaseBadge("allocated"), shown, hidden > 0 ? el("div", { class: "muted" }, `and ${count(hidden, "more node")}`) : null);
 }
 
 export const noDevices = () => el("span", { class: "badge phase-none" }, "no devices");

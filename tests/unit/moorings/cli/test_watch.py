@@ -80,7 +80,7 @@ def watch(
 
 def test_a_decision_is_told_in_numbers_and_a_refusal_by_its_first_reason() -> None:
     """Nodes are counted once."""
-    assert describe(DECISION) == "2 pods on 1 nodes"
+    assert describe(DECISION) == "2 pods on 1 node"
     reasons = (Reason(rule=Rule.WITHDRAWN, message="one"), Reason(rule=Rule.WITHDRAWN))
     assert describe(replace(gang_pending(), reasons=reasons)) == str(reasons[0])
     assert describe(gang_pending()) == ""
@@ -89,7 +89,7 @@ def test_a_decision_is_told_in_numbers_and_a_refusal_by_its_first_reason() -> No
 def test_growth_is_told_by_what_is_new() -> None:
     """And a refusal of it by what stays."""
     assert describe(replace(DECISION, kept={"worker": 1})) == (
-        "2 pods on 1 nodes, 1 of them new"
+        "2 pods on 1 node, 1 of them new"
     )
     refused = AllocationRefused(
         cluster=DECISION.cluster,

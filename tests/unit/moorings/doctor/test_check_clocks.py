@@ -39,5 +39,5 @@ def test_a_kubelet_that_is_ahead_of_the_api_server_is_named() -> None:
     )
     facts = cluster_facts(clock=Clock(3.0, 0.5), node_leases=leases)
     lines = worst(check_cluster_clocks(facts, NOW_S + 3.0))
-    assert "1 nodes" in lines["clock.nodes"].why
+    assert "1 node" in lines["clock.nodes"].why
     assert "ahead" in lines["clock.nodes"].why

@@ -356,7 +356,7 @@ def test_pods_that_ask_for_no_device_are_kube_schedulers() -> None:
     found = plan(written_pod("web", cpu=1), written_pod("gated", cpu=1, **GATED))
     assert verdicts(found) == {"gated": "allocated"}
     assert found.notes == (
-        "1 pods ask for no device of DRA; they are kube-scheduler's alone",
+        "1 pod asks for no device of DRA; it is kube-scheduler's alone",
     )
 
 

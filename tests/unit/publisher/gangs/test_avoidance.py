@@ -115,7 +115,7 @@ def test_all_nodes_are_never_avoided() -> None:
     found = find_avoidance(context(said(AVOIDED), nodes=["node-1"]), (WAITING,))
     assert found.nodes == ()
     assert found.note == (
-        "kube-scheduler refused all 1 nodes, so none is avoided any more: "
+        "kube-scheduler refused the only node, so none is avoided any more: "
         "0/2 nodes are available"
     )
 

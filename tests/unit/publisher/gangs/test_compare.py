@@ -37,7 +37,7 @@ def test_pods_as_the_gang_says_do_not_differ() -> None:
 
 
 def test_the_numbers_count_only_when_all_pods_are_there() -> None:
-    text = "member worker: 2 pods wanted, 1 are there"
+    text = "member worker: 2 pods wanted, 1 is there"
     assert difference(train("worker"), worker("a")) == text
     assert difference(train("worker"), worker("a"), whole=False) == ""
 

@@ -143,7 +143,7 @@ def test_a_job_set_is_whole_with_every_role() -> None:
     spec = job_set_spec(replicated_job("driver"), replicated_job("worker", 2, 1))
     owner = owner_object("JobSet", "set", spec)
     pods = [made_pod(f"w{n}", job_set_pod_marks("set", "worker", n)) for n in range(2)]
-    assert told(pods, owner) == "PodsMissing: 0 of 1 pods driver are there"
+    assert told(pods, owner) == "PodsMissing: 0 of 1 pod driver is there"
     driver = job_set_pod_marks("set", "driver")
     assert told([*pods, made_pod("d", driver)], owner) == ""
     assert told([*pods, made_pod("d", driver, gated=False)], owner) == ""
@@ -205,7 +205,7 @@ def test_a_launcher_counts_with_its_workers() -> None:
     workers = [made_pod(f"w{n}", mpi_job_pod_marks("pi", "worker")) for n in range(2)]
     launcher = made_pod("l", mpi_job_pod_marks("pi", "launcher"), gated=False)
     assert told([*workers, launcher], owner) == ""
-    assert told(workers, owner) == "PodsMissing: 0 of 1 pods launcher are there"
+    assert told(workers, owner) == "PodsMissing: 0 of 1 pod launcher is there"
     gone = opened(
         made_pod("old", mpi_job_pod_marks("pi", "worker", uid="before"), gated=False)
     )
@@ -215,7 +215,7 @@ def test_a_launcher_counts_with_its_workers() -> None:
 
 
 MPI_SPEC = {"mpiReplicaSpecs": {"Launcher": {"replicas": 1}, "Worker": {"replicas": 1}}}
-NO_LAUNCHER = "PodsMissing: 0 of 1 pods launcher are there"
+NO_LAUNCHER = "PodsMissing: 0 of 1 pod launcher is there"
 
 
 def launcher(

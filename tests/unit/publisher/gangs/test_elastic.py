@@ -367,7 +367,7 @@ def test_a_gang_whose_launcher_still_comes_lacks_pods() -> None:
     workers = [waits(name, "worker") for name in "abc"]
     (report,) = planned(gang, workers).reports
     assert (report.phase, report.reason) == (WAITING, "PodsMissing")
-    assert report.message == "0 of 1 pods launcher are there"
+    assert report.message == "0 of 1 pod launcher is there"
     whole = planned(gang, [*workers, waits("l", "launcher")])
     assert len(asked(whole)) == 1
     (report,) = planned(gang, [*workers, waits("l", "luncher")]).reports

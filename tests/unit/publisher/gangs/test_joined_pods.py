@@ -185,7 +185,7 @@ def test_too_many_are_not_told(monkeypatch: pytest.MonkeyPatch, limit: str) -> N
     monkeypatch.setattr(joined_pods, limit, 0)
     reason = joined(("worker", runs("a")), constraints=(MATCH,)).describe("f")
     assert not isinstance(reason, JoinedGang)
-    assert "1 pods with 1 devices run: too many" in reason.message
+    assert "1 pod with 1 device: too many run" in reason.message
 
 
 def test_who_is_over_is_joined_no_more() -> None:

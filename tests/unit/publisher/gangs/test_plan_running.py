@@ -77,7 +77,7 @@ def test_lost_devices_are_looked_at_again_and_told() -> None:
     plan, kept = planned(view_of([pod], [real_claim("a-gpus")]), pod)
     (report,) = plan.reports
     assert report.reason == "PlacementLost"
-    assert report.message == "somebody took the devices of 1 of 1 pods: a"
+    assert report.message == "somebody took the devices of 1 of 1 pod: a"
     assert plan.doubted == [pod]
     assert kept == {"uid-a"}
 
@@ -137,7 +137,7 @@ def test_a_refused_pin_is_told_in_kube_schedulers_words() -> None:
     (report,) = plan.reports
     assert (report.reason, report.pods) == ("SchedulerRefused", (pod,))
     assert report.message == (
-        "kube-scheduler refuses 1 of 1 pods on the nodes that they are pinned to, "
+        "kube-scheduler refuses 1 of 1 pod on the nodes that they are pinned to, "
         f"which have their devices: a on {builders.NODE}: Unschedulable: 0/2 nodes are "
         "available"
     )

@@ -136,7 +136,7 @@ def test_a_selector_that_fails_in_another_pool_is_not_why_devices_are_too_few() 
     wants = gang(member(member_claim(request(count=4, select=(NEEDS_MODEL,)))))
     (reason,) = decide(with_nics(3), wants).gangs[0].reasons
     assert reason.rule is Rule.NO_CANDIDATE
-    assert "room for 0 of 1 pods; besides, selector #0 on device " in reason.message
+    assert "room for 0 of 1 pod; besides, selector #0 on device " in reason.message
 
 
 def test_a_selector_that_fails_on_what_could_have_helped_is_why() -> None:

@@ -237,7 +237,7 @@ def test_the_reason_names_resource_node_and_numbers() -> None:
 def test_the_reason_names_a_taint() -> None:
     """As people write taints."""
     (reason,) = one(node("n", taints=(HARD,))).gangs[0].reasons
-    assert "(gpu=yes:NoSchedule on 1 of 1 nodes, such as n)" in reason.message
+    assert "(gpu=yes:NoSchedule on 1 of 1 node, such as n)" in reason.message
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,12 @@
+"""Counts in sentences: one of a thing is called otherwise than several. Pure."""
+
+from __future__ import annotations
+
+
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """Say how many there are: `1 pod`, `2 pods`, `0 pods`.
+
+    `nouns` is what several are called, where that is not the noun and an s; both may
+    have the words that go with it, such as `pod waits` and `pods wait`.
+    """
+    return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from contracts.topics import (
     CONFIRMATIONS,
+    FENCE,
     GANG_TOPICS,
     HEALTH,
     HEARTBEATS,
@@ -38,6 +39,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     *GANG_TOPICS,
     REPORTS,
     LEADERS,
+    FENCE,
     SOLVES,
 )
 _STARTS: dict[str, Start] = {CONFIRMATIONS.entity: "all", SOLVES.entity: "all"}

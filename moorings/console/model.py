@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from contracts.fence import EpochClaimed, SolverSeen
 from contracts.ids import ClusterName, GangUID, NodeName
 from contracts.liveness import PublisherLeads
 from contracts.messages import DevicesAnnounced, HealthJudged, NodeSeen
@@ -23,7 +24,7 @@ from moorings.recorded import SolveEntry
 from moorings.stories import GangStory, HeldObjects, collect_stories
 from moorings.views.fold import DevicesFold
 from moorings.views.inventory import KnownDevices
-from moorings.views.silence import describe_silence
+from moorings.views.silence import describe_no_solver, describe_silence
 from runtime.wire import Incoming
 from solver.snapshot.snapshot import InventoryExpired
 
@@ -44,6 +45,7 @@ class ConsoleModel:
         self._heard_s: dict[NodeName, float] = {}
         self._reports: dict[tuple[str, ...], GroupReported] = {}
         self._leader: PublisherLeads | None = None
+        self._solver: SolverSeen | None = None
         self._rows = GangRows()
         self._changed_solves: set[str] = set()
         self._about: dict[str, Any] = {}
@@ -92,6 +94,8 @@ class ConsoleModel:
                 self._take_end(incoming)
             case PublisherLeads():
                 self._leader = message
+            case EpochClaimed():
+                self._solver = SolverSeen(claim=message, at_s=incoming.time_s)
             case SolveOpened(solve=solve):
                 entry = self.solves.get(solve)
                 decided = entry.decided if entry is not None else None
@@ -174,13 +178,18 @@ class ConsoleModel:
             for solve in solves
         }
 
+    def _list_silences(self, now: datetime) -> list[str]:
+        """Say who does not lead: the solver first, without whom nothing is decided."""
+        no_solver = describe_no_solver(self._cluster, self._solver, now)
+        return list(filter(None, (no_solver, describe_silence(self._leader, now))))
+
     def _view_about(
         self, known: KnownDevices, unread: int, last_unread: Sequence[dict[str, str]]
     ) -> dict[str, Any]:
         return {
             "cluster": self._cluster,
             "classes": name_classes(known),
-            "silence": describe_silence(self._leader, datetime.now(UTC)),
+            "silences": self._list_silences(datetime.now(UTC)),
             "unread": unread,
             "lastUnread": list(last_unread),
         }

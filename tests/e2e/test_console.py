@@ -328,3 +328,22 @@ async def test_others_are_refused_by_host_origin_and_token(
     cancel = "/api/change/cancel/team-a/nobody"
     assert ask(console, cancel, "POST", Authorization=change) == 404
     assert ask(console, "/../access.py") == 404
+
+
+async def test_a_console_says_that_no_solver_leads(
+    browser: Browser, stack: tuple[Path, str]
+) -> None:
+    """On every page, in words; where one does nothing is said."""
+    home, _ = stack
+    with console_up(home, "--cluster", "nowhere") as links:
+        async with open_page(browser, links.look, WIDE, "light") as page:
+            notice = page.locator("#notice")
+            await expect(notice).to_contain_text(
+                "no solver ever led in cluster nowhere"
+            )
+            await page.keyboard.press("g")
+            await expect(notice).to_be_visible()
+    with console_up(home) as links:
+        async with open_page(browser, links.look, WIDE, "light") as page:
+            await expect(page.locator(".tile").first).to_be_visible()
+            await expect(page.locator("#notice")).to_be_hidden()

@@ -53,9 +53,8 @@ listen((update) => {
   if (update.about) showNotice(store.about);
 });
 
-function showNotice({ silence, unread, lastUnread = [] }) {
-  const lines = [];
-  if (silence) lines.push(silence);
+function showNotice({ silences = [], unread, lastUnread = [] }) {
+  const lines = [...silences];
   if (unread) lines.push(`${count(unread, "message")} on the bus could not be read and left out; the last: ${lastUnread.map((each) => `${each.subject}: ${each.why}`).pop() ?? ""}`);
   const notice = document.getElementById("notice");
   notice.replaceChildren(...lines.map((line) => el("div", {}, line)));

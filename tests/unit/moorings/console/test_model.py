@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
+from contracts.fence import EpochClaimed
 from contracts.ids import ClusterName, GangUID, Namespace, NodeName
 from contracts.messages import DevicesAnnounced, NodeSeen
 from contracts.reports import WAITING, GroupReported, PodsReport, ReportWithdrawn
 from contracts.topics import (
     DECISIONS,
+    FENCE,
     HEARTBEAT_S,
     HEARTBEATS,
     INVENTORIES,
@@ -30,7 +33,11 @@ ANNOUNCED = DevicesAnnounced(cluster=CLUSTER, node=NODE, pools=(POOL,))
 
 
 def take(
-    model: ConsoleModel, topic: Topic[Any], message: Any, now_s: float = 0
+    model: ConsoleModel,
+    topic: Topic[Any],
+    message: Any,
+    now_s: float = 0,
+    time_s: float = 0,
 ) -> None:
     incoming = Incoming(
         topic=topic,
@@ -38,6 +45,7 @@ def take(
         message=message,
         data=b"",
         sequence=1,
+        time_s=time_s,
     )
     model.take(incoming, now_s)
 
@@ -127,3 +135,17 @@ def test_a_gang_is_found_by_its_uid() -> None:
     take(model, SUBMISSIONS, submission())
     (story,) = model.stories
     assert story.records[-1].uid == GangUID(builders.UID)
+
+
+def test_that_no_solver_leads_is_told_until_one_does() -> None:
+    """None ever did, one does, and one did some time ago."""
+    model = ConsoleModel(CLUSTER)
+    (never,) = model.update(0)["about"]["silences"]
+    assert never.startswith("no solver ever led in cluster local")
+    now_s = datetime.now(UTC).timestamp()
+    claim = EpochClaimed(cluster=CLUSTER, epoch=1, holder="s-1", lease_s=10)
+    take(model, FENCE, claim, time_s=now_s)
+    assert model.update(0)["about"]["silences"] == []
+    take(model, FENCE, claim, time_s=now_s - 3600)
+    (gone,) = model.update(0)["about"]["silences"]
+    assert gone.startswith("no solver leads in cluster local: s-1 was last heard of")

@@ -7,7 +7,7 @@ could not even take fractions of those, pricing finds another cut (Benders).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from ortools.sat.python import cp_model
@@ -36,36 +36,50 @@ class CutMasterResult(Struct, frozen=True):
     bound: int
 
 
-def solve_cut_master(
-    data: MasterData,
-    cuts: Iterable[Cut],
-    goal: CutMasterGoal,
-    budget: Budget,
-    limit: float,
-) -> CutMasterResult:
-    """Choose gangs within the cuts; all objectives must be of gangs only."""
-    model = cp_model.CpModel()
-    gangs = [
-        model.new_int_var(0, most, f"in[{g}]") for g, most in enumerate(data.available)
-    ]
-    for cut in cuts:
-        costs = [
-            sum(cut.prices[m] * pods for m, pods in kind.members) for kind in data.gangs
+class CutMaster:
+    """The cuts so far, and what each gang costs by them."""
+
+    def __init__(self, data: MasterData, cuts: Sequence[Cut]) -> None:
+        """`cuts`: may become more later."""
+        self._data = data
+        self._cuts = cuts
+        self._costs: list[list[int]] = []
+        """Of each cut what a gang costs, by gang kind."""
+
+    def solve(
+        self, goal: CutMasterGoal, budget: Budget, limit: float
+    ) -> CutMasterResult:
+        """Choose gangs within the cuts; all objectives must be of gangs only."""
+        self._weigh_gangs()
+        model = cp_model.CpModel()
+        gangs = [
+            model.new_int_var(0, most, f"in[{g}]")
+            for g, most in enumerate(self._data.available)
         ]
-        model.add(cp_model.LinearExpr.weighted_sum(gangs, costs) <= cut.earned)
-    for floor in goal.floors:
-        worth = cp_model.LinearExpr.weighted_sum(gangs, floor.objective.gangs)
-        model.add(worth >= floor.value)
-    gain = cp_model.LinearExpr.weighted_sum(gangs, goal.objective.gangs)
-    model.add(gain <= goal.most)
-    model.maximize(gain)
-    outcome = budget.solve(model, limit)
-    if outcome is None:
-        return CutMasterResult((), 0, goal.most)
-    bound = min(goal.most, outcome.whole_bound)
-    return CutMasterResult(
-        tuple(map(outcome.value, gangs)), outcome.value_reached, bound
-    )
+        for cut, costs in zip(self._cuts, self._costs, strict=True):
+            model.add(cp_model.LinearExpr.weighted_sum(gangs, costs) <= cut.earned)
+        for floor in goal.floors:
+            worth = cp_model.LinearExpr.weighted_sum(gangs, floor.objective.gangs)
+            model.add(worth >= floor.value)
+        gain = cp_model.LinearExpr.weighted_sum(gangs, goal.objective.gangs)
+        model.add(gain <= goal.most)
+        model.maximize(gain)
+        outcome = budget.solve(model, limit)
+        if outcome is None:
+            return CutMasterResult((), 0, goal.most)
+        bound = min(goal.most, outcome.whole_bound)
+        return CutMasterResult(
+            tuple(map(outcome.value, gangs)), outcome.value_reached, bound
+        )
+
+    def _weigh_gangs(self) -> None:
+        """Say what gangs cost by the cuts that are new."""
+        members = [kind.members for kind in self._data.gangs]
+        for cut in self._cuts[len(self._costs) :]:
+            prices = cut.prices
+            self._costs.append(
+                [sum(prices[m] * pods for m, pods in pairs) for pairs in members]
+            )
 
 
 def split_into_pods(

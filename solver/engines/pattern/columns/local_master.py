@@ -55,7 +55,6 @@ class LocalMaster:
 
         `patterns_by_class`: of the classes that are free, to begin with.
         """
-        self._model = model
         data = model.data
         # The rows: nodes of each class, then pods of each member kind, then floors.
         self._row_of = {owner: row for row, owner in enumerate(patterns_by_class)}
@@ -82,6 +81,7 @@ class LocalMaster:
         for member, price in enumerate(model.first_prices):
             cost = WITHOUT_PLACE * max(1.0, price / SCALE)
             self._program.add(-cost, [(self._first_member_row + member, 1.0)], None)
+        self._pricing = model.pricing.among(tuple(self._row_of))
         self._columns: dict[tuple[int, Pattern], None] = {}
         for owner, patterns in patterns_by_class.items():
             for pattern in patterns:
@@ -103,11 +103,11 @@ class LocalMaster:
         pool = dict(self._columns)
         prices = self._to_prices(duals)
         for perturbed in perturb(prices, PERTURBATIONS, PERTURBED_PERCENT):
-            _, patterns = self._model.pricing.find_best(perturbed)
+            _, patterns = self._pricing.find_best(perturbed)
             pool.update(
-                ((owner, patterns[owner]), None)
-                for owner in self._row_of
-                if patterns[owner].steps
+                ((owner, pattern), None)
+                for owner, pattern in zip(self._row_of, patterns, strict=True)
+                if pattern.steps
             )
         return LocalResult(worth, self._sort(pool, duals))
 
@@ -117,11 +117,12 @@ class LocalMaster:
 
     def _price(self, prices: Prices, duals: Sequence[float]) -> bool:
         """Add the best pattern of each class; whether any is new."""
-        earned, patterns = self._model.pricing.find_best(prices)
+        earned, patterns = self._pricing.find_best(prices)
+        best = zip(self._row_of.items(), earned.tolist(), patterns, strict=True)
         is_any_new = False
-        for owner, row in self._row_of.items():
-            if earned[owner] > (duals[row] + ENOUGH) * SCALE:
-                is_any_new |= self._add(owner, patterns[owner])
+        for (owner, row), worth, pattern in best:
+            if worth > (duals[row] + ENOUGH) * SCALE:
+                is_any_new |= self._add(owner, pattern)
         return is_any_new
 
     def _add(self, owner: int, pattern: Pattern) -> bool:

@@ -7,10 +7,17 @@ exact, and the bound that follows from them holds whatever prices were chosen.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 from msgspec import Struct
 
-from solver.engines.pattern.states.steps import Integers, Steps, expand_ranges
+from solver.engines.pattern.states.steps import (
+    Integers,
+    PartialSteps,
+    Steps,
+    expand_ranges,
+)
 from solver.errors import PriceOverflowError
 
 MAX_VALUE = 1 << 61
@@ -52,12 +59,117 @@ class Pattern(Struct, frozen=True, cache_hash=True):
 EMPTY = Pattern((), ())
 
 
+class PointValues:
+    """V of some points, and the best steps from them; `slack_values`: of each."""
+
+    def __init__(
+        self, steps: Steps | PartialSteps, slack_values: Integers | None
+    ) -> None:
+        self._steps = steps
+        self._slack_values = slack_values
+        self._begins = [
+            steps.first[points] - first for first, _, points in steps.blocks
+        ]
+        """Of each block where the steps of each point begin."""
+
+    def find_best(
+        self, prices: Prices
+    ) -> tuple[Integers, list[tuple[Integers, Integers]]]:
+        """Find what each root earns at most, and walks that do.
+
+        A walk is (roots, the next step of each).
+
+        Raises:
+            PriceOverflowError: a sum could leave 64 bits.
+        """
+        values, stop_values = self.compute(prices), self._compute_stop_values(prices)
+        # First take the best step of each root, where any earns more than no pod.
+        points = self._steps.roots
+        step, earned = self._find_best_steps(values, points, prices)
+        earned = earned - stop_values[points] - prices.touched
+        active = np.flatnonzero(earned > 0)
+        step = step[active]
+        # Then go on from the points they led to, until nothing more can be earned.
+        walks: list[tuple[Integers, Integers]] = []
+        while len(active):
+            walks.append((active, step))
+            points = self._steps.target[step]
+            goes_on = values[points] > stop_values[points]
+            active, points = active[goes_on], points[goes_on]
+            step, _ = self._find_best_steps(values, points, prices)
+        return np.maximum(earned, 0), walks
+
+    def compute(self, prices: Prices) -> Integers:
+        """Compute V.
+
+        Raises:
+            PriceOverflowError: a sum could leave 64 bits.
+        """
+        self._check_overflow(prices)
+        steps = self._steps
+        values = self._compute_stop_values(prices).copy()
+        for (first, end, points), begins in zip(
+            steps.blocks, self._begins, strict=True
+        ):
+            # Block by block: what was just computed is still in the processor's cache.
+            part = slice(first, end)
+            earned = values.take(steps.target[part])
+            earned += self._compute_gains(prices, steps.member[part], steps.rank[part])
+            best = np.maximum.reduceat(earned, begins)
+            values[points] = np.maximum(values[points], best)
+        return values
+
+    def _find_best_steps(
+        self, values: Integers, points: Integers, prices: Prices
+    ) -> tuple[Integers, Integers]:
+        """Find the first best step of each point, and what it earns; -1: none."""
+        steps = self._steps
+        best = np.full(len(points), NEVER, dtype=np.int64)
+        chosen = np.full(len(points), -1, dtype=np.int64)
+        position, step = expand_ranges(steps.first, points)
+        if not len(step):
+            return chosen, best
+        gains = self._compute_gains(prices, steps.member[step], steps.rank[step])
+        earned = values[steps.target[step]] + gains
+        counts = steps.first[points + 1] - steps.first[points]
+        with_steps = np.flatnonzero(counts)
+        begins = (np.cumsum(counts) - counts)[with_steps]
+        best[with_steps] = np.maximum.reduceat(earned, begins)
+        # Of equally good steps take the first, so that one answer means one pattern.
+        matching = np.where(earned == best[position], step, np.iinfo(np.int64).max)
+        chosen[with_steps] = np.minimum.reduceat(matching, begins)
+        return chosen, best
+
+    def _compute_stop_values(self, prices: Prices) -> Integers:
+        """Return what each point earns if no pod follows."""
+        if self._slack_values is None or not prices.slack:
+            return np.zeros(len(self._steps.first) - 1, dtype=np.int64)
+        return prices.slack * self._slack_values
+
+    @staticmethod
+    def _compute_gains(prices: Prices, member: Integers, rank: Integers) -> Integers:
+        """Return what steps earn by themselves, by their member kinds and ranks."""
+        gains: Integers = np.array(prices.members, dtype=np.int64).take(member)
+        return gains - prices.rank * rank if prices.rank else gains
+
+    def _check_overflow(self, prices: Prices) -> None:
+        largest = max(
+            map(abs, (*prices.members, prices.rank, prices.touched)), default=0
+        )
+        slack = 0
+        if self._slack_values is not None and self._slack_values.size:
+            slack = abs(prices.slack) * int(np.abs(self._slack_values).max())
+        if largest * MAX_PODS + slack > MAX_VALUE:
+            raise PriceOverflowError("prices are too large for 64 bits")
+
+
 class Pricing:
     """The program over one set of steps; `slack_values`: of each point."""
 
     def __init__(self, steps: Steps, slack_values: Integers | None = None) -> None:
         self._steps = steps
         self._slack_values = slack_values
+        self._values = PointValues(steps, slack_values)
         self._patterns: dict[tuple[int, ...], Pattern] = {(): EMPTY}
         self._counts: dict[PodCounts, PodCounts] = {}
         """Each once: patterns of many classes have the same pods."""
@@ -72,25 +184,8 @@ class Pricing:
         Raises:
             PriceOverflowError: a sum could leave 64 bits.
         """
-        values, stop_values = (
-            self.compute_values(prices),
-            self._compute_stop_values(prices),
-        )
-        # First take the best step of each class, where any earns more than no pod.
-        points = self._steps.roots
-        step, earned = self._find_best_steps(values, points, prices)
-        earned = earned - stop_values[points] - prices.touched
-        active = np.flatnonzero(earned > 0)
-        step = step[active]
-        # Then go on from the points they led to, until nothing more can be earned.
-        walks: list[tuple[Integers, Integers]] = []
-        while len(active):
-            walks.append((active, step))
-            points = self._steps.target[step]
-            goes_on = values[points] > stop_values[points]
-            active, points = active[goes_on], points[goes_on]
-            step, _ = self._find_best_steps(values, points, prices)
-        return np.maximum(earned, 0), self._collect_patterns(walks)
+        earned, walks = self._values.find_best(prices)
+        return earned, self.collect_patterns(len(earned), walks)
 
     def compute_values(self, prices: Prices) -> Integers:
         """Compute V.
@@ -98,15 +193,15 @@ class Pricing:
         Raises:
             PriceOverflowError: a sum could leave 64 bits.
         """
-        self._check_overflow(prices)
-        steps = self._steps
-        values = self._compute_stop_values(prices).copy()
-        gains = self._compute_gains(prices, steps.member, steps.rank)
-        for first, end, points in steps.blocks:
-            earned = values[steps.target[first:end]] + gains[first:end]
-            best = np.maximum.reduceat(earned, steps.first[points] - first)
-            values[points] = np.maximum(values[points], best)
-        return values
+        return self._values.compute(prices)
+
+    def among(self, owners: Sequence[int]) -> PartialPricing:
+        """Price for some classes alone: only steps that they can come to cost time."""
+        steps = PartialSteps(self._steps, owners)
+        slack_values = self._slack_values
+        if slack_values is not None:
+            slack_values = slack_values[steps.points]
+        return PartialPricing(self, steps, PointValues(steps, slack_values))
 
     def to_pattern(self, steps: tuple[int, ...]) -> Pattern:
         """Describe the steps of a node; equal ones get the same Pattern."""
@@ -115,46 +210,15 @@ class Pricing:
             pattern = self._patterns[steps] = self._describe(steps)
         return pattern
 
-    def _find_best_steps(
-        self, values: Integers, points: Integers, prices: Prices
-    ) -> tuple[Integers, Integers]:
-        """Find the first best step of each point, and what it earns; -1: none."""
-        steps = self._steps
-        best = np.full(len(points), NEVER, dtype=np.int64)
-        chosen = np.full(len(points), -1, dtype=np.int64)
-        position, step = expand_ranges(steps.first, points)
-        if not len(step):
-            return chosen, best
-        gains = self._compute_gains(prices, steps.member[step], steps.rank[step])
-        earned = values[steps.target[step]] + gains
-        with_steps, begins = np.unique(position, return_index=True)
-        best[with_steps] = np.maximum.reduceat(earned, begins)
-        # Of equally good steps take the first, so that one answer means one pattern.
-        matching = np.where(earned == best[position], step, np.iinfo(np.int64).max)
-        chosen[with_steps] = np.minimum.reduceat(matching, begins)
-        return chosen, best
-
-    def _compute_stop_values(self, prices: Prices) -> Integers:
-        """Return what each point earns if no pod follows."""
-        if self._slack_values is None or not prices.slack:
-            return np.zeros(len(self._steps.states), dtype=np.int64)
-        return prices.slack * self._slack_values
-
-    @staticmethod
-    def _compute_gains(prices: Prices, member: Integers, rank: Integers) -> Integers:
-        """Return what steps earn by themselves, by their member kinds and ranks."""
-        gains: Integers = np.array(prices.members, dtype=np.int64)[member]
-        return gains - prices.rank * rank if prices.rank else gains
-
-    def _collect_patterns(
-        self, walks: list[tuple[Integers, Integers]]
+    def collect_patterns(
+        self, owners: int, walks: Iterable[tuple[Integers, Integers]]
     ) -> list[Pattern]:
-        """Put the steps of each class together; `walks`: (classes, their steps)."""
-        steps_by_class: list[list[int]] = [[] for _ in self._steps.roots]
-        for classes, steps in walks:
-            for owner, step in zip(classes.tolist(), steps.tolist(), strict=True):
-                steps_by_class[owner].append(step)
-        return [self.to_pattern(tuple(steps)) for steps in steps_by_class]
+        """Put the steps of each owner together; `walks`: (owners, their steps)."""
+        steps_by_owner: list[list[int]] = [[] for _ in range(owners)]
+        for active, steps in walks:
+            for owner, step in zip(active.tolist(), steps.tolist(), strict=True):
+                steps_by_owner[owner].append(step)
+        return [self.to_pattern(tuple(steps)) for steps in steps_by_owner]
 
     def _describe(self, steps: tuple[int, ...]) -> Pattern:
         counts: dict[int, int] = {}
@@ -169,12 +233,23 @@ class Pricing:
         pods = tuple(sorted(counts.items()))
         return Pattern(steps, self._counts.setdefault(pods, pods), rank, slack)
 
-    def _check_overflow(self, prices: Prices) -> None:
-        largest = max(
-            map(abs, (*prices.members, prices.rank, prices.touched)), default=0
-        )
-        slack = 0
-        if self._slack_values is not None and self._slack_values.size:
-            slack = abs(prices.slack) * int(np.abs(self._slack_values).max())
-        if largest * MAX_PODS + slack > MAX_VALUE:
-            raise PriceOverflowError("prices are too large for 64 bits")
+
+class PartialPricing:
+    """What `Pricing` finds, for some classes alone."""
+
+    def __init__(
+        self, whole: Pricing, steps: PartialSteps, values: PointValues
+    ) -> None:
+        self._whole = whole
+        self._numbers = steps.steps
+        self._values = values
+
+    def find_best(self, prices: Prices) -> tuple[Integers, list[Pattern]]:
+        """Find what a node of each of these classes earns at most, and how.
+
+        Raises:
+            PriceOverflowError: a sum could leave 64 bits.
+        """
+        earned, walks = self._values.find_best(prices)
+        numbered = ((active, self._numbers[steps]) for active, steps in walks)
+        return earned, self._whole.collect_patterns(len(earned), numbered)

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from solver.engines.pattern.columns.column_pool import ColumnPool
 from solver.engines.pattern.columns.column_source import ColumnSource
 from solver.engines.pattern.columns.cuts import (
+    CutMaster,
     CutMasterGoal,
     CutMasterResult,
-    solve_cut_master,
     split_into_pods,
 )
 from solver.engines.pattern.columns.diving import dive
@@ -64,6 +64,7 @@ class TargetSearch:
         self._incumbent = incumbent
         self._data = source.model.data
         self._devices = source.model.devices
+        self._cut_master = CutMaster(self._data, source.cuts)
         self._cut_off = self._idle = 0
         """Targets that were cut off; and since the bound was lowered last."""
         self._was_taken = False
@@ -172,13 +173,8 @@ class TargetSearch:
         incumbent, budget = self._incumbent, self._source.budget
         if most <= incumbent.value or budget.remaining <= 0:
             return None
-        target = solve_cut_master(
-            self._data,
-            self._source.cuts,
-            CutMasterGoal(incumbent.objective, incumbent.floors, most),
-            budget,
-            CUT_MASTER_WORK,
-        )
+        goal = CutMasterGoal(incumbent.objective, incumbent.floors, most)
+        target = self._cut_master.solve(goal, budget, CUT_MASTER_WORK)
         if most == incumbent.bound:
             incumbent.bound = max(incumbent.value, target.bound)
         is_better = bool(target.gangs) and target.value > incumbent.value

@@ -80,6 +80,39 @@ class Steps:
         return blocks
 
 
+class PartialSteps:
+    """The steps that some roots can come to, with points and steps numbered anew."""
+
+    def __init__(self, steps: Steps, roots: Sequence[int]) -> None:
+        """`roots`: which of the steps' roots."""
+        # First mark what can be reached: every block leads to lower ones alone.
+        begun = steps.roots[list(roots)]
+        counts = np.diff(steps.first)
+        is_reached = np.zeros(len(counts), dtype=np.bool_)
+        is_reached[begun] = True
+        is_taken = np.zeros(len(steps.target), dtype=np.bool_)
+        for first, end, points in reversed(steps.blocks):
+            is_taken[first:end] = np.repeat(is_reached[points], counts[points])
+            is_reached[steps.target[first:end][is_taken[first:end]]] = True
+        # Then leave out all else; what is left keeps its order.
+        self.points: Integers = np.flatnonzero(is_reached)
+        """Of each point its number in the whole."""
+        self.steps: Integers = np.flatnonzero(is_taken)
+        """Of each step its number in the whole."""
+        new_numbers = np.cumsum(is_reached) - 1
+        self.roots: Integers = new_numbers[begun]
+        self.target: Integers = new_numbers.take(steps.target.take(self.steps))
+        self.member: Integers = steps.member.take(self.steps)
+        self.rank: Integers = steps.rank.take(self.steps)
+        ends = np.cumsum(counts[self.points])
+        self.first: Integers = np.concatenate((np.zeros(1, np.int64), ends))
+        self.blocks = [
+            (int(self.first[kept[0]]), int(self.first[kept[-1] + 1]), kept)
+            for _, _, points in steps.blocks
+            if len(kept := new_numbers[points[is_reached[points]]])
+        ]
+
+
 class _Moves:
     """The edges of the graph, once for each member kind that may take them.
 

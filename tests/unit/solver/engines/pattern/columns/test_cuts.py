@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.cuts import (
+    CutMaster,
     CutMasterGoal,
     CutMasterResult,
-    solve_cut_master,
     split_into_pods,
 )
 from solver.engines.pattern.columns.master import Cut, MasterData
@@ -21,7 +21,7 @@ DATA = MasterData((PAIR, MIXED), (5, 5), 2, (4,), ((0,),))
 def solve(*cuts: Cut, floors: tuple[Floor, ...] = (), most: int = 99) -> list[int]:
     """Choose gangs by their weights; the gangs of each kind, then the value."""
     goal = CutMasterGoal(Objective((2, 3)), floors, most)
-    result = solve_cut_master(DATA, cuts, goal, Budget(10.0, 1), 10.0)
+    result = CutMaster(DATA, cuts).solve(goal, Budget(10.0, 1), 10.0)
     assert isinstance(result, CutMasterResult)
     return [*result.gangs, result.value]
 
@@ -48,8 +48,18 @@ def test_cuts_that_no_gangs_meet_give_no_gangs() -> None:
     both = Floor(Objective((1, 1)), 1)
     goal = CutMasterGoal(Objective((2, 3)), (both,), 99)
     impossible = (Cut((1, 1), 0),)
-    result = solve_cut_master(DATA, impossible, goal, Budget(10.0, 1), 10.0)
+    result = CutMaster(DATA, impossible).solve(goal, Budget(10.0, 1), 10.0)
     assert result == CutMasterResult((), 0, 99)
+
+
+def test_cuts_that_came_later_count() -> None:
+    """What gangs cost by a cut is computed once, and by all of them."""
+    cuts = [Cut((1, 0), 5)]
+    master = CutMaster(DATA, cuts)
+    goal = CutMasterGoal(Objective((2, 3)), (), 99)
+    assert master.solve(goal, Budget(10.0, 1), 10.0).value == 15
+    cuts.append(Cut((0, 1), 3))
+    assert master.solve(goal, Budget(10.0, 1), 10.0).gangs == (1, 3)
 
 
 def test_single_pods_ask_for_the_same_as_their_gangs() -> None:

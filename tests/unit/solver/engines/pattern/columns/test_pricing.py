@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from solver.engines.pattern.columns.pricing import EMPTY, MAX_VALUE, Prices
+from solver.engines.pattern.states.steps import PartialSteps
 from solver.errors import PriceOverflowError
 from tests.builders import gang, member, member_claim, request, sub_request
 from tests.builders.patterns import nodes_of_sizes, pattern_model
@@ -71,3 +74,37 @@ def test_equal_pods_of_patterns_are_one_object() -> None:
     _, (smaller, larger) = pricing.find_best(Prices((1,)))
     assert smaller.steps != larger.steps
     assert smaller.counts is larger.counts
+
+
+@pytest.mark.parametrize("resource_slack", [False, True])
+def test_some_classes_alone_earn_what_they_do_among_all(resource_slack: bool) -> None:
+    """The same patterns, too, whatever the prices are."""
+    draw = random.Random(3)
+    pods = gang(
+        member(name="single", count=9),
+        member(member_claim(request(count=2)), name="pair", count=9),
+        member(member_claim(request(count=3)), name="triple", count=9),
+    )
+    expected = [member(member_claim(request(count=4)))] if resource_slack else []
+    model = pattern_model(nodes_of_sizes(4, 7, 5, 9, 6), pods, expected=expected)
+    classes = range(len(model.data.sizes))
+    for _ in range(50):
+        owners = sorted(draw.sample(classes, draw.randint(1, len(classes))))
+        prices = Prices(
+            tuple(draw.randint(0, 9) for _ in range(3)),
+            slack=draw.randint(0, 3),
+            touched=draw.randint(0, 5),
+        )
+        earned, patterns = model.pricing.find_best(prices)
+        some_earned, some = model.pricing.among(owners).find_best(prices)
+        assert some_earned.tolist() == [earned[owner] for owner in owners]
+        assert some == [patterns[owner] for owner in owners]
+
+
+def test_what_no_class_comes_to_is_left_out() -> None:
+    """The states of a small node are few of those of a large one."""
+    steps = pattern_model(nodes_of_sizes(2, 9), SINGLES_AND_TRIPLES).steps
+    small = PartialSteps(steps, [0])
+    assert len(small.points) == 3
+    assert len(small.steps) < len(steps.member)
+    assert len(PartialSteps(steps, [0, 1]).steps) == len(steps.member)

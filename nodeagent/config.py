@@ -51,9 +51,9 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     bad_readings: Annotated[int, Meta(ge=1)] = 3
     """Bad readings in a row that make a device Unhealthy."""
     good_readings: Annotated[int, Meta(ge=1)] = 5
-    """Good readings in a row that make it Healthy again, if they also..."""
+    """Good readings in a row that make it Healthy again, if they span `recovery_s`."""
     recovery_s: Annotated[float, Meta(ge=0)] = 10.0
-    """...span this long."""
+    """How long the good readings must span that make a device Healthy again."""
     unknown_after_s: Annotated[float, Meta(ge=0)] = 30.0
     """Silence after which a healthy device becomes Unknown."""
     unhealthy_effect: TaintEffect = TaintEffect.NO_SCHEDULE

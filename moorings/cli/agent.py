@@ -20,7 +20,7 @@ from moorings.cli.drain import drain
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Context, Kubeconfig, Output, find_kubeconfig
 from moorings.cli.output import Format, notify, say, show
-from moorings.cli.services import list_variables, run_module
+from moorings.cli.services import ServiceGroup, run_module
 from moorings.errors import UnknownNameError, UsageError
 from moorings.local.cluster import open_api, read_access
 from nodeagent.advertise.advertiser import write_advertisement
@@ -30,7 +30,6 @@ from nodeagent.advertise.plan import (
     plan_advertisement,
 )
 from nodeagent.advertise.resources import check_name, read_resources
-from nodeagent.config import NodeAgentConfig
 from nodeagent.errors import AdvertisementError, CountedResourceError
 from nodeagent.sources.source_file import make_schema
 from runtime.kube.errors import ConflictError, NotFoundError
@@ -50,13 +49,12 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would ch
 
 def register(app: typer.Typer) -> None:
     """Add this group of commands to the app."""
-    group = typer.Typer(invoke_without_command=True)
-    variables = "\n\n".join(list_variables(NodeAgentConfig, "NODEAGENT"))
+    group = typer.Typer(invoke_without_command=True, cls=ServiceGroup)
     text = (
         "Run the node agent in this process until SIGTERM, set up by variables; or one "
         "of its commands, which are about a node of a cluster."
     )
-    group.callback(help=text, epilog=variables)(run)
+    group.callback(help=text)(run)
     group.command()(advertise)
     group.command()(withdraw)
     group.command()(drain)
@@ -81,7 +79,7 @@ def advertise(
         list[str] | None,
         typer.Argument(
             metavar="NAME=COUNT...",
-            help="What the node offers, such as example.com/dongle=4; integers only.",
+            help="What the node offers: name and number, an integer.",
             show_default=False,
         ),
     ] = None,
@@ -129,7 +127,7 @@ def withdraw(
         list[str],
         typer.Argument(
             metavar="NAME...",
-            help="What the node offers no more, such as example.com/dongle.",
+            help="What the node offers no more, by name.",
             show_default=False,
         ),
     ],

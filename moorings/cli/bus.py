@@ -26,7 +26,10 @@ def describe(
     output: Annotated[
         Format,
         typer.Option(
-            "--output", "-o", help="A table, or the AsyncAPI 3 document: yaml or json."
+            "--output",
+            "-o",
+            metavar="FORMAT",
+            help="A table, or the AsyncAPI 3 document: yaml or json.",
         ),
     ] = Format.TABLE,
 ) -> None:

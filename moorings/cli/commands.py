@@ -7,6 +7,7 @@ CP-SAT's libraries, of which most need nothing.
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any
 
 import typer
@@ -77,3 +78,14 @@ class LazyCommands(TyperGroup):
             app = typer.Typer()
             import_module(f"moorings.cli.{MODULE_BY_COMMAND[name]}").register(app)
             self.commands.update(get_group(app).commands)
+            for command in self.commands.values():
+                _join_lines(command)
+
+
+def _join_lines(command: Any) -> None:
+    """Let the terminal break the lines of a help text, not the source."""
+    if command.help:
+        paragraphs = cleandoc(command.help).split("\n\n")
+        command.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    for inner in getattr(command, "commands", {}).values():
+        _join_lines(inner)

@@ -12,24 +12,22 @@ from typing import Annotated
 import typer
 from msgspec import structs
 
-from authcallout.config import AuthCalloutConfig
 from moorings.cli.documents import read_state
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.output import notify, say, show_progress
-from moorings.cli.services import list_variables, run_module
+from moorings.cli.services import ServiceCommand, run_module
 from moorings.console.server import serve_console
 from moorings.errors import UsageError
 from moorings.local.cluster import check_cluster, read_access
 from moorings.local.fleets import list_fleets
 from moorings.local.stack import LocalStack, StackOptions, open_stack
 from moorings.local.state import find_state_home
-from publisher.config import PublisherConfig
-from solver.service.config import SolverConfig
 
 WITH_CLUSTER = "With a cluster"
 OwnDrivers = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="DRIVER",
         help="Decide for devices of this driver only; may be repeated.",
         rich_help_panel=WITH_CLUSTER,
     ),
@@ -37,6 +35,7 @@ OwnDrivers = Annotated[
 OwnClasses = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="CLASS",
         help="Decide for claims of this device class only; may be repeated.",
         rich_help_panel=WITH_CLUSTER,
     ),
@@ -44,6 +43,7 @@ OwnClasses = Annotated[
 OwnNodes = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="LABEL",
         help="Decide for nodes of this label, KEY=VALUE, only; may be repeated.",
         rich_help_panel=WITH_CLUSTER,
     ),
@@ -53,14 +53,13 @@ OwnNodes = Annotated[
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     app.command()(up)
-    for name, module, config, what in (
-        ("solver", "solver", SolverConfig, "the solver"),
-        ("publisher", "publisher", PublisherConfig, "the publisher"),
-        ("authcallout", "authcallout", AuthCalloutConfig, "the auth callout of NATS"),
+    for name, what in (
+        ("solver", "the solver"),
+        ("publisher", "the publisher"),
+        ("authcallout", "the auth callout of NATS"),
     ):
         text = f"Run {what} in this process until SIGTERM; set up by variables."
-        variables = "\n\n".join(list_variables(config, module.upper()))
-        app.command(name, help=text, epilog=variables)(_make_command(module))
+        app.command(name, cls=ServiceCommand, help=text)(_make_command(name))
 
 
 def _make_command(module: str) -> Callable[[], None]:
@@ -87,6 +86,7 @@ def up(
         typer.Option(
             "--filename",
             "-f",
+            metavar="FILE",
             help="DeviceClasses, templates, taint rules; each driver of the fleet has "
             "a class of its name besides. May be repeated.",
         ),

@@ -64,7 +64,7 @@ def doctor(
         str,
         typer.Option(
             envvar="MOORINGS_MONITOR",
-            help="Monitoring port of a nats-server, such as https://localhost:8222.",
+            help="Monitoring port of a nats-server, https://HOST:8222.",
         ),
     ] = "",
     strict: Annotated[

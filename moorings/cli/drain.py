@@ -63,7 +63,8 @@ def drain(
         ),
     ] = "",
     timeout: Annotated[
-        float, typer.Option(help="Seconds to wait at most; 0: for ever.", min=0)
+        float,
+        typer.Option(metavar="SEC", help="To wait at most; 0: for ever.", min=0),
     ] = 0.0,
     undo: Annotated[
         bool, typer.Option("--undo", help="Let new claims on the devices again.")
@@ -231,7 +232,6 @@ async def _undo(what: Drain, output: Format) -> int:
         except NotFoundError:
             continue
     value = {"node": what.node, "device": what.device, "undone": list(map(str, marks))}
-    show(value, output, ("no longer marked",), ([mark] for mark in sorted(marks)))
-    if output is Format.TABLE and not marks:
-        say("nothing was marked")
+    rows = ([mark] for mark in sorted(marks))
+    show(value, output, ("no longer marked",), rows, "nothing was marked")
     return ExitCode.YES

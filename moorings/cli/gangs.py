@@ -35,13 +35,16 @@ Files = Annotated[
     typer.Option(
         "--filename",
         "-f",
+        metavar="FILE",
         help="File, folder or - (standard input) with Gangs; may be repeated.",
         show_default=False,
     ),
 ]
 Command = Callable[..., None]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is decided.")]
-Timeout = Annotated[float, typer.Option(help="Seconds to wait at most.", min=0.1)]
+Timeout = Annotated[
+    float, typer.Option(metavar="SEC", help="To wait at most.", min=0.1)
+]
 
 
 def register(app: typer.Typer) -> None:

@@ -118,7 +118,13 @@ def get(
     state_dir: StateDir = None,
     cluster: Cluster = "local",
     output: Annotated[
-        ListFormat, typer.Option("--output", "-o", help="How to print.")
+        ListFormat,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FORMAT",
+            help="How to print: table, wide, json or yaml.",
+        ),
     ] = ListFormat.TABLE,
     node: Annotated[str, typer.Option(help="Devices of this node.", **OF_DEVICES)] = "",
     driver: Annotated[str, typer.Option(help="Of this driver.", **OF_DEVICES)] = "",
@@ -242,19 +248,18 @@ async def _show_stories(
     hidden = len(stories) - len(shown)
     if hidden and wanted is None:
         notify(f"{hidden} that are over are not shown (--all shows them)")
-    if not views and output is Format.TABLE:
-        notify("no gangs" if not hidden else "no gangs that are alive")
-        return
-    _show_gang_views(views, output, wide=wide)
+    where = f" in namespace {namespace}" if namespace else ""
+    nothing = f"no gangs that are alive{where}" if hidden else f"no gangs{where}"
+    _show_gang_views(views, output, nothing, wide=wide)
 
 
 def show_gangs(records: Iterable[GangRecord], output: Format) -> None:
     """Print what was submitted."""
-    _show_gang_views([view_gang(record) for record in records], output)
+    _show_gang_views([view_gang(record) for record in records], output, "no gangs")
 
 
 def _show_gang_views(
-    views: list[dict[str, Any]], output: Format, *, wide: bool = False
+    views: list[dict[str, Any]], output: Format, nothing: str, *, wide: bool = False
 ) -> None:
     """Print gangs; a reason that many of them have stands once below the table."""
     cells, lines = share_reasons([view["reason"] for view in views])
@@ -263,7 +268,7 @@ def _show_gang_views(
         [*(_to_cell(view[column]) for column in columns), _to_cell(cell)]
         for view, cell in zip(views, cells, strict=True)
     ]
-    show(views, output, (*columns, GANG_COLUMNS[-1]), rows)
+    show(views, output, (*columns, GANG_COLUMNS[-1]), rows, nothing)
     for line in lines if output is Format.TABLE else ():
         say(line)
 
@@ -289,11 +294,9 @@ async def _show_pods(
     known.notify_unread()
     if name is not None:
         views = _find_views(views, "pod", name)
-    if not views and output is Format.TABLE:
-        notify("no pods of gangs that have devices")
-        return
     rows = ([_to_cell(view[c]) for c in POD_COLUMNS] for view in views)
-    show(views, output, POD_COLUMNS, rows)
+    where = f" in namespace {namespace}" if namespace else ""
+    show(views, output, POD_COLUMNS, rows, f"no pods of gangs have devices{where}")
 
 
 def _to_cell(value: Any) -> str:

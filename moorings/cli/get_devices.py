@@ -170,11 +170,8 @@ def _show(
 ) -> None:
     if name is not None:
         views = _find(views, what, name)
-    if not views and output is Format.TABLE:
-        notify(f"no {what}s to show")
-        return
     rows = ([_to_cell(view, column) for column in columns] for view in views)
-    show(views, output, columns, rows)
+    show(views, output, columns, rows, f"no {what}s to show")
 
 
 def _to_cell(view: Mapping[str, Any], column: str) -> str:

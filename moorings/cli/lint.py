@@ -29,6 +29,7 @@ def lint(
         typer.Option(
             "--filename",
             "-f",
+            metavar="FILE",
             help="File, folder or - (standard input); may be repeated.",
             show_default=False,
         ),

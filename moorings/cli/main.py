@@ -20,6 +20,7 @@ from typer.exceptions import TyperException
 from contracts.errors import ContractsError
 from moorings.cli.commands import LazyCommands
 from moorings.cli.exit_codes import ExitCode
+from moorings.cli.options import Output
 from moorings.cli.output import Format, console, notify, show
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
@@ -78,7 +79,7 @@ def permissions(
 
 @app.command()
 def version(
-    output: Format = typer.Option(Format.TABLE, "--output", "-o", help="How to print."),
+    output: Output = Format.TABLE,
 ) -> None:
     """Show the versions that an answer's bytes depend on."""
     versions = {

@@ -33,7 +33,12 @@ StateDir = Annotated[
 Cluster = Annotated[
     str, typer.Option(envvar="MOORINGS_CLUSTER", help="Which cluster's gangs.")
 ]
-Output = Annotated[Format, typer.Option("--output", "-o", help="How to print.")]
+Output = Annotated[
+    Format,
+    typer.Option(
+        "--output", "-o", metavar="FORMAT", help="How to print: table, json or yaml."
+    ),
+]
 Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Only in this namespace.")
 ]

@@ -24,6 +24,8 @@ console = Console(highlight=False, soft_wrap=True)
 notices = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+NOTHING = "nothing to show"
+"""What is said where a table would have no rows."""
 _QUIET_S, _REFRESH_S, _LONGEST_PAUSE_S = 1.0, 0.25, 60.0
 
 
@@ -50,9 +52,13 @@ class ListFormat(StrEnum):
 
 
 def show(
-    value: Any, form: Format, columns: Sequence[str], rows: Iterable[Sequence[object]]
+    value: Any,
+    form: Format,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    nothing: str = NOTHING,
 ) -> None:
-    """Print a value as JSON or YAML, or its rows as a table."""
+    """Print a value as JSON or YAML, or its rows as a table, or `nothing` if none."""
     match form:
         case Format.JSON:
             _write_json(value)
@@ -61,7 +67,7 @@ def show(
                 yaml.dump(to_builtins(value), Dumper=_Dumper, sort_keys=False)
             )
         case Format.TABLE:
-            show_table(columns, rows)
+            show_table(columns, rows, nothing)
 
 
 def _write_json(value: Any) -> None:
@@ -112,9 +118,17 @@ def say(text: str, *, bold: bool = False) -> None:
     console.print(clean(text), markup=False, emoji=False, style=style)
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under column names, nothing cut off, as kubectl does."""
+def show_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], nothing: str = NOTHING
+) -> None:
+    """Print rows under column names, nothing cut off, as kubectl does.
+
+    Without rows there is no table: `nothing` is said on standard error.
+    """
     lines = [[clean(str(cell)).replace("\n    ", " ") for cell in row] for row in rows]
+    if not lines:
+        notify(nothing)
+        return
     lines.insert(0, [column.upper() for column in columns])
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     for number, line in enumerate(lines):

@@ -58,6 +58,7 @@ def plan(
         typer.Option(
             "--filename",
             "-f",
+            metavar="FILE",
             help="File, folder or - (standard input); may be repeated.",
             show_default=False,
         ),
@@ -69,7 +70,11 @@ def plan(
         ),
     ] = None,
     order: Annotated[
-        Order, typer.Option(help="Jointly best, or as kube-scheduler would.")
+        Order,
+        typer.Option(
+            metavar="ORDER",
+            help="optimal: jointly best; upstream: as kube-scheduler would.",
+        ),
     ] = Order.OPTIMAL,
     feature_gates: Annotated[
         str, typer.Option(help="Kubernetes' gates: Name=true,...")
@@ -191,7 +196,7 @@ def _print_plan(result: Plan, *, every: bool) -> None:
             columns = ("namespace", *COLUMNS)
             spaces = (claim.namespace for claim in result.claims)
             rows = ((space, *row) for space, row in zip(spaces, rows, strict=True))
-        show_table(columns, rows)
+        show_table(columns, rows, "no claims to allocate")
     for line in group_reasons(result.gangs):
         say(line)
     verdicts = Counter(gang.verdict for gang in result.gangs)

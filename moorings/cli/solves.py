@@ -52,7 +52,8 @@ def list_command(
 def print_solves(entries: list[SolveEntry], output: Format) -> None:
     """Print recorded solves in a row each."""
     columns = ("solve", "at", "status", "gangs", "in", "waiting", "ms")
-    show(entries, output, columns, (_to_row(entry) for entry in entries))
+    rows = (_to_row(entry) for entry in entries)
+    show(entries, output, columns, rows, "no solves are recorded")
 
 
 def _to_row(entry: SolveEntry) -> tuple[object, ...]:
@@ -91,7 +92,8 @@ def show_command(
             else None,
         }
         rows = [(gang.namespace, gang.name, gang.pods) for gang in problem.gangs]
-        show(value, output, ("namespace", "gang", "pods"), rows)
+        columns = ("namespace", "gang", "pods")
+        show(value, output, columns, rows, "no gangs were asked for in it")
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))

@@ -48,6 +48,7 @@ def watch(
         list[str] | None,
         typer.Option(
             "--kind",
+            metavar="KIND",
             help=f"Only events of this kind: {', '.join(sorted(KINDS))}; may be "
             "repeated.",
             autocompletion=lambda: sorted(KINDS),
@@ -60,7 +61,8 @@ def watch(
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
     count: Annotated[
-        int, typer.Option(help="End after so many events; 0: never.", min=0)
+        int,
+        typer.Option(metavar="N", help="End after so many events; 0: never.", min=0),
     ] = 0,
 ) -> None:
     """Follow what is decided and written as it happens, until Ctrl-C.

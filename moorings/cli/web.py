@@ -16,8 +16,10 @@ from moorings.cli.options import Cluster, Server, StateDir
 from moorings.cli.output import say
 from moorings.console.access import ConsoleRight
 from moorings.console.server import serve_console
+from moorings.errors import UsageError
 
 PORT = 8440
+MAX_PORT = 65535
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +32,8 @@ def console(
     state_dir: StateDir = None,
     cluster: Cluster = "local",
     port: Annotated[
-        int, typer.Option(help="On loopback; 0: any that is free.", min=0, max=65535)
+        int,
+        typer.Option(metavar="PORT", help="On loopback; 0: any that is free."),
     ] = PORT,
     allow_changes: Annotated[
         bool,
@@ -48,6 +51,8 @@ def console(
     On this machine only, for who has the link: its token is made anew at each start.
     From another machine: ssh -L 8440:127.0.0.1:8440 HOST
     """
+    if not 0 <= port <= MAX_PORT:
+        raise UsageError(f"console: --port {port}: must be from 0 to {MAX_PORT}")
 
     async def run() -> int:
         stop = asyncio.Event()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from moorings.cli.commands import MODULE_BY_COMMAND
 from moorings.cli.main import app
 from tests.lab.command_line import moorings
 
+NARROW = 60
+"""Columns, where Typer shortens the longest options, as --kubernetes-version."""
 SLOW = ("aiohttp", "nats", "numpy", "ortools", "pandas")
 """Libraries that take a noticeable part of a second to import."""
 
@@ -34,6 +37,34 @@ def test_all_commands_are_in_the_help() -> None:
     help_text = CliRunner().invoke(app, ["--help"]).stdout
     words = set(help_text.split())
     assert words >= {*MODULE_BY_COMMAND, "permissions", "version"}
+
+
+def list_commands() -> list[tuple[str, ...]]:
+    """List all commands, and the groups that they are in."""
+    group = get_group(app)
+    context = typer.Context(group)
+    found: list[tuple[str, ...]] = [()]
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        found.append((name,))
+        found += [(name, inner) for inner in getattr(command, "commands", ())]
+    return found
+
+
+@pytest.mark.parametrize("width", [NARROW, 80, 120])
+def test_help_is_wrapped_once_and_cuts_nothing_off(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line ends where the next word would not fit, and no option is shortened."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    for arguments in list_commands():
+        text = CliRunner().invoke(app, [*arguments, "--help"]).stdout
+        if width > NARROW:
+            assert "\u2026" not in text, arguments
+        lines = [line.strip() for line in text.split("\u256d")[0].splitlines()]
+        for line, after in pairwise(lines):
+            if line and after and not line.startswith("Usage:"):
+                assert len(f"{line} {after.split()[0]}") > width - 2, (arguments, line)
 
 
 def test_a_misspelled_command_is_answered_with_the_one_that_is_meant() -> None:

@@ -27,6 +27,23 @@ def test_a_table_cuts_nothing_off(capsys: pytest.CaptureFixture[str]) -> None:
     assert second == f"{'b':<300}   [red]"
 
 
+@pytest.mark.parametrize(
+    ("form", "out", "err"),
+    [
+        (Format.TABLE, "", "no pods\n"),
+        (Format.JSON, "[]\n", ""),
+        (Format.YAML, "[]\n", ""),
+    ],
+)
+def test_an_empty_table_is_said_in_words(
+    capsys: pytest.CaptureFixture[str], form: Format, out: str, err: str
+) -> None:
+    """Beside the answer; for programs it is an empty list."""
+    show([], form, ("name",), iter(()), "no pods")
+    said = capsys.readouterr()
+    assert (said.out, said.err) == (out, err)
+
+
 def test_words_of_others_are_no_commands_to_a_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

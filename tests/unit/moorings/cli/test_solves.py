@@ -71,3 +71,9 @@ def test_what_explains_other_bytes_is_told(capsys: pytest.CaptureFixture[str]) -
     assert "other versions" in lines[2]
     assert "another platform" in lines[3]
     assert lines[4] == "  gang [a]: other devices"
+
+
+def test_no_solves_are_said_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    print_solves([], Format.TABLE)
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", "no solves are recorded\n")

@@ -29,7 +29,7 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     kubeconfig: str = ""
     """How the API server is reached; empty: by the service account of the pod."""
     advertise: tuple[str, ...] = ()
-    """Counted resources that the Node `node` offers: `example.com/dongle=4`, ..."""
+    """Extended resources that the Node `node` offers: `example.com/dongle=4`, ..."""
     kubelet_folder: str = ""
     """kubelet's own folder, `/var/lib/kubelet`; empty: kubelet is not served."""
     cdi_folder: Annotated[str, Meta(pattern="^/")] = "/var/run/cdi"

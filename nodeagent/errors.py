@@ -6,8 +6,8 @@ NodeAgentError
 |-- TornRecordError        a record of a prepared claim that cannot be read
 |-- SourceError            devices that cannot be discovered or read now
 |-- PodResourcesError      kubelet does not say what containers hold
-|-- CountedResourceError   a counted resource that breaks a rule
-`-- AdvertisementError     a counted resource of a Node that somebody else offers
+|-- ExtendedResourceError  an extended resource that breaks a rule
+`-- AdvertisementError     an extended resource of a Node that somebody else offers
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class PodResourcesError(NodeAgentError):
         super().__init__(f"kubelet's PodResources: {reason}")
 
 
-class CountedResourceError(NodeAgentError):
-    """A counted resource that breaks a rule: `text` as it was written."""
+class ExtendedResourceError(NodeAgentError):
+    """An extended resource that breaks a rule: `text` as it was written."""
 
     def __init__(self, text: str, rule: str) -> None:
         self.text = text

@@ -15,7 +15,7 @@ from nodeagent.advertise.resources import read_resources
 from nodeagent.agent_state import AgentState
 from nodeagent.announcer import Announcer, AnnouncerSettings
 from nodeagent.config import NodeAgentConfig
-from nodeagent.errors import CountedResourceError, SettingsError
+from nodeagent.errors import ExtendedResourceError, SettingsError
 from nodeagent.fence import make_incarnation
 from nodeagent.health import Moment
 from nodeagent.sources.combined import CombinedSource
@@ -72,7 +72,7 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             "publish-heartbeats": announcer.publish_heartbeats,
             # Counts them by health, for /metrics.
             "count-devices": announcer.count_devices,
-            # Keeps counted resources in the Node's status.
+            # Keeps extended resources in the Node's status.
             **advertising,
             # Lets go of claims that kubelet forgot, and tells what drifted.
             **kubelet_tasks,
@@ -82,7 +82,7 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
 
 @asynccontextmanager
 async def _open_advertiser(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]]:
-    """Open the way to the API server, if counted resources are to be advertised."""
+    """Open the way to the API server, if extended resources are to be advertised."""
     if not config.advertise:
         yield {}
         return
@@ -91,7 +91,7 @@ async def _open_advertiser(config: NodeAgentConfig) -> AsyncIterator[dict[str, T
         raise ConfigError("NODEAGENT_NODE", rule)
     try:
         resources = read_resources(config.advertise)
-    except CountedResourceError as error:
+    except ExtendedResourceError as error:
         raise ConfigError("NODEAGENT_ADVERTISE", str(error)) from error
     async with KubernetesApi.open(config.kubeconfig, manager=AGENT_MANAGER) as api:
         advertiser = Advertiser(api, config.node, resources)

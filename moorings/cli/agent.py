@@ -30,7 +30,7 @@ from nodeagent.advertise.plan import (
     plan_advertisement,
 )
 from nodeagent.advertise.resources import check_name, read_resources
-from nodeagent.errors import AdvertisementError, CountedResourceError
+from nodeagent.errors import AdvertisementError, ExtendedResourceError
 from nodeagent.sources.source_file import make_schema
 from runtime.kube.errors import ConflictError, NotFoundError
 from runtime.kube.kinds import NODE
@@ -98,7 +98,7 @@ def advertise(
     context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Offer counted resources on a node: its status.capacity, and allocatable.
+    """Offer extended resources on a node: its status.capacity, and allocatable.
 
     Pods ask for them in `requests` like for CPU, and kube-scheduler counts them. Pods
     that run are not touched when there is less.
@@ -137,7 +137,7 @@ def withdraw(
     context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Take counted resources back from a node's status; pods that run go on."""
+    """Take extended resources back from a node's status; pods that run go on."""
     _change(
         find_kubeconfig(kubeconfig, os.environ),
         context,
@@ -162,7 +162,7 @@ def _read(resources: Iterable[str], withdrawn: Iterable[str]) -> dict[str, int]:
             check_name(name)
             if name in wanted:
                 raise UsageError(f"advertise: {name}: both a count and --remove")
-    except CountedResourceError as error:
+    except ExtendedResourceError as error:
         raise UsageError(str(error)) from error
     return wanted
 

@@ -1,1 +1,1 @@
-"""Counted resources in the status of a Node, which pods ask for by name."""
+"""Extended resources in the status of a Node, which pods ask for by name."""

@@ -1,4 +1,4 @@
-"""Keeps the counted resources of one Node as its agent is configured.
+"""Keeps the extended resources of one Node as its agent is configured.
 
 Looks every minute, because a kubelet that lost its state sets extended resources to
 zero when it starts. What the agent offered before and is not told to any more it
@@ -31,7 +31,7 @@ log = get_logger(__name__)
 
 
 class Advertiser:
-    """The counted resources that one Node is to have."""
+    """The extended resources that one Node is to have."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Counted resources as people write them: `example.com/dongle=4`. Pure.
+"""Extended resources as people write them: `example.com/dongle=4`. Pure.
 
 Integers only, as Kubernetes counts extended resources: `3`, `3000m` and `3Ki` are,
 `0.5` and `1500m` are not, and nothing is rounded.
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from contracts.quantity import INTEGER_RULE, Quantity, QuantityError
 from contracts.validate.names import check_extended_resource_name
-from nodeagent.errors import CountedResourceError
+from nodeagent.errors import ExtendedResourceError
 
 MAX_COUNT = 2**63 - 1
 """Kubernetes counts in int64, and stops there."""
@@ -21,19 +21,19 @@ _NAME = "must be a name with a domain that is not Kubernetes' own: example.com/d
 
 
 def read_resources(texts: Iterable[str]) -> dict[str, int]:
-    """Read counted resources, each `NAME=COUNT`, by name.
+    """Read extended resources, each `NAME=COUNT`, by name.
 
     Raises:
-        CountedResourceError: a text breaks a rule, or a name is there twice.
+        ExtendedResourceError: a text breaks a rule, or a name is there twice.
     """
     counts: dict[str, int] = {}
     for text in texts:
         name, equals, amount = text.partition("=")
         if not equals:
-            raise CountedResourceError(text, _FORM)
+            raise ExtendedResourceError(text, _FORM)
         check_name(name)
         if name in counts:
-            raise CountedResourceError(text, f"{name} is there twice")
+            raise ExtendedResourceError(text, f"{name} is there twice")
         counts[name] = _read_count(text, amount)
     return counts
 
@@ -42,19 +42,19 @@ def check_name(name: str) -> None:
     """Require the name of a resource that Kubernetes counts for somebody else.
 
     Raises:
-        CountedResourceError: it is none.
+        ExtendedResourceError: it is none.
     """
     if any(check_extended_resource_name(name, "")):
-        raise CountedResourceError(name, _NAME)
+        raise ExtendedResourceError(name, _NAME)
 
 
 def _read_count(text: str, amount: str) -> int:
     try:
         count = Quantity.parse(amount).whole
     except QuantityError as error:
-        raise CountedResourceError(text, f"{INTEGER_RULE}: {error}") from error
+        raise ExtendedResourceError(text, f"{INTEGER_RULE}: {error}") from error
     if count is None:
-        raise CountedResourceError(text, INTEGER_RULE)
+        raise ExtendedResourceError(text, INTEGER_RULE)
     if not 0 <= count <= MAX_COUNT:
-        raise CountedResourceError(text, f"must be from 0 to {MAX_COUNT}")
+        raise ExtendedResourceError(text, f"must be from 0 to {MAX_COUNT}")
     return count

@@ -33,7 +33,7 @@ from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
 from nodeagent.sources.source_spec import BrokenRule, DeviceSourceSpec
 
 
-class CountedResource(SettingsPart, frozen=True, kw_only=True):
+class CountedDevices(SettingsPart, frozen=True, kw_only=True):
     """So many of one kind, or so much of it."""
 
     name: Annotated[str, Meta(min_length=1, max_length=63)]
@@ -52,9 +52,7 @@ class CountedResource(SettingsPart, frozen=True, kw_only=True):
 class CountedSpec(DeviceSourceSpec, frozen=True, kw_only=True, tag="counted"):
     """What is there because the file says so."""
 
-    resources: Annotated[
-        tuple[CountedResource, ...], Meta(min_length=1, max_length=256)
-    ]
+    resources: Annotated[tuple[CountedDevices, ...], Meta(min_length=1, max_length=256)]
 
     def find_broken_rules(self) -> Iterator[BrokenRule]:
         """Require integers, and devices that the API server takes."""
@@ -78,7 +76,7 @@ class CountedSpec(DeviceSourceSpec, frozen=True, kw_only=True, tag="counted"):
                 yield violation.field, f"{violation.rule}: {violation.message}"
 
 
-def _check_resource(resource: CountedResource, at: str) -> Iterator[BrokenRule]:
+def _check_resource(resource: CountedDevices, at: str) -> Iterator[BrokenRule]:
     amounts = {
         "count": resource.count,
         "total": resource.total,
@@ -105,7 +103,7 @@ def _check_resource(resource: CountedResource, at: str) -> Iterator[BrokenRule]:
             yield f"{at}.step", f"{step}: must be less than total: use count for one"
 
 
-def make_devices(resource: CountedResource) -> Iterator[Device]:
+def make_devices(resource: CountedDevices) -> Iterator[Device]:
     """Make the devices of a resource, or its one device that is shared."""
     attributes = {
         "kind": make_attribute(resource.name),

@@ -1,6 +1,6 @@
 """Things that are there because a file counts them, as devices that pods claim.
 
-The DRA form of what tests/integration/test_counted_resources.py does with resources of
+The DRA form of what tests/integration/test_extended_resources.py does with resources of
 a Node: whole things, and one thing that claims share in steps. Agent, publisher, solver
 and the control plane are real; nobody prepares the devices.
 """

@@ -17,7 +17,7 @@ from tests.lab.services import eventually
 
 pytestmark = pytest.mark.usefixtures("bound")
 
-COMPONENT = K8S / "components" / "counted-resources"
+COMPONENT = K8S / "components" / "extended-resources"
 COUNTED = ("clusterrole", "clusterrolebinding")
 NODE = "authentication.kubernetes.io/node-name"
 SOMEBODY = {"apiGroup": "example.com", "resource": "x", "name": "x", "uid": "u"}
@@ -267,8 +267,8 @@ NODE_PATCHES: dict[str, tuple[Json, str]] = {
 
 @pytest.fixture
 async def nodes(admin: Kube) -> AsyncIterator[tuple[Json, Json]]:
-    """Two Nodes, where agents may offer counted resources."""
-    names = (f"moorings-nodeagent-counted-{kind}.yaml" for kind in COUNTED)
+    """Two Nodes, where agents may offer extended resources."""
+    names = (f"moorings-nodeagent-extended-{kind}.yaml" for kind in COUNTED)
     rights = [yaml.safe_load((COMPONENT / name).read_text()) for name in names]
     made = [await admin.create(objects.node(f"agents-{name}")) for name in "ab"]
     for right in rights:
@@ -303,7 +303,7 @@ async def _on_node(admin: Kube, node: Json, patch: Json, own: str) -> Json:
         return await agent.patch(node, patch, "status")
 
 
-async def test_agent_offers_counted_resources_on_its_node_and_writes_no_more(
+async def test_agent_offers_extended_resources_on_its_node_and_writes_no_more(
     admin: Kube, nodes: tuple[Json, Json]
 ) -> None:
     own, other = nodes

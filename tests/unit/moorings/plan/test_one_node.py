@@ -91,7 +91,7 @@ def test_what_asks_for_no_device_any_more_is_left_out(others: list[Any]) -> None
     check_one_node(entries(SLICE, builders.claim(), *others), "node-1")
 
 
-def test_pods_that_ask_for_counted_resources_are_refused() -> None:
+def test_pods_that_ask_for_extended_resources_are_refused() -> None:
     gpus = {"limits": {"nvidia.com/gpu": "1"}}
     pod = written_pod("p", containers=[{"name": "c", "resources": gpus}])
     with pytest.raises(UsageError, match=r"Pod .*/p"):

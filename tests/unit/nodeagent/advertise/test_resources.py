@@ -1,11 +1,11 @@
-"""Counted resources as people write them."""
+"""Extended resources as people write them."""
 
 from __future__ import annotations
 
 import pytest
 
 from nodeagent.advertise.resources import read_resources
-from nodeagent.errors import CountedResourceError
+from nodeagent.errors import ExtendedResourceError
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_what_is_an_integer_is_one_however_it_is_written(
 def test_nothing_is_rounded(amount: str) -> None:
     """The rule says what an integer is."""
     rule = "must be an integer: 3, 3000m and 3Ki are, 0.5 and 1500m are not"
-    with pytest.raises(CountedResourceError, match=rule):
+    with pytest.raises(ExtendedResourceError, match=rule):
         read_resources([f"example.com/dongle={amount}"])
 
 
@@ -45,12 +45,12 @@ def test_nothing_is_rounded(amount: str) -> None:
 )
 def test_what_breaks_a_rule_is_refused_by_name(text: str, rule: str) -> None:
     """With the text as it was written."""
-    with pytest.raises(CountedResourceError, match=rule) as caught:
+    with pytest.raises(ExtendedResourceError, match=rule) as caught:
         read_resources([text])
     assert str(caught.value).startswith(repr(text.partition("=")[0])[:-1])
 
 
 def test_a_resource_has_one_count() -> None:
     """Even where both are the same."""
-    with pytest.raises(CountedResourceError, match="is there twice"):
+    with pytest.raises(ExtendedResourceError, match="is there twice"):
         read_resources(["example.com/dongle=4", "example.com/dongle=4"])

@@ -1,4 +1,4 @@
-"""Counted resources on a node, from nothing to pods that hold them, and back.
+"""Extended resources on a node, from nothing to pods that hold them, and back.
 
 Kubernetes' own walk-through ("Advertise Extended Resources for a Node") on the real API
 server and kube-scheduler, with our command and our agent in place of `curl`.
@@ -155,7 +155,7 @@ async def test_what_was_meant_is_said_to_who_is_tired(
 async def advertised(
     plane: ControlPlane, node: str, **resources: int
 ) -> AsyncIterator[None]:
-    """Run the agent's part that keeps counted resources."""
+    """Run the agent's part that keeps extended resources."""
     stop = asyncio.Event()
     way = KubernetesApi.open(str(plane.kubeconfig()), manager=AGENT_MANAGER)
     async with way as api:

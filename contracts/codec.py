@@ -6,6 +6,7 @@ bytes and hashes. Knows nothing of subjects or streams.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -14,12 +15,6 @@ from contracts.errors import DecodeError
 from contracts.quantity import Quantity, QuantityError
 
 T = TypeVar("T")
-
-
-def _to_wire(value: Any) -> Any:
-    if isinstance(value, Quantity):
-        return value.text
-    raise NotImplementedError(type(value).__name__)
 
 
 def _from_wire(kind: type, value: Any) -> Any:
@@ -34,7 +29,9 @@ def _from_wire(kind: type, value: Any) -> Any:
     raise NotImplementedError(kind.__name__)
 
 
-_ENCODER = msgspec.json.Encoder(enc_hook=_to_wire, order="deterministic")
+# Quantities are all that the encoder does not know by itself. There are millions in a
+# large cluster, so no function of Python stands in between.
+_ENCODER = msgspec.json.Encoder(enc_hook=attrgetter("text"), order="deterministic")
 
 
 def encode(value: Any) -> bytes:

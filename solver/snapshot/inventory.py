@@ -37,6 +37,7 @@ from solver.snapshot.parts import (
     node_key,
     pool_key,
     use_key,
+    use_key_of,
 )
 from solver.snapshot.pools import (
     pool_of_collision,
@@ -280,9 +281,8 @@ def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
         node = None if part is None else part.node
         previous_node = inventory.pool_nodes.get(key)
         if previous_node is not None and node != previous_node:
-            use_part_key = "use" + key.removeprefix("pool")
             pages = pages.without(previous_node, key)
-            pages = pages.without(previous_node, use_part_key)
+            pages = pages.without(previous_node, use_key_of(key))
         if node != previous_node:
             nodes |= dict.fromkeys(filter(None, (previous_node, node)))
         if part is None:

@@ -17,7 +17,7 @@ from operator import attrgetter
 
 from msgspec import Raw
 
-from contracts.codec import Codec
+from contracts.codec import Codec, encode
 from solver.cache import Memory
 from solver.snapshot.parts import Part, PartValue
 
@@ -107,8 +107,9 @@ class Page:
 
         What is only asked once would else hold a large cluster twice.
         """
-        parts = self._sort_parts()
-        return sha256(b"[" + b",".join([p.write() for p in parts]) + b"]").hexdigest()
+        # One call writes all parts, those that have no bytes yet from their values.
+        parts = [part.written or part.value for part in self._sort_parts()]
+        return sha256(encode(parts)).hexdigest()
 
     def _sort_parts(self) -> list[Part]:
         return sorted(self.parts(), key=attrgetter("key"))

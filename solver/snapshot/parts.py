@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from contracts.claim import DeviceConfiguration
 from contracts.codec import Codec
@@ -186,12 +186,13 @@ class Part:
     def data(self) -> bytes:
         """Canonical bytes; kept from now on."""
         if self._data is None:
-            self._data = self.write()
+            self._data = _PART.encode(self.value)
         return self._data
 
-    def write(self) -> bytes:
-        """Write the canonical bytes, for whoever needs them but once."""
-        return _PART.encode(self.value) if self._data is None else self._data
+    @property
+    def written(self) -> Raw | None:
+        """The bytes for whoever writes the part as one of several; None: not kept."""
+        return None if self._data is None else Raw(self._data)
 
 
 def pool_key(driver: DriverName, pool: PoolName) -> str:
@@ -202,6 +203,11 @@ def pool_key(driver: DriverName, pool: PoolName) -> str:
 def use_key(driver: DriverName, pool: PoolName) -> str:
     """Name the part that says what is used of a pool."""
     return f"use/{driver}/{pool}"
+
+
+def use_key_of(pool: str) -> str:
+    """Name the part that says what is used of a pool, by the name of its own part."""
+    return "use" + pool.removeprefix("pool")
 
 
 def node_key(name: NodeName) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
+
+import pytest
 
 from contracts.ids import DriverName, NodeName, PoolName
 from solver.snapshot.pages import PAGES, Page, Pages, page_number_of
@@ -57,6 +60,16 @@ def test_the_bytes_of_a_page_do_not_depend_on_the_order_of_its_parts() -> None:
     assert page.data == turned.data
     assert page.sha == turned.sha
     assert [raw["node"] for raw in json.loads(page.data)] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("kept", [(), ("a",), ("a", "b")])
+def test_a_page_is_hashed_as_its_bytes_are(kept: tuple[str, ...]) -> None:
+    """Whichever parts were written before: they keep their bytes."""
+    parts = [Part(pool_part(node)) for node in ("a", "b")]
+    for part in parts:
+        assert part.owner not in kept or part.data
+    page = Page.of(parts)
+    assert page.sha == sha256(page.data).hexdigest()
 
 
 def test_a_page_is_read_back_and_takes_what_is_there_already() -> None:

@@ -126,6 +126,11 @@ class Slots(Generic[K, V]):
             results = memory[self] = Cache(self._bound)
         return results
 
+    def find(self, memory: Memory, key: K) -> V | None:
+        """Read one result about a thing; None: it is not remembered."""
+        results: Cache[K, V] | None = memory.get(self)
+        return None if results is None else results.get(key)
+
 
 class Last(Generic[K, V]):
     """A cache of one: the result about the very thing that was asked about last."""

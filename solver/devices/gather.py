@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import cast
 
 from msgspec import Struct
 
@@ -26,7 +27,7 @@ from solver.snapshot.parts import (
     PoolPart,
     PoolSlice,
     UsePart,
-    use_key,
+    use_key_of,
 )
 
 PoolParts = tuple[tuple[Part, Part | None], ...]
@@ -100,11 +101,8 @@ class Cluster:
     def _nodes(self, page: Page) -> Mapping[NodeName, NodePools]:
         remembered = _NODES.get(page.memory)
         if remembered is None or remembered[0] != self.key:
-            nodes = {
-                NodeName(owner): self._node(page.nodes[owner])
-                for owner in sorted(page.nodes)
-                if owner
-            }
+            own = [(n, p) for n, p in sorted(page.nodes.items()) if n]
+            nodes = {cast("NodeName", name): self._node(parts) for name, parts in own}
             remembered = _NODES.keep(page.memory, (self.key, nodes))
         return remembered[1]
 
@@ -120,21 +118,14 @@ class Cluster:
 def _read_parts(parts: NodeParts) -> tuple[NodePart, PoolParts]:
     """Read a node and its own pools; a node that says nothing is its name."""
     node: NodePart | None = None
-    pools: list[Part] = []
-    for part in parts.parts.values():
+    own: list[tuple[Part, Part | None]] = []
+    for key, part in parts.parts.items():
         value = part.value
         if isinstance(value, PoolPart):
-            pools.append(part)
+            own.append((part, parts.parts.get(use_key_of(key))))
         elif isinstance(value, NodePart):
             node = value
-    own = tuple([(pool, parts.parts.get(_use_key_of(pool))) for pool in pools])
-    return node or NodePart(name=NodeName(parts.owner)), own
-
-
-def _use_key_of(pool: Part) -> str:
-    """Name the part that says what is used of a pool."""
-    value = pool_of(pool)
-    return use_key(value.driver, value.pool)
+    return node or NodePart(name=NodeName(parts.owner)), tuple(own)
 
 
 def _gather(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
@@ -143,9 +134,8 @@ def _gather(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
         for part, use in pools:
             view = view_pool(part, node, features)
             if view is not None:
-                use_value = use.value if use is not None else None
-                used = use_value if isinstance(use_value, UsePart) else None
-                seen.append(SeenPool(view, used))
+                used = None if use is None else use.value
+                seen.append(SeenPool(view, used if isinstance(used, UsePart) else None))
     except GatherError as error:
         return NodePools(node, (), str(error))
     if len(seen) > 1:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from contracts.device import DeviceAttribute, DeviceCapacity
 from contracts.ids import DeviceName
 from solver.cache import Cache, Slot
-from solver.devices.facts import PoolFacts, pool_of
+from solver.devices.facts import NO_MARKS, PoolFacts, pool_of
 from solver.devices.gather import NodePools
 from solver.devices.looks import PoolLook, Selectors, look_of
 from solver.devices.published import list_published
@@ -67,10 +67,11 @@ def likeness_of(
             if use.taints:
                 return None
             taken, shared = use.taken, use.shared
-        has_amounts = by_amounts or view.facts.marks.has_amounts
-        capacity = _capacity_of(view.part) if has_amounts else None
+        facts, capacity = view.facts, None
+        if by_amounts or (facts.marks is not NO_MARKS and facts.marks.has_amounts):
+            capacity = _capacity_of(view.part)
         look = look_of(view.part, selectors)
-        pools.append((view.facts, look, taken, capacity, shared))
+        pools.append((facts, look, taken, capacity, shared))
     return tuple(pools)
 
 

@@ -67,9 +67,9 @@ def read_ahead(pages: Iterable[Page]) -> None:
 
 def look_of(part: Part, selectors: Selectors) -> PoolLook:
     """See a pool as these selectors do."""
-    looks = _LOOKS.of(part.memory)
-    look = looks.get(selectors)
+    look = _LOOKS.find(part.memory, selectors)
     if look is None:
+        looks = _LOOKS.of(part.memory)
         look = looks.keep(selectors, _look_at(part, selectors))
     return look
 
@@ -98,11 +98,18 @@ def forget_distinct_pools(page: Page, selectors: Selectors) -> None:
 
 
 def _look_at(part: Part, selectors: Selectors) -> PoolLook:
-    size = len(facts_of(part).names)
-    footprints = _footprints_of(selectors)
-    rows = tuple([_project_devices(part, footprint) for footprint in footprints])
-    look = _ALIKE.get((size, rows))
-    return _ALIKE.keep((size, rows), PoolLook(size, rows)) if look is None else look
+    facts = facts_of(part)
+    projections = _PROJECTIONS.of(part.memory)
+    rows = tuple(
+        [
+            projections.get(footprint)
+            or projections.keep(footprint, _project_devices(part, footprint))
+            for footprint in _footprints_of(selectors)
+        ]
+    )
+    key = (len(facts.names), rows)
+    look = _ALIKE.get(key)
+    return _ALIKE.keep(key, PoolLook(*key)) if look is None else look
 
 
 @cached(bound=8192)
@@ -112,10 +119,5 @@ def _footprints_of(selectors: Selectors) -> tuple[Footprint, ...]:
 
 def _project_devices(part: Part, footprint: Footprint) -> tuple[Projection, ...]:
     """List what an expression can see of each device."""
-    results = _PROJECTIONS.of(part.memory)
-    projections = results.get(footprint)
-    if projections is None:
-        devices, facts = pool_of(part).devices, facts_of(part)
-        written = project_all(footprint, facts.driver, devices, facts.faults)
-        projections = results.keep(footprint, written)
-    return projections
+    facts = facts_of(part)
+    return project_all(footprint, facts.driver, pool_of(part).devices, facts.faults)

@@ -16,7 +16,13 @@ from msgspec import Struct
 from contracts.device import CounterSet, Device, NodeSelector
 from contracts.features import Features
 from contracts.ids import DriverName, NodeName, PoolName
-from solver.devices.facts import PoolFacts, facts_of, marks_of, pool_of
+from solver.devices.facts import (
+    NO_MARKS,
+    PoolFacts,
+    facts_of,
+    marks_of,
+    pool_of,
+)
 from solver.devices.node_selectors import node_matches
 from solver.errors import GatherError, NodeSelectorError
 from solver.snapshot.parts import NodePart, Part, PoolPart, PoolSlice, UsePart
@@ -74,7 +80,7 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
     """
     pool, facts = pool_of(part), facts_of(part)
     if _is_simple(facts, pool, node):
-        return _see_simple(part, pool, node)
+        return _see_simple(part, pool, facts, node)
     ignored = _find_ignored(part, pool, features)
     relevant = [
         i
@@ -103,9 +109,10 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
     return _build_view(part, pool, (targeting, others), node, features)
 
 
-def _see_simple(part: Part, pool: PoolPart, node: NodePart) -> PoolView:
+def _see_simple(
+    part: Part, pool: PoolPart, facts: PoolFacts, node: NodePart
+) -> PoolView:
     """See a pool that is one whole slice for the node."""
-    facts = facts_of(part)
     everything = facts.all_devices
     return PoolView(
         driver=pool.driver,
@@ -114,9 +121,9 @@ def _see_simple(part: Part, pool: PoolPart, node: NodePart) -> PoolView:
         facts=facts,
         targeting=everything,
         reachable=everything,
-        binding=bool(facts.marks.says_binding),
+        binding=facts.marks.says_binding > 0,
         is_plain=(
-            not facts.marks.has_others
+            (facts.marks is NO_MARKS or not facts.marks.has_others)
             and pool.node == node.name
             and not pool.slices[0].skip_node_operations
         ),

@@ -153,7 +153,7 @@ def format_taint(taint: NodeTaint | DeviceTaint) -> str:
 
 def room_of(check: NodeCheck) -> int:
     """Count the pods that a node has enough resources for."""
-    return min(check.room.values(), default=PLENTY)
+    return min(check.room.values()) if check.room else PLENTY
 
 
 def find_scarcity(

@@ -100,6 +100,8 @@ class _Likes(Struct, frozen=True):
 
     def groups_on(self, node: NodePools) -> Groups:
         """Name the devices of one of these nodes."""
+        if not self.members:
+            return ()
         views = [seen.view for seen in node.pools]
         return tuple(
             [

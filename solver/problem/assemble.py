@@ -18,13 +18,12 @@ from contracts.ids import DeviceClassName
 from contracts.lifecycle import GangRecord
 from contracts.messages import SubmitGang
 from solver.cache import Slots
-from solver.devices.candidates import select_devices, select_seen
+from solver.devices.candidates import select_seen
 from solver.devices.facts import pool_of
 from solver.devices.looks import (
     MOST_LISTS,
     find_distinct_pools,
     forget_distinct_pools,
-    pools_of,
 )
 from solver.errors import VerdictMissingError
 from solver.problem.attributes import DERIVED
@@ -230,8 +229,8 @@ def _collect_rows(
 ) -> frozenset[VerdictRow] | None:
     """Collect the rows that a page needs; None: the table lacks some."""
     row_sets = set()
-    for part in pools_of(page):
-        selection = select_devices(part, selectors, table)
+    for look in find_distinct_pools(page, selectors):
+        selection = select_seen(look, selectors, table)
         if selection.missing:
             return None
         row_sets.add(selection.rows)

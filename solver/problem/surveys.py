@@ -12,9 +12,15 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from solver.cache import Cache
-from solver.devices.candidates import indices_of, select_devices
-from solver.devices.facts import marks_of, pool_of
-from solver.devices.looks import MOST_LISTS, Selectors, pools_of
+from solver.devices.candidates import indices_of, select_seen
+from solver.devices.facts import facts_of, pool_of
+from solver.devices.looks import (
+    MOST_LISTS,
+    Selectors,
+    find_distinct_pools,
+    look_of,
+    pools_of,
+)
 from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
 from solver.snapshot.parts import Part
@@ -34,6 +40,8 @@ class _SurveyedPage(Struct, frozen=True):
     pools: tuple[Part, ...]
     surveys: Cache[Selectors, ClassSurvey]
     """Of these pools."""
+    known: Cache[Selectors, bool]
+    """Selectors of which a table knew what they say of these pools."""
 
 
 class Surveys:
@@ -43,6 +51,8 @@ class Surveys:
         self._pages: list[_SurveyedPage] = []
         self._unions: Cache[Selectors, ClassSurvey] = Cache(MOST_LISTS)
         """Of all pages, where all is known."""
+        self._known: Cache[Selectors, bool] = Cache(MOST_LISTS)
+        """What a table knew of all pages."""
 
     def follow(self, pages: Iterable[Page]) -> None:
         """Look at the pages as they are now."""
@@ -57,19 +67,24 @@ class Surveys:
             last.surveys is not now.surveys for last, now in pairs_after
         ):
             self._unions.clear()
+            self._known.clear()
 
     def is_known(self, selectors: Selectors, table: SelectorTable) -> bool:
         """Whether the table knows what these selectors say of every device."""
-        if selectors in self._unions:
+        if selectors in self._known:
             return True
-        if any(_survey(page, selectors, table) is None for page in self._pages):
-            return False
-        self._unions.keep(selectors, self._unite(selectors, table))
-        return True
+        pages = self._pages
+        is_known = all(_is_known(page, selectors, table) for page in pages)
+        return is_known and self._known.keep(selectors, True)
 
     def of(self, selectors: Selectors, table: SelectorTable) -> ClassSurvey:
         """Add up what the nodes of all pages have, as far as that is known."""
-        return self._unions.get(selectors) or self._unite(selectors, table)
+        union = self._unions.get(selectors)
+        if union is None:
+            union = self._unite(selectors, table)
+            if self.is_known(selectors, table):
+                self._unions.keep(selectors, union)
+        return union
 
     def _unite(self, selectors: Selectors, table: SelectorTable) -> ClassSurvey:
         nodes: Counter[int] = Counter()
@@ -84,7 +99,7 @@ class Surveys:
 
 
 def _survey_later(page: Page) -> _SurveyedPage:
-    return _SurveyedPage(page, pools_of(page), Cache(MOST_LISTS))
+    return _SurveyedPage(page, pools_of(page), Cache(MOST_LISTS), Cache(MOST_LISTS))
 
 
 def _follow(page: Page, last: _SurveyedPage) -> _SurveyedPage:
@@ -94,8 +109,18 @@ def _follow(page: Page, last: _SurveyedPage) -> _SurveyedPage:
     if len(pools) == len(last.pools) and all(
         pool is other for pool, other in zip(pools, last.pools, strict=True)
     ):
-        return _SurveyedPage(page, pools, last.surveys)
+        return _SurveyedPage(page, pools, last.surveys, last.known)
     return _survey_later(page)
+
+
+def _is_known(page: _SurveyedPage, selectors: Selectors, table: SelectorTable) -> bool:
+    """Whether a table knows what selectors say of the pools of a page."""
+    if selectors in page.known:
+        return True
+    looks = find_distinct_pools(page.page, selectors)
+    if any(select_seen(look, selectors, table).missing for look in looks):
+        return False
+    return page.known.keep(selectors, True)
 
 
 def _survey(
@@ -109,17 +134,19 @@ def _survey(
 def _count(
     page: _SurveyedPage, selectors: Selectors, table: SelectorTable
 ) -> ClassSurvey | None:
-    devices: Counter[str] = Counter()
+    if not _is_known(page, selectors, table):
+        return None
+    looks = find_distinct_pools(page.page, selectors)
+    bits_by_look = {look: select_seen(look, selectors, table).bits for look in looks}
+    devices: dict[str, int] = {}
     capacity: dict[str, int] = {}
     for part in page.pools:
-        selection = select_devices(part, selectors, table)
-        if selection.missing:
-            return None
-        pool = pool_of(part)
-        if pool.node and selection.bits:
-            devices[pool.node] += selection.bits.bit_count()
-        for index in indices_of(selection.bits & marks_of(part).shareable):
-            for name, each in pool.devices[index].capacity.items():
+        bits = bits_by_look[look_of(part, selectors)]
+        if bits and part.owner:
+            devices[part.owner] = devices.get(part.owner, 0) + bits.bit_count()
+        shareable = bits & facts_of(part).marks.shareable
+        for index in indices_of(shareable) if shareable else ():
+            for name, each in pool_of(part).devices[index].capacity.items():
                 capacity[name] = max(each.value.nano, capacity.get(name, 0))
     found = ClassSurvey(dict(Counter(devices.values())), capacity)
     return page.surveys.keep(selectors, found)

@@ -79,6 +79,8 @@ def test_slots_share_a_memory_and_nothing_else() -> None:
     several.of(memory).keep("b", 3)
     assert (first.get(memory), second.get(memory)) == (1, None)
     assert several.of(memory) == {"b": 3}
+    assert (several.find(memory, "a"), several.find(memory, "b")) == (None, 3)
+    assert several.find(Memory(), "b") is None
     assert not several.of(Memory())
 
 

@@ -67,7 +67,7 @@ def test_nothing_is_read_again_where_no_pool_changed(
     """What is used of nodes changes pages all the time."""
     surveys, snapshot = Surveys(), snapshot_of(nodes_of(8, 8))
     assert surveyed(surveys, snapshot) == {8: 2}
-    monkeypatch.setattr("solver.problem.surveys.select_devices", _read_again)
+    monkeypatch.setattr("solver.problem.surveys.find_distinct_pools", _read_again)
     away = apply(snapshot, NodePresence(node=NodeName("n1"), away=True))
     pages: list[Page] = list(away.inventory.pages)
     assert pages != list(snapshot.inventory.pages)

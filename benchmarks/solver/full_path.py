@@ -39,6 +39,8 @@ class Decided(Struct, frozen=True, kw_only=True):
     """Batch, references, selectors, Problem, hash."""
     solve_s: float
     """The judge included."""
+    cpu_s: float
+    """Of the processor, all of it; garbage is collected after an answer."""
 
 
 class Decider:
@@ -81,15 +83,16 @@ class Decider:
         self, snapshot: Snapshot, batch: Iterable[GangRecord] | None = None
     ) -> Decided:
         """Decide a batch, by default all that waits."""
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), time.process_time()
         problem = self.problem(snapshot, batch)
         made = time.perf_counter()
         decision = allocate(problem)
-        ended = time.perf_counter()
+        ended, cpu_s = time.perf_counter(), time.process_time() - cpu_started
         after_batch()
         return Decided(
             problem=problem,
             decision=decision,
             problem_s=made - started,
             solve_s=ended - made,
+            cpu_s=cpu_s,
         )

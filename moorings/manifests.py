@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -46,6 +47,37 @@ _MAY_BE_JSON = re.compile(r"\s*\{")
 _MAY_BE_JSON_BYTES = re.compile(_MAY_BE_JSON.pattern.encode())
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class _List(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    forbid_unknown_fields=True,
+):
+    """A list as kubectl prints it: one look finds its fields and its items.
+
+    What is no list, or has more fields, is looked at field by field.
+    """
+
+    kind: msgspec.Raw
+    items: list[msgspec.Raw]
+    api_version: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    metadata: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def others(self) -> dict[str, msgspec.Raw]:
+        """The fields besides the items."""
+        named = {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "metadata": self.metadata,
+        }
+        return {key: raw for key, raw in named.items() if raw is not msgspec.UNSET}
+
+
+_LIST = msgspec.json.Decoder(_List)
 
 
 def parse_documents(
@@ -139,10 +171,12 @@ def _check_yaml(source: str, text: str) -> None:
         check_events(source, yaml.parse(text, _Loader))
 
 
-def _read_json(text: str | bytes) -> dict[str, msgspec.Raw] | None:
-    """Read the fields of an object; None: it is no JSON, or more than one object."""
+def _read_json(text: str | bytes) -> _List | dict[str, msgspec.Raw] | None:
+    """Read a list or an object; None: it is no JSON, or more than one object."""
     if isinstance(text, str) and not _MAY_BE_JSON.match(text):
         return None
+    with suppress(msgspec.DecodeError, RecursionError):
+        return _LIST.decode(text)
     try:
         return _FIELDS.decode(text)
     except (msgspec.DecodeError, RecursionError):
@@ -150,24 +184,31 @@ def _read_json(text: str | bytes) -> dict[str, msgspec.Raw] | None:
 
 
 def _flatten_json(
-    source: str, fields: dict[str, msgspec.Raw], exact: ExactDecoder | None
+    source: str,
+    document: _List | dict[str, msgspec.Raw],
+    exact: ExactDecoder | None,
 ) -> Iterator[Any]:
     """Yield the objects of a list; a long list is never parsed as a whole.
 
     Raises:
         BadInputError: an object is nested too deeply.
     """
-    items = fields.get("items", msgspec.Raw())
-    rest = {key: _parse(raw) for key, raw in fields.items() if key != "items"}
-    if is_list(rest) and bytes(memoryview(items)[:1]) == b"[":
+    items: list[msgspec.Raw] | None = None
+    if isinstance(document, _List):
+        fields, items = document.others, document.items
+    else:
+        fields, written = dict(document), document.get("items", msgspec.Raw())
+        if bytes(memoryview(written)[:1]) == b"[":
+            del fields["items"]
+            items = _ITEMS.decode(written)
+    rest = {key: _parse(raw) for key, raw in fields.items()}
+    if items is not None and is_list(rest):
         check_levels(source, rest)
         inherited = inherited_kind(rest)
-        listed = (
-            _read_item(source, raw, exact, inherited) for raw in _ITEMS.decode(items)
-        )
+        listed = (_read_item(source, raw, exact, inherited) for raw in items)
         yield from flatten_items(rest, listed)
     else:
-        whole = {key: _parse(raw) for key, raw in fields.items()}
+        whole = rest if items is None else {**rest, "items": list(map(_parse, items))}
         check_levels(source, whole)
         yield from flatten(whole)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from contracts.errors import DecodeError
+from contracts.kubernetes.decode import flatten
+from moorings.duplicate_keys import MOST_LOOKED_AT
 from moorings.errors import BadInputError
 from moorings.manifests import parse_documents, read_gang, to_text_or_json
 from nodeagent.sources.fleet import read_fleet
@@ -69,6 +73,38 @@ def test_the_gang_of_the_quick_start_asks_for_devices_of_the_small_fleet() -> No
     (request,) = claim.spec.devices.requests
     assert request.exactly is not None
     assert request.exactly.device_class_name in drivers
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        '"kind": "List"',
+        '"kind": "NodeList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}',
+        '"kind": "NodeList", "apiVersion": "v1", "remainingItemCount": 0',
+        '"kind": "List", "items": [{"kind": "Gang"}]',
+        '"kind": "Chest", "apiVersion": "v1"',
+        '"kind": 1',
+        '"apiVersion": "v1"',
+    ],
+)
+@pytest.mark.parametrize("items", ["[]", '[{"a": 1}, {"kind": "Pod"}]', "null", "[1]"])
+def test_a_list_is_read_as_if_it_were_parsed_as_a_whole(
+    others: str, items: str
+) -> None:
+    """Whatever other fields it has, and in whichever order: of two the last counts."""
+    text = f'{{{others}, "items": {items}}}'
+    whole: list[Any] | str
+    try:
+        whole = list(flatten(json.loads(text)))
+    except DecodeError as error:
+        whole = f"a.json: {error}"
+    try:
+        found: list[Any] | str = [
+            raw for _, raw in parse_documents("a.json", text + " " * MOST_LOOKED_AT)
+        ]
+    except BadInputError as error:
+        found = str(error)
+    assert found == whole
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,8 @@ from moorings.plan.summary import (
 from solver.cel.evaluator import SelectorEvaluator
 from solver.service.garbage import after_batch, collecting_between_batches
 
+_KEPT: list[object] = []
+"""What the last plan was made of: it is given back with the process, all at once."""
 COLUMNS = ("gang", "pod", "claim", "verdict", "node", "devices")
 
 
@@ -138,7 +140,9 @@ def plan(
             raise typer.Exit(ExitCode.ERROR)
         with show_progress("planning", asked=progress) as tell:
             options = PlanOptions(node=node, order=str(order), features=features)
-            result = Planner(evaluator, tell).plan(usable, options)
+            planner = Planner(evaluator, tell)
+            _KEPT[:] = (found, usable, planner)
+            result = planner.plan(usable, options)
     if output is Format.TABLE:
         _print_plan(result, every=every)
     else:

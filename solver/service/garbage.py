@@ -36,5 +36,8 @@ def collecting_between_batches() -> Iterator[None]:
     try:
         yield
     finally:
+        # All that is new counts as old from now on: else the next object that is made
+        # has the collector go through it.
+        gc.freeze()
         gc.unfreeze()
         gc.enable()

@@ -49,6 +49,14 @@ def test_after_a_block_it_is_collected_as_ever() -> None:
     assert gc.get_freeze_count() == 0
 
 
+def test_what_a_block_made_is_not_gone_through_at_its_end() -> None:
+    """A plan of a large cluster made millions of objects, and is printed next."""
+    with collecting_between_batches():
+        made: list[list[int]] = [[] for _ in range(MANY)]
+    young = {id(each) for each in gc.get_objects(generation=0)}
+    assert young.isdisjoint(map(id, made))
+
+
 def test_a_small_batch_is_not_worth_a_collection() -> None:
     """It costs more than it frees."""
     collect_between_batches()

@@ -41,6 +41,8 @@ class Decided(Struct, frozen=True, kw_only=True):
     """The judge included."""
     cpu_s: float
     """Of the processor, all of it; garbage is collected after an answer."""
+    solve_cpu_s: float
+    """What this process worked of that."""
 
 
 class Decider:
@@ -85,14 +87,15 @@ class Decider:
         """Decide a batch, by default all that waits."""
         started, cpu_started = time.perf_counter(), time.process_time()
         problem = self.problem(snapshot, batch)
-        made = time.perf_counter()
+        made, worked_before = time.perf_counter(), time.process_time()
         decision = allocate(problem)
-        ended, cpu_s = time.perf_counter(), time.process_time() - cpu_started
+        ended, worked = time.perf_counter(), time.process_time()
         after_batch()
         return Decided(
             problem=problem,
             decision=decision,
             problem_s=made - started,
             solve_s=ended - made,
-            cpu_s=cpu_s,
+            cpu_s=worked - cpu_started,
+            solve_cpu_s=worked - worked_before,
         )

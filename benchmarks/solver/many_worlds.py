@@ -6,9 +6,11 @@
 
 A row is a family at a size, over K seeds from FIRST on: how many answers were proven
 best (of the weight of the gangs that are in), the gap to the bound, and the solver's
-work. Work is deterministic; seconds are the machine's. The worst instance is named by
-its seed: `--family NAME --nodes N --seed SEED --seeds 1` decides it again.
-`--kept` decides the worst instances that were ever found.
+work. Work is deterministic; seconds are the machine's: `solve s` by the clock,
+`solve cpu s` what the process worked on the solve, `cpu s` what it worked in all, world
+included. The worst instance is named by its seed:
+`--family NAME --nodes N --seed SEED --seeds 1` decides it again. `--kept` decides the
+worst instances that were ever found.
 
 The JSON has a row for each instance.
 """
@@ -16,6 +18,7 @@ The JSON has a row for each instance.
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -44,6 +47,8 @@ class Instance(Struct, frozen=True, kw_only=True):
     work: float
     models: int
     solve_s: float
+    solve_cpu_s: float
+    cpu_s: float
 
     @property
     def gap(self) -> float:
@@ -55,6 +60,7 @@ def decide_instance(
     evaluator: SelectorEvaluator, family: str, nodes: int, seed: int
 ) -> Instance:
     """Draw a world and decide it."""
+    started = time.process_time()
     snapshot, submissions = draw_world(FAMILIES[family], nodes, seed)
     for age, message in enumerate(submissions, start=1):
         snapshot = apply(snapshot, message, sequence=age)
@@ -71,6 +77,8 @@ def decide_instance(
         work=decided.decision.statistics.work,
         models=decided.decision.statistics.models,
         solve_s=decided.solve_s,
+        solve_cpu_s=decided.solve_cpu_s,
+        cpu_s=time.process_time() - started,
     )
 
 
@@ -97,6 +105,8 @@ def summarize(instances: Sequence[Instance]) -> Row:
         **spread("gap %", lambda instance: instance.gap),
         **spread("work", lambda instance: instance.work),
         **spread("solve s", lambda instance: instance.solve_s),
+        **spread("solve cpu s", lambda instance: instance.solve_cpu_s),
+        **spread("cpu s", lambda instance: instance.cpu_s),
         "worst seed": worst.seed,
         "its value": worst.value,
         "its bound": worst.bound,
@@ -141,6 +151,8 @@ def to_row(instance: Instance) -> Row:
         "work": instance.work,
         "models": instance.models,
         "solve s": instance.solve_s,
+        "solve cpu s": instance.solve_cpu_s,
+        "cpu s": instance.cpu_s,
     }
 
 

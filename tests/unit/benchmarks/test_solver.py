@@ -22,6 +22,8 @@ def instance(seed: int, value: int, work: float = 1.0) -> Instance:
         work=work,
         models=1,
         solve_s=0.1,
+        solve_cpu_s=0.1,
+        cpu_s=0.2,
     )
 
 
@@ -47,7 +49,7 @@ def test_a_world_is_decided_again_in_the_same_way() -> None:
             to_row(decide_instance(evaluator, "plain", 10, 2)) for _ in range(2)
         )
     assert first["value"]
-    for key in first.keys() - {"solve s"}:
+    for key in first.keys() - {"solve s", "solve cpu s", "cpu s"}:
         assert first[key] == again[key]
 
 

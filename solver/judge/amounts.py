@@ -19,7 +19,9 @@ def consumption_of(
         return None
     amounts = {}
     for name, capacity in device.capacity.items():
-        amount = _amount(capacity, requested.get(name), fractional=fractional)
+        amount: int | None = capacity.value.nano  # as mostly: all of it
+        if requested or capacity.request_policy is not None:
+            amount = _amount(capacity, requested.get(name), fractional=fractional)
         if amount is None or not 0 <= amount <= capacity.value.nano:
             return None
         amounts[name] = amount

@@ -25,6 +25,8 @@ from solver.snapshot.parts import ClassPart, NodePart, PoolPart, PoolSlice, UseP
 Violations = Iterator[str]
 """What breaks rules: `rule: subject and what it does`."""
 _SeenPool = tuple[tuple[NodeName, PoolID], VisiblePool | None]
+KINDS = ("int", "bool", "string", "version")
+"""Of attributes, in the order in which lists count."""
 EXPERIMENTAL = (
     "list_type_attributes",
     "optional_node_operations",
@@ -216,19 +218,19 @@ class Facts:
         added: dict[str, list[DeviceTaint]] = {}
         for owner, taint in use.taints:
             added.setdefault(owner, []).append(taint)
-        read = {}
+        driver, of_driver, read = pool_id.driver, pool_id.pool, {}
         for device, pool_slice in map(pool.devices.__getitem__, names):
             each, taints = device.name, device.taints
             if each in added:
                 taints = (*taints, *added[each])
-            read[DeviceID(pool_id.driver, pool_id.pool, each)] = DeviceFacts(
+            read[DeviceID(driver, of_driver, each)] = DeviceFacts(
                 device,
                 pool_slice,
-                reachable=each not in unreachable,
-                taken=each in taken,
-                shares=shares.get(each),
-                taints=taints,
-                shareable=sharing and bool(device.allow_multiple_allocations),
+                each not in unreachable,
+                each in taken,
+                shares.get(each),
+                taints,
+                sharing and bool(device.allow_multiple_allocations),
             )
         return read
 
@@ -250,11 +252,12 @@ class Facts:
     ) -> dict[str, bool | None]:
         """Read verdicts on all devices of a pool, once for pools that look alike."""
         self.find_device(node, name)  # and all others of its pool
+        pool, driver = name.pool, name.driver
         devices = [
             facts.device
             for each, facts in self._devices[node].items()
-            if facts is not None and each.pool == name.pool
-            if each.driver == name.driver
+            if facts is not None and each.pool == pool
+            if each.driver == driver
         ]
         faults = find_faults(devices)
         looks = tuple(
@@ -319,23 +322,27 @@ class Facts:
     def _values_of(self, attribute: DeviceAttribute | None) -> set[tuple[str, object]]:
         if attribute is None:
             return set()
-        several = {
-            "int": attribute.int_values,
-            "bool": attribute.bool_values,
-            "string": attribute.string_values,
-            "version": attribute.version_values,
-        }
-        for kind, values in several.items():
-            if values:
-                listed = self.features.list_type_attributes
-                return {(kind, value) for value in values} if listed else set()
-        single = {
-            "string": attribute.string_value,
-            "int": attribute.int_value,
-            "bool": attribute.bool_value,
-            "version": attribute.version_value,
-        }
-        return {(kind, value) for kind, value in single.items() if value is not None}
+        several = (
+            attribute.int_values,
+            attribute.bool_values,
+            attribute.string_values,
+            attribute.version_values,
+        )
+        if any(several):
+            if not self.features.list_type_attributes:
+                return set()
+            kind, values = next(
+                (k, v) for k, v in zip(KINDS, several, strict=True) if v
+            )
+            return {(kind, value) for value in values or ()}
+        single = (
+            attribute.int_value,
+            attribute.bool_value,
+            attribute.string_value,
+            attribute.version_value,
+        )
+        pairs = zip(KINDS, single, strict=True)
+        return {(kind, value) for kind, value in pairs if value is not None}
 
     def counters_left_of(self, node: NodeName, name: PoolID) -> CounterAmounts:
         """Compute what others leave of the counters of a pool."""

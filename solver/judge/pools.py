@@ -78,8 +78,10 @@ def _merge(
     # Then refuse what names twice, and what draws from counters that nobody defines.
     named_twice = len(devices) < sum([len(s.devices) for s in holding])
     named_twice |= len({counter_set.name for counter_set in sets}) < len(sets)
-    present = [device for s in holding for device in s.devices]
-    lacks = partitions and _draws_from_nothing((*present, *away), sets)
+    lacks = partitions and any(
+        _draws_from_nothing(listed, sets)
+        for listed in (*(s.devices for s in holding), away)
+    )
     if named_twice or lacks:
         return VisiblePool(usable=False)
     return VisiblePool(
@@ -94,6 +96,8 @@ def _merge(
 def _draws_from_nothing(devices: Iterable[Device], sets: list[CounterSet]) -> bool:
     """Whether a device draws from a counter that none of some sets has."""
     drawing = [device for device in devices if device.consumes_counters]
+    if not drawing:
+        return False
     names = {counter_set.name: counter_set.counters.keys() for counter_set in sets}
     return any(
         consumption.counter_set not in names
@@ -118,10 +122,12 @@ def _list_unreachable(
 
 def _is_published(pool_slice: PoolSlice, features: Features) -> bool:
     """Whether the API server shows a slice; groups hide it while they are off."""
-    return features.compatibility_groups or not any(
+    if features.compatibility_groups:
+        return True
+    drawing = [device for device in pool_slice.devices if device.consumes_counters]
+    return not any(
         consumption.compatibility_groups
-        for device in pool_slice.devices
-        if device.consumes_counters
+        for device in drawing
         for consumption in device.consumes_counters
     )
 

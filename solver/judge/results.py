@@ -190,7 +190,10 @@ def _is_pinned(written: Written) -> bool:
     node, allocation, _ = written
     selector = allocation.node_selector
     terms = selector.node_selector_terms if selector is not None else ()
-    return len(terms) == 1 and any(
-        (field.key, field.operator, field.values) == ("metadata.name", "In", (node,))
-        for field in terms[0].match_fields
-    )
+    if len(terms) != 1:
+        return False
+    for field in terms[0].match_fields:
+        said = (field.key, field.operator)
+        if said == ("metadata.name", "In") and field.values == (node,):
+            return True
+    return False

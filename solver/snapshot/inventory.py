@@ -254,18 +254,17 @@ def _find_grown(
     before: Pages, after: Pages, parts: Iterable[NodePart]
 ) -> set[ClusterEvent]:
     """Find what may be had of nodes that changed, unless only less of them is left."""
-    grown = set[ClusterEvent]()
+    names, drivers = list[NodeName](), set[DriverName]()
     for part in parts:
-        key = node_key(part.name)
-        previous = before.get(part.name, key)
+        previous = before.get(part.name, node_key(part.name))
         if previous == part:
             continue
         if isinstance(previous, NodePart) and is_only_less(previous, part):
             continue
-        grown.add(NODE_EVENT)
-        pools = (pool for pool in after.of(part.name) if isinstance(pool, PoolPart))
-        grown.update(driver_event(pool.driver) for pool in pools)
-    return grown
+        names.append(part.name)
+    for name in names:
+        drivers.update([p.driver for p in after.of(name) if isinstance(p, PoolPart)])
+    return {NODE_EVENT, *map(driver_event, drivers)} if names else set()
 
 
 def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
@@ -274,8 +273,9 @@ def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
     So are those of nodes that pools came to, or left.
     """
     pages, pool_nodes = inventory.pages, dict[str, NodeName]()
-    parts, grown, gone = list[PoolPart](), set[ClusterEvent](), list[str]()
+    parts, gone = list[PoolPart](), list[str]()
     nodes: dict[NodeName, None] = {}
+    drivers = set[DriverName]()
     for key in keys:
         part = _make_pool_part(inventory, key)
         node = None if part is None else part.node
@@ -290,7 +290,8 @@ def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
         else:
             parts.append(part)
             pool_nodes[key] = part.node
-        grown.add(driver_event(key.split("/", 2)[1]))
+        drivers.add(DriverName(key.split("/", 2)[1]))
+    grown = map(driver_event, drivers)
     changed = _with_pages(inventory, pages.with_values(parts), *grown)
     known = inventory.pool_nodes.with_items(pool_nodes)
     for key in gone:

@@ -8,14 +8,25 @@ could not even take fractions of those, pricing finds another cut (Benders).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import mul
 
 from msgspec import Struct
 from ortools.sat.python import cp_model
 
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.master import Cut, MasterData
+from solver.engines.pattern.columns.master import Cut, MasterData, count_pods
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.kinds.demand import GangKind
+
+CUTS_AT_ONCE = 3
+"""Cuts that CP-SAT is told of at a time: those that a choice is beyond the most."""
+PARTS, MOST_COST = 1 << 20, 10_000
+"""Costs are compared in such parts of what nodes earn; summed, in whole numbers up to
+the second."""
+MAX_CHEAPER, CHEAPER_WORK = 5, 0.05
+"""Times that cheaper gangs are looked for, for those within all cuts; and work each."""
+Gangs = tuple[int, ...]
+"""How many of each kind."""
 
 
 class CutMasterGoal(Struct, frozen=True):
@@ -37,49 +48,109 @@ class CutMasterResult(Struct, frozen=True):
 
 
 class CutMaster:
-    """The cuts so far, and what each gang costs by them."""
+    """The best gangs within the cuts so far, as often as asked.
+
+    Cuts become hundreds, and few of them matter. CP-SAT is told of those alone that a
+    choice was beyond, and chooses again until nothing is beyond any.
+    """
 
     def __init__(self, data: MasterData, cuts: Sequence[Cut]) -> None:
         """`cuts`: may become more later."""
         self._data = data
         self._cuts = cuts
-        self._costs: list[list[int]] = []
-        """Of each cut what a gang costs, by gang kind."""
+        self._told: dict[int, list[int]] = {}
+        """By number of each cut that CP-SAT is told of: what a gang of each kind costs.
+        """
 
     def solve(
         self, goal: CutMasterGoal, budget: Budget, limit: float
     ) -> CutMasterResult:
-        """Choose gangs within the cuts; all objectives must be of gangs only."""
-        self._weigh_gangs()
+        """Choose gangs within the cuts; all objectives must be of gangs only.
+
+        What is best within fewer cuts bounds what is best within all.
+        """
+        reserve, bound = max(0.0, budget.remaining - limit), goal.most
+        while budget.remaining > reserve:
+            model, gangs, gain = self._make_model(goal)
+            model.maximize(gain)
+            outcome = budget.solve(model, budget.remaining - reserve)
+            if outcome is None:
+                break
+            bound = min(bound, outcome.whole_bound)
+            best = tuple(map(outcome.value, gangs))
+            if not self._tell(best):
+                chosen = self._choose_cheaper(goal, best, budget, reserve)
+                return CutMasterResult(chosen, outcome.value_reached, bound)
+        return CutMasterResult((), 0, bound)
+
+    def _choose_cheaper(
+        self, goal: CutMasterGoal, best: Gangs, budget: Budget, reserve: float
+    ) -> Gangs:
+        """Choose gangs that are worth as much and cost less, by all cuts told of.
+
+        What is far from all cuts fits more often than what just meets them.
+        """
+        worth = sum(map(mul, goal.objective.gangs, best))
+        for _ in range(MAX_CHEAPER):
+            if budget.remaining <= reserve or not self._told:
+                break
+            model, gangs, gain = self._make_model(goal)
+            model.add(gain >= worth)
+            costs = self._add_costs()
+            model.minimize(cp_model.LinearExpr.weighted_sum(gangs, costs))
+            limit = min(CHEAPER_WORK, budget.remaining - reserve)
+            outcome = budget.solve(model, limit)
+            if outcome is None:
+                break
+            cheaper = tuple(map(outcome.value, gangs))
+            if not self._tell(cheaper):
+                return cheaper
+        return best
+
+    def _add_costs(self) -> list[int]:
+        """Add up what a gang of each kind costs, as shares of what nodes earn."""
+        totals = [0] * len(self._data.gangs)
+        for number, costs in self._told.items():
+            earned = max(1, self._cuts[number].earned)
+            for g, cost in enumerate(costs):
+                totals[g] += cost * PARTS // earned
+        unit = max(1, max(totals) // MOST_COST)
+        return [total // unit for total in totals]
+
+    def _make_model(
+        self, goal: CutMasterGoal
+    ) -> tuple[cp_model.CpModel, list[cp_model.IntVar], cp_model.LinearExprT]:
+        """State the cuts told of and the floors; with the gangs, and their worth."""
         model = cp_model.CpModel()
         gangs = [
             model.new_int_var(0, most, f"in[{g}]")
             for g, most in enumerate(self._data.available)
         ]
-        for cut, costs in zip(self._cuts, self._costs, strict=True):
-            model.add(cp_model.LinearExpr.weighted_sum(gangs, costs) <= cut.earned)
+        for number, costs in self._told.items():
+            earned = self._cuts[number].earned
+            model.add(cp_model.LinearExpr.weighted_sum(gangs, costs) <= earned)
         for floor in goal.floors:
             worth = cp_model.LinearExpr.weighted_sum(gangs, floor.objective.gangs)
             model.add(worth >= floor.value)
         gain = cp_model.LinearExpr.weighted_sum(gangs, goal.objective.gangs)
         model.add(gain <= goal.most)
-        model.maximize(gain)
-        outcome = budget.solve(model, limit)
-        if outcome is None:
-            return CutMasterResult((), 0, goal.most)
-        bound = min(goal.most, outcome.whole_bound)
-        return CutMasterResult(
-            tuple(map(outcome.value, gangs)), outcome.value_reached, bound
-        )
+        return model, gangs, gain
 
-    def _weigh_gangs(self) -> None:
-        """Say what gangs cost by the cuts that are new."""
-        members = [kind.members for kind in self._data.gangs]
-        for cut in self._cuts[len(self._costs) :]:
-            prices = cut.prices
-            self._costs.append(
-                [sum(prices[m] * pods for m, pods in pairs) for pairs in members]
-            )
+    def _tell(self, gangs: Gangs) -> bool:
+        """Tell of the cuts that some gangs are beyond the most; whether of any."""
+        pods = count_pods(self._data, gangs)
+        beyond: list[tuple[int, int]] = []
+        for number, cut in enumerate(self._cuts):
+            excess = sum(map(mul, cut.prices, pods)) - cut.earned
+            if excess > 0:
+                beyond.append((-(excess * PARTS // max(1, cut.earned)), number))
+        for _, number in sorted(beyond)[:CUTS_AT_ONCE]:
+            prices = self._cuts[number].prices
+            self._told[number] = [
+                sum(prices[m] * each for m, each in kind.members)
+                for kind in self._data.gangs
+            ]
+        return bool(beyond)
 
 
 def split_into_pods(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
+import random
+
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.cuts import (
     CutMaster,
@@ -44,22 +48,85 @@ def test_a_floor_keeps_what_an_earlier_goal_reached() -> None:
 
 
 def test_cuts_that_no_gangs_meet_give_no_gangs() -> None:
-    """A floor above all cuts is impossible: the bound is the goal's own."""
+    """A floor above all cuts is impossible: the bound is what all gangs are worth."""
     both = Floor(Objective((1, 1)), 1)
     goal = CutMasterGoal(Objective((2, 3)), (both,), 99)
     impossible = (Cut((1, 1), 0),)
     result = CutMaster(DATA, impossible).solve(goal, Budget(10.0, 1), 10.0)
-    assert result == CutMasterResult((), 0, 99)
+    assert result == CutMasterResult((), 0, 25)
 
 
 def test_cuts_that_came_later_count() -> None:
-    """What gangs cost by a cut is computed once, and by all of them."""
+    """Those that were known before do, too."""
     cuts = [Cut((1, 0), 5)]
     master = CutMaster(DATA, cuts)
     goal = CutMasterGoal(Objective((2, 3)), (), 99)
     assert master.solve(goal, Budget(10.0, 1), 10.0).value == 15
     cuts.append(Cut((0, 1), 3))
     assert master.solve(goal, Budget(10.0, 1), 10.0).gangs == (1, 3)
+
+
+def test_as_good_as_within_all_cuts_at_once() -> None:
+    """Whatever is drawn: the best of all sets of gangs that are within every cut."""
+    draw = random.Random(5)
+    for _ in range(100):
+        cuts = [
+            Cut((draw.randint(0, 9), draw.randint(0, 9)), draw.randint(0, 60))
+            for _ in range(draw.randint(1, 12))
+        ]
+        most = draw.randint(5, 30)
+        sets = itertools.product(range(6), repeat=2)
+        best = max(
+            2 * pairs + 3 * mixed
+            for pairs, mixed in sets
+            if 2 * pairs + 3 * mixed <= most
+            and all(
+                c.prices[0] * (2 * pairs + mixed) + c.prices[1] * mixed <= c.earned
+                for c in cuts
+            )
+        )
+        goal = CutMasterGoal(Objective((2, 3)), (), most)
+        result = CutMaster(DATA, cuts).solve(goal, Budget(10.0, 1), 10.0)
+        assert (result.value, result.bound) == (best, best)
+
+
+def test_without_work_the_bound_is_what_was_known() -> None:
+    """And no gangs are a target."""
+    goal = CutMasterGoal(Objective((2, 3)), (), 20)
+    master = CutMaster(DATA, [Cut((1, 0), 5)])
+    assert master.solve(goal, Budget(10.0, 1), 0.0) == CutMasterResult((), 0, 20)
+
+
+def test_cuts_that_rule_nothing_out_are_not_in_the_model() -> None:
+    """Of a hundred cuts one matters, and CP-SAT is told of that one alone."""
+    cuts = [*(Cut((1, 1), 100 + n) for n in range(100)), Cut((1, 0), 5)]
+    budget = Budget(10.0, 1)
+    goal = CutMasterGoal(Objective((2, 3)), (), 99)
+    assert CutMaster(DATA, cuts).solve(goal, budget, 10.0).value == 15
+    effort = budget.to_effort()
+    assert effort.constraints == 3, "the cut, the most and the least that it is worth"
+
+
+def test_of_gangs_of_equal_worth_those_are_chosen_that_cost_least() -> None:
+    """Of all sets within a cut that are worth the most."""
+    draw = random.Random(6)
+    for _ in range(50):
+        pods = [draw.randint(1, 9) for _ in range(5)]
+        kinds = tuple(GangKind(0, 1, ((0, each),)) for each in pods)
+        worth = tuple(draw.randint(1, 3) for _ in kinds)
+        data = MasterData(kinds, (1,) * 5, 1, (4,), ((0,),))
+        cut = Cut((draw.randint(1, 4),), draw.randint(3, 12))
+        goal = CutMasterGoal(Objective(worth), (), 99)
+        result = CutMaster(data, [cut]).solve(goal, Budget(10.0, 1), 10.0)
+        by_worth: dict[int, list[int]] = {}
+        for gangs in itertools.product(range(2), repeat=5):
+            cost = cut.prices[0] * sum(map(operator.mul, pods, gangs))
+            if cost <= cut.earned:
+                value = sum(map(operator.mul, worth, gangs))
+                by_worth.setdefault(value, []).append(cost)
+        assert result.value == max(by_worth)
+        spent = cut.prices[0] * sum(map(operator.mul, pods, result.gangs))
+        assert spent == min(by_worth[result.value])
 
 
 def test_single_pods_ask_for_the_same_as_their_gangs() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import structs
 
 from contracts.allocation import Reason, Rule
 from contracts.claim import (
@@ -10,7 +13,9 @@ from contracts.claim import (
     ResourceClaimTemplate,
     ResourceClaimTemplateSpec,
 )
+from contracts.counts import counted
 from contracts.ids import object_key
+from contracts.meta import OwnerReference
 from contracts.validate.pods import check_pod_spec, list_containers
 from contracts.workload import Pod, PodSpec, Workload
 from moorings.lint.findings import Finding, LintRule, Severity
@@ -118,22 +123,41 @@ def check_gangs(gangs: Iterable[WaitingGang]) -> Iterator[Finding]:
     """Find gangs that would wait for what does not come by itself.
 
     As the publisher would, by its own plans. Those that are `Invalid` are told of their
-    pods.
+    pods. Pods that one maker has and that wait for the same are one finding, of it.
     """
+    pods = Counter[Finding]()
     for waiting in gangs:
         for reason in waiting.reasons:
-            if not _is_mendable(reason):
-                continue
-            is_final = waiting.verdict == "error" or str(reason.rule) in _HOPELESS
-            yield Finding(
-                severity=Severity.ERROR if is_final else Severity.WARNING,
-                kind="Gang",
-                namespace=waiting.group.namespace,
-                name=waiting.group.name,
-                field=reason.field,
-                rule=LintRule.GANG_WAITS,
-                message=str(reason),
-            )
+            if _is_mendable(reason):
+                pods[_report_gang(waiting, reason)] += len(waiting.pods)
+    for finding, count in pods.items():
+        if finding.kind != "Gang":
+            message = f"{counted(count, 'pod')}: {finding.message}"
+            yield structs.replace(finding, message=message)
+        else:
+            yield finding
+
+
+def _report_gang(waiting: WaitingGang, reason: Reason | WaitReason) -> Finding:
+    is_final = waiting.verdict == "error" or str(reason.rule) in _HOPELESS
+    kind, name = "Gang", waiting.group.name
+    if waiting.group.lone and (maker := _find_maker(waiting.pods)) is not None:
+        kind, name = maker.kind, maker.name
+        reason = structs.replace(reason, subject="")
+    return Finding(
+        severity=Severity.ERROR if is_final else Severity.WARNING,
+        kind=kind,
+        namespace=waiting.group.namespace,
+        name=name,
+        field=reason.field,
+        rule=LintRule.GANG_WAITS,
+        message=str(reason),
+    )
+
+
+def _find_maker(pods: Iterable[Pod]) -> OwnerReference | None:
+    owners = (owner for pod in pods for owner in pod.metadata.owner_references)
+    return next((owner for owner in owners if owner.controller), None)
 
 
 def _is_mendable(reason: Reason | WaitReason) -> bool:

@@ -104,3 +104,18 @@ def test_what_can_never_be_decided_is_an_error() -> None:
         ["error GangNameInvalid"],
         ["warning PodsMissing"],
     ]
+
+
+def test_refused_pods_of_a_job_are_one_finding_with_their_count() -> None:
+    """Of the Job, whose author can mend it; others have one of their own."""
+    limits = {"limits": {"nvidia.com/gpu": "1"}}
+    containers = [{"name": "c", "resources": limits}]
+    job = written_job("train", 3, containers=containers)
+    pod = written_pod("alone", containers=containers)
+    cluster = make_cluster(entries(job, pod))
+    found = list(check_gangs(cluster.waiting))
+    assert [(each.kind, each.name) for each in found] == [
+        ("Job", "train"),
+        ("Gang", "alone"),
+    ]
+    assert found[0].message.startswith("3 pods: UnknownDeviceClass: no DeviceClass")

@@ -29,7 +29,11 @@ MAX_VALID_VALUES = 10
 def check_capacity(
     value: DeviceCapacity, *, is_shareable: bool, path: str
 ) -> Violations:
-    """Require a policy that fits the value; only shareable devices have one."""
+    """Require a policy that fits the value; only shareable devices have one.
+
+    The value itself may be anything, negative too, as that of a counter.
+    Source: kubernetes/pkg/apis/resource/validation, "Any parsed quantity is valid".
+    """
     policy = value.request_policy
     if policy is None:
         return

@@ -12,6 +12,7 @@ from contracts.device import (
 )
 from contracts.validate import Validated
 from tests.builders import (
+    counter_set,
     device,
     quantity,
     resource_slice,
@@ -85,3 +86,12 @@ def test_a_policy_has_one_way_and_a_shareable_device() -> None:
     assert_broken(shared(fine))
     assert_broken(shared(fine, shareable=False), f"{path}: Forbidden")
     assert_broken(shared(both), f"{path}: Forbidden")
+
+
+def test_any_amount_is_a_capacity_or_a_counter() -> None:
+    """Negative ones too: any quantity that parses is valid to the API server."""
+    negative = DeviceCapacity(value=quantity("-5Gi"))
+    assert_broken(resource_slice(device(capacity={"m": negative})))
+    shareable = device(capacity={"m": negative}, allow_multiple_allocations=True)
+    assert_broken(resource_slice(shareable))
+    assert_broken(resource_slice(counters=[counter_set("c", m="-1")]))

@@ -9,6 +9,7 @@ import typer
 
 from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
+from moorings.cli.completing import complete_explained
 from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.get import parse_target
@@ -32,6 +33,7 @@ def explain(
         str,
         typer.Argument(
             help="Name, namespace/name or uid of a gang (or its start); or pod/NAME.",
+            autocompletion=complete_explained,
             show_default=False,
         ),
     ],

@@ -13,6 +13,7 @@ from contracts.gang import Gang
 from contracts.ids import GangUID, object_key
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
+from moorings.cli.completing import complete_gangs
 from moorings.cli.connecting import connect
 from moorings.cli.documents import read_gangs
 from moorings.cli.exit_codes import ExitCode
@@ -20,7 +21,6 @@ from moorings.cli.get import show_gangs
 from moorings.cli.known import check_cluster, fetch_solvers, notify_silence
 from moorings.cli.options import (
     Cluster,
-    GangNames,
     Namespace,
     Output,
     Server,
@@ -38,6 +38,14 @@ Files = Annotated[
         metavar="FILE",
         help="File, folder or - (standard input) with Gangs; may be repeated.",
         show_default=False,
+    ),
+]
+GangNames = Annotated[
+    list[str],
+    typer.Argument(
+        help="Names, namespace/name, uids or beginnings of uids.",
+        show_default=False,
+        autocompletion=complete_gangs,
     ),
 ]
 Command = Callable[..., None]

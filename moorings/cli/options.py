@@ -52,12 +52,6 @@ Kubeconfig = Annotated[
 Context = Annotated[
     str, typer.Option(help="Of the kubeconfig, if not its current one.")
 ]
-GangNames = Annotated[
-    list[str],
-    typer.Argument(
-        help="Names, namespace/name, uids or beginnings of uids.", show_default=False
-    ),
-]
 
 
 def find_kubeconfig(given: Path | None, environ: Mapping[str, str]) -> Path:

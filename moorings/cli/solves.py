@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moorings.cli.completing_solves import complete_replayed, complete_solves
 from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Output, Server, StateDir
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 
 solves = typer.Typer(no_args_is_help=True, help="Recorded solves: the input of each.")
 SolveName = Annotated[
-    str, typer.Argument(help="Id of a solve, or its beginning.", show_default=False)
+    str,
+    typer.Argument(
+        help="Id of a solve, or its beginning.",
+        show_default=False,
+        autocompletion=complete_solves,
+    ),
 ]
 
 
@@ -129,7 +135,10 @@ def export_command(
 def replay_command(
     solve: Annotated[
         str,
-        typer.Argument(help="A file from `solves export`, or a solve's id."),
+        typer.Argument(
+            help="A file from `solves export`, or a solve's id.",
+            autocompletion=complete_replayed,
+        ),
     ],
     server: Server = "",
     state_dir: StateDir = None,

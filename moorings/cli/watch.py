@@ -15,6 +15,7 @@ from contracts.asyncapi import messages_of
 from contracts.ids import GangKey, GangUID
 from contracts.messages import ConfirmationMessage, DecisionMessage
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
+from moorings.cli.completing import complete_gangs
 from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
@@ -41,6 +42,7 @@ def watch(
         str,
         typer.Option(
             help="Only of this gang: its name, namespace/name or uid.",
+            autocompletion=complete_gangs,
             show_default=False,
         ),
     ] = "",

@@ -307,6 +307,37 @@ def test_kubectl_finds_the_plugin_and_completes_its_words(
         assert text in answer.stdout + answer.stderr
 
 
+def completed(home: Path, *words: str) -> set[str]:
+    """Say what bash may complete the last word to."""
+    environment = {
+        "_MOORINGS_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(("moorings", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
+    done = moorings(home=home, environment=environment)
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
+def test_names_that_the_bus_knows_are_completed(
+    stack: tuple[Path, str], tmp_path: Path
+) -> None:
+    """Gangs, in their namespaces once there is a slash, and recorded solves."""
+    home, _ = stack
+    file = tmp_path / "gang.yaml"
+    file.write_text(yaml.safe_dump(named("complete-me")))
+    assert moorings("submit", "-f", str(file), "--wait", home=home).returncode == 0
+    assert completed(home, "explain", "complete") == {"complete-me"}
+    assert completed(home, "release", "team-a/compl") == {"team-a/complete-me"}
+    assert completed(home, "explain", "-n", "team-b", "complete") == set()
+    (solve,) = json.loads(moorings("get", "solves", "-o", "json", home=home).stdout)[
+        -1:
+    ]
+    begun = solve["opened"]["solve"][:6]
+    assert solve["opened"]["solve"][:16] in completed(home, "replay", begun)
+    assert moorings("release", "complete-me", home=home).returncode == 0
+
+
 def test_nodes_and_devices_are_shown(stack: tuple[Path, str]) -> None:
     home, _ = stack
     shown = moorings("get", "nodes", home=home)

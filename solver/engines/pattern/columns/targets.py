@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from solver.engines.pattern.columns.branching import GangBranching
 from solver.engines.pattern.columns.column_pool import ColumnPool
 from solver.engines.pattern.columns.column_source import ColumnSource
 from solver.engines.pattern.columns.cuts import (
@@ -43,6 +44,8 @@ MAX_TARGETS, MAX_CUT_OFF = 4, 40
 CUT_OFF_STEPS = 14_000_000
 """Of the latter, one after the other that do not lower the bound: as many as there are
 steps for."""
+BRANCHING_PATTERNS = 20
+"""Patterns of each class that branching begins with."""
 CUT_MASTER_WORK = 0.5
 """Work that choosing a target may take."""
 TAKE_OUT_WORK = 0.5
@@ -65,10 +68,13 @@ class TargetSearch:
         self._data = source.model.data
         self._devices = source.model.devices
         self._cut_master = CutMaster(self._data, source.cuts)
+        self._first_patterns = source.pool.list_patterns(BRANCHING_PATTERNS)
+        """By class, before any target brought its own."""
         self._cut_off = self._idle = 0
         """Targets that were cut off; and since the bound was lowered last."""
-        self._was_taken = False
-        """Whether a target was taken as it is, after many cuts."""
+        self._was_taken = self._has_branched = False
+        """Whether a target was taken as it is, after many cuts; and whether branching
+        looked for one."""
 
     def run(self, relaxed: RelaxedSolution) -> None:
         """Try targets until one is reached that nothing exceeds.
@@ -141,6 +147,11 @@ class TargetSearch:
             if self._incumbent.bound < bound:
                 self._idle = 0
             master, result, fits = self._price_pods(target.gangs)
+            if not fits and not self._has_branched and most >= self._incumbent.bound:
+                branched = self._branch()
+                if branched is not None:
+                    return branched
+                continue
             is_last = self._idle >= most_idle or self._cut_off >= MAX_CUT_OFF
             if fits or (is_last and not self._was_taken):
                 self._was_taken |= not fits
@@ -149,6 +160,28 @@ class TargetSearch:
                 return None
             self._cut_off += 1
             self._idle += 1
+
+    def _branch(self) -> tuple[CutMasterResult, Start] | None:
+        """Branch over gangs for a target of whose pods fractions fit; a lower bound.
+
+        Cuts rule out one set of gangs after the other, and there may be very many that
+        are worth as much.
+        """
+        self._has_branched = True
+        incumbent = self._incumbent
+        tree = GangBranching(
+            self._source.model,
+            self._first_patterns,
+            incumbent.objective,
+            incumbent.floors,
+        )
+        found = tree.run(incumbent.value, incumbent.bound)
+        incumbent.bound = max(incumbent.value, found.bound)
+        if not found.gangs:
+            return None
+        target = CutMasterResult(found.gangs, found.bound, found.bound)
+        master, result, _ = self._price_pods(found.gangs)
+        return target, self._dive(found.gangs, master, result)
 
     def _dive(
         self, gangs: Sequence[int], single_pods: MasterData, result: MasterResult

@@ -1,0 +1,243 @@
+"""Branching over gangs: whole gangs of whose pods fractions have places, best first.
+
+A gang kind of which a fraction is in becomes two cases: at most so many gangs, or more.
+Each case is priced (branch and price; Barnhart et al., 1998), so its bound holds as the
+master's does: for any prices, it is what nodes earn at most and what gangs within the
+case are worth beyond their pods (Lagrange). The largest open case bounds every answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+
+from msgspec import Struct
+
+from solver.engines.glop import Program
+from solver.engines.pattern.columns.master import GAP, SCALE
+from solver.engines.pattern.columns.model import PatternModel
+from solver.engines.pattern.columns.objective import Floor, Objective, add_up
+from solver.engines.pattern.columns.pricing import Pattern, Prices
+
+MAX_SOLVED = 300
+"""Programs that are solved at most."""
+SOLVED_ROWS = 250_000
+"""Rows of them all together, at most."""
+PRICED_STEPS = 300_000_000
+"""Steps that are looked at in all, at most."""
+ROUNDS = 40
+"""Times that prices are asked for one case at most."""
+WITHOUT_PLACE = 10.0
+"""What a pod without a place costs, by what it is worth."""
+ENOUGH = 1e-4
+"""What a pattern must earn beyond its node to be of use."""
+WHOLE = 1e-6
+"""Numbers that are this close to whole ones are."""
+
+Counts = tuple[int, ...]
+"""Gangs, by kind."""
+
+
+class BranchResult(Struct, frozen=True):
+    """What is known of the best whole gangs."""
+
+    gangs: Counts
+    """Worth as much as the bound; fractions of their pods have places. Empty: none
+    were found."""
+    bound: int
+    """No answer is worth more, unless it is worth less than was asked for."""
+
+
+class Case(Struct, frozen=True):
+    """So many gangs of each kind are in, at least and at most."""
+
+    least: Counts
+    most: Counts
+
+
+class Relaxed(Struct, frozen=True):
+    """What a case comes to with fractions."""
+
+    bound: int
+    """No answer in it is worth more."""
+    worth: float
+    """Of the gangs, less pods without a place."""
+    gangs: tuple[float, ...]
+    """How many of each kind; empty: no answer in it matters."""
+
+
+class GangBranching:
+    """The tree of cases; call `run` once. All objectives must be of gangs only."""
+
+    def __init__(
+        self,
+        model: PatternModel,
+        patterns_by_class: Mapping[int, Sequence[Pattern]],
+        objective: Objective,
+        floors: Sequence[Floor],
+    ) -> None:
+        """`patterns_by_class`: to begin with; more are priced."""
+        self._model, self._data = model, model.data
+        self._objective, self._floors = objective, tuple(floors)
+        # The rows: nodes of each class, then pods of each member kind, then floors.
+        self._first_member_row = len(self._data.sizes)
+        self._first_floor_row = self._first_member_row + self._data.members
+        rows = [
+            *((None, float(size)) for size in self._data.sizes),
+            *((0.0, None) for _ in range(self._data.members)),
+            *((float(floor.value), None) for floor in self._floors),
+        ]
+        self._program = Program(rows)
+        pricings = PRICED_STEPS // self._model.pricing.work
+        self._left = min(MAX_SOLVED, SOLVED_ROWS // len(rows), pricings)
+        """Programs that may still be solved."""
+        # The columns: gangs, pods without a place, then patterns.
+        self._add_gangs()
+        self._columns: dict[tuple[int, Pattern], None] = {}
+        for owner, patterns in patterns_by_class.items():
+            for pattern in patterns:
+                self._add(owner, pattern)
+
+    def _add_gangs(self) -> None:
+        """Add gangs, and pods without a place: with them no case is impossible."""
+        for g, kind in enumerate(self._data.gangs):
+            entries = [
+                (self._first_member_row + m, -float(pods)) for m, pods in kind.members
+            ]
+            for number, floor in enumerate(self._floors):
+                worth = float(floor.objective.gangs[g])
+                entries.append((self._first_floor_row + number, worth))
+            most = float(self._data.available[g])
+            self._program.add(float(self._objective.gangs[g]), entries, most)
+        for member, price in enumerate(self._model.first_prices):
+            cost = WITHOUT_PLACE * max(1.0, price / SCALE)
+            self._program.add(-cost, [(self._first_member_row + member, 1.0)], None)
+
+    def _add(self, owner: int, pattern: Pattern) -> bool:
+        """Add a column; whether it is new."""
+        if (owner, pattern) in self._columns or not pattern.steps:
+            return False
+        self._columns[owner, pattern] = None
+        entries = [(owner, 1.0)]
+        entries.extend(
+            (self._first_member_row + member, float(pods))
+            for member, pods in pattern.counts
+        )
+        self._program.add(0.0, entries, None)
+        return True
+
+    def run(self, least: int, bound: int) -> BranchResult:
+        """Look for the best gangs that are worth more than `least`; `bound`: at most.
+
+        Of equally good cases the last one made comes first: a dive.
+        """
+        nothing = (0,) * len(self._data.gangs)
+        cases = [(-bound, 0, Case(nothing, self._data.available))]
+        number = 0
+        while cases and self._left > 0:
+            bound = -cases[0][0]
+            _, _, case = heappop(cases)
+            relaxed = self._relax(case, least)
+            if relaxed is None:
+                return BranchResult((), bound)
+            if relaxed.bound <= least:
+                continue
+            children: tuple[Case, ...] = (case,)
+            if relaxed.bound >= bound:
+                split = self._choose(relaxed.gangs)
+                if split is None:
+                    return self._read(relaxed, bound)
+                children = tuple(_divide(case, split, relaxed.gangs[split]))
+            # A case that is worth less than others now waits for its turn.
+            for child in children:
+                number -= 1
+                heappush(cases, (-min(bound, relaxed.bound), number, child))
+        return BranchResult((), -cases[0][0] if cases else least)
+
+    def _relax(self, case: Case, least: int) -> Relaxed | None:
+        """Price patterns for a case, until its bound is known; None: GLOP gave up.
+
+        Where nothing can be worth more than `least`, that is enough to know.
+        """
+        for g, limits in enumerate(zip(case.least, case.most, strict=True)):
+            self._program.limit(g, float(limits[0]), float(limits[1]))
+        lowest: int | None = None
+        for number in range(ROUNDS):
+            solved = self._program.solve()
+            self._left -= 1
+            if solved is None:
+                return None
+            values, duals = solved
+            worth = self._program.weigh(values)
+            bound, is_any_new = self._price(case, duals)
+            lowest = bound if lowest is None else min(lowest, bound)
+            if lowest // SCALE <= least:
+                return Relaxed(lowest // SCALE, 0.0, ())
+            is_met = lowest / SCALE - worth < GAP * max(1.0, abs(worth))
+            if is_met or not is_any_new or number == ROUNDS - 1 or self._left <= 0:
+                gangs = tuple(values[: len(self._data.gangs)])
+                return Relaxed(lowest // SCALE, worth, gangs)
+        return None
+
+    def _price(self, case: Case, duals: Sequence[float]) -> tuple[int, bool]:
+        """Bound a case at the program's prices, times SCALE, and add patterns.
+
+        Whether any of these is new.
+        """
+        model, sizes = self._model, self._data.sizes
+        members = duals[self._first_member_row : self._first_floor_row]
+        prices = Prices(tuple(max(0, round(-dual * SCALE)) for dual in members))
+        found, patterns = model.pricing.find_best(prices)
+        earned = found.tolist()
+        is_any_new = False
+        for owner, pattern in enumerate(patterns):
+            if earned[owner] > (duals[owner] + ENOUGH) * SCALE:
+                is_any_new |= self._add(owner, pattern)
+        if model.bound_pricing is not model.pricing:
+            earned = model.bound_pricing.find_best(prices)[0].tolist()
+        total = sum(size * value for size, value in zip(sizes, earned, strict=True))
+        factors = [max(0, round(-d * SCALE)) for d in duals[self._first_floor_row :]]
+        return total + self._weigh(case, prices, factors), is_any_new
+
+    def _weigh(self, case: Case, prices: Prices, factors: Sequence[int]) -> int:
+        """Weigh gangs beyond the price of their pods, times SCALE.
+
+        `factors`: of the floors, whose gangs count by them, less what they demand.
+        """
+        pairs = list(zip(factors, self._floors, strict=True))
+        earlier = [(factor, floor.objective) for factor, floor in pairs]
+        worth = add_up(self._objective, SCALE, earlier).gangs
+        total = -sum(factor * floor.value for factor, floor in pairs)
+        for g, kind in enumerate(self._data.gangs):
+            gain = worth[g] - sum(prices.members[m] * pods for m, pods in kind.members)
+            total += gain * (case.most[g] if gain > 0 else case.least[g])
+        return total
+
+    def _choose(self, gangs: Sequence[float]) -> int | None:
+        """Choose the kind to divide by: of the largest gangs that are in by fractions.
+
+        Small ones fill what is left in the end. None: all are whole.
+        """
+        worth = self._objective.gangs
+        split = [g for g, n in enumerate(gangs) if abs(n - round(n)) > WHOLE]
+        return max(split, key=lambda g: (worth[g], g), default=None)
+
+    def _read(self, relaxed: Relaxed, bound: int) -> BranchResult:
+        """Read whole gangs; none where some of their pods lack a place."""
+        gangs = tuple(map(round, relaxed.gangs))
+        pairs = zip(gangs, self._objective.gangs, strict=True)
+        worth = sum(count * each for count, each in pairs)
+        has_places = worth == bound and relaxed.worth > worth - 0.5
+        return BranchResult(gangs if has_places else (), bound)
+
+
+def _divide(case: Case, split: int, count: float) -> Iterator[Case]:
+    """Divide a case by the gangs of one kind; the half that is nearer comes last."""
+    whole = int(count)
+    fewer = Case(case.least, _replace(case.most, split, whole))
+    more = Case(_replace(case.least, split, whole + 1), case.most)
+    yield from (fewer, more) if count - whole >= 0.5 else (more, fewer)
+
+
+def _replace(counts: Counts, kind: int, count: int) -> Counts:
+    return (*counts[:kind], count, *counts[kind + 1 :])

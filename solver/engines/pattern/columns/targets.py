@@ -147,12 +147,13 @@ class TargetSearch:
             if self._incumbent.bound < bound:
                 self._idle = 0
             master, result, fits = self._price_pods(target.gangs)
-            if not fits and not self._has_branched and most >= self._incumbent.bound:
+            is_last = self._idle >= most_idle or self._cut_off >= MAX_CUT_OFF
+            may_branch = is_last and not self._has_branched
+            if not fits and may_branch and most >= self._incumbent.bound:
                 branched = self._branch()
                 if branched is not None:
                     return branched
                 continue
-            is_last = self._idle >= most_idle or self._cut_off >= MAX_CUT_OFF
             if fits or (is_last and not self._was_taken):
                 self._was_taken |= not fits
                 return target, self._dive(target.gangs, master, result)

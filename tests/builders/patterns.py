@@ -12,9 +12,15 @@ from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
 from tests.builders.claims import request
 from tests.builders.devices import devices, pool
-from tests.builders.gangs import gang, member, member_claim
+from tests.builders.gangs import gang, member, member_claim, node
 from tests.builders.models import DRAWN_UID
-from tests.builders.problems import PARAMETERS, expected_of, problem_of, snapshot_of
+from tests.builders.problems import (
+    PARAMETERS,
+    expected_of,
+    observe_core,
+    problem_of,
+    snapshot_of,
+)
 
 
 def nodes_of_sizes(*sizes: int) -> dict[str, list[ResourcePool]]:
@@ -65,3 +71,35 @@ def gangs_model(
             for index, (pods, devices) in enumerate(pods_and_devices)
         ),
     )
+
+
+def gangs_with_cpu_model(
+    *pods_devices_cpu: tuple[int, int, int],
+    nodes: Sequence[tuple[int, int]],
+    coarseness: int,
+) -> PatternModel:
+    """Ask for a gang for each (pods, devices of each, thousandths of a CPU of each).
+
+    `nodes`: (devices, thousandths of a CPU). `coarseness`: how coarsely CPU is counted.
+    """
+    gangs = [
+        gang(
+            member(
+                member_claim(request(count=count)),
+                count=pods,
+                resources={"cpu": f"{cpu}m"},
+            ),
+            name=f"g{index}",
+            uid=DRAWN_UID.format(index),
+        )
+        for index, (pods, count, cpu) in enumerate(pods_devices_cpu)
+    ]
+    snapshot = snapshot_of(nodes_of_sizes(*(size for size, _ in nodes)), gangs)
+    for index, (_, cpu) in enumerate(nodes):
+        allocatable: dict[str, int | str] = {"cpu": f"{cpu}m", "pods": 99}
+        told = node(f"n{index}", allocatable=allocatable)
+        snapshot = observe_core(snapshot, told)
+    problem = problem_of(snapshot)
+    demand = Demand(problem.gangs)
+    kinds = find_node_kinds(problem, demand.query)
+    return PatternModel(demand, kinds, coarseness=coarseness)

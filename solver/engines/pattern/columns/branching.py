@@ -137,6 +137,8 @@ class GangBranching:
         while cases and self._left > 0:
             bound = -cases[0][0]
             _, _, case = heappop(cases)
+            if not self._may_keep_floors(case):
+                continue
             relaxed = self._relax(case, least)
             if relaxed is None:
                 return BranchResult((), bound)
@@ -153,6 +155,19 @@ class GangBranching:
                 number -= 1
                 heappush(cases, (-min(bound, relaxed.bound), number, child))
         return BranchResult((), -cases[0][0] if cases else least)
+
+    def _may_keep_floors(self, case: Case) -> bool:
+        """Whether any gangs in a case are above each floor; else GLOP would give up."""
+        return all(
+            sum(
+                worth * (most if worth > 0 else least)
+                for worth, least, most in zip(
+                    floor.objective.gangs, case.least, case.most, strict=True
+                )
+            )
+            >= floor.value
+            for floor in self._floors
+        )
 
     def _relax(self, case: Case, least: int) -> Relaxed | None:
         """Price patterns for a case, until its bound is known; None: GLOP gave up.

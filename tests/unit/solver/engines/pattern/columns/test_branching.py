@@ -15,10 +15,13 @@ from solver.engines.pattern.columns.branching import BranchResult, GangBranching
 from solver.engines.pattern.columns.master import count_pods
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
-from tests.builders.patterns import gangs_model
+from tests.builders.patterns import gangs_model, gangs_with_cpu_model
 
-DRAWN = 150
+DRAWN, COARSELY = 150, 60
 SEEN: Counter[str] = Counter()
+PLENTY = 1 << 20
+Amounts = tuple[int, int]
+"""Devices, and thousandths of a CPU."""
 
 
 def branch(
@@ -35,24 +38,29 @@ def weights_of(model: PatternModel) -> Objective:
     return Objective(tuple(kind.weight for kind in model.data.gangs))
 
 
-def fits(pods: Sequence[int], free: Sequence[int]) -> bool:
-    """Try every node for every pod; `pods` and `free` in devices."""
+def fits(pods: Sequence[Amounts], free: Sequence[Amounts]) -> bool:
+    """Try every node for every pod."""
     if not pods:
         return True
+    (devices, cpu), *others = pods
     return any(
-        fits(pods[1:], [*free[:index], left - pods[0], *free[index + 1 :]])
-        for index, left in enumerate(free)
-        if left >= pods[0]
+        fits(others, [*free[:index], (d - devices, c - cpu), *free[index + 1 :]])
+        for index, (d, c) in enumerate(free)
+        if d >= devices and c >= cpu
     )
 
 
-def list_answers(model: PatternModel, sizes: Sequence[int]) -> list[tuple[int, ...]]:
+def list_answers(
+    model: PatternModel, nodes: Sequence[Amounts]
+) -> list[tuple[int, ...]]:
     """List all gangs that have places together."""
+    kinds = zip(model.devices, model.demand.member_kinds, strict=True)
+    needs = [(devices, (*kind.needs, 0)[0]) for devices, kind in kinds]
     answers = []
     for gangs in product(*(range(most + 1) for most in model.data.available)):
         counts = enumerate(count_pods(model.data, gangs))
-        pods = [model.devices[m] for m, count in counts for _ in range(count)]
-        if fits(sorted(pods, reverse=True), sizes):
+        pods = [needs[m] for m, count in counts for _ in range(count)]
+        if fits(sorted(pods, reverse=True), nodes):
             answers.append(gangs)
     return answers
 
@@ -73,6 +81,17 @@ def draw_model(draw: random.Random) -> tuple[PatternModel, tuple[int, ...]]:
     return gangs_model(*gangs, sizes=sizes), sizes
 
 
+def draw_coarse_model(draw: random.Random) -> tuple[PatternModel, list[Amounts]]:
+    """Draw gangs that ask for CPU, too, of which levels are coarser than need be."""
+    nodes = [(draw.randint(1, 4), draw.randint(5, 40) * 100) for _ in range(2)]
+    gangs = [
+        (draw.randint(1, 2), draw.randint(1, 3), draw.randint(3, 20) * 100)
+        for _ in range(draw.randint(2, 4))
+    ]
+    coarseness = draw.choice((2, 3, 7))
+    return gangs_with_cpu_model(*gangs, nodes=nodes, coarseness=coarseness), nodes
+
+
 @pytest.mark.parametrize("limit", [1, 3, 300])
 def test_no_answer_exceeds_the_bound(
     monkeypatch: pytest.MonkeyPatch, limit: int
@@ -82,7 +101,7 @@ def test_no_answer_exceeds_the_bound(
     for seed in range(DRAWN):
         draw = random.Random(seed)
         model, sizes = draw_model(draw)
-        answers = list_answers(model, sizes)
+        answers = list_answers(model, [(size, PLENTY) for size in sizes])
         kinds = len(model.data.gangs)
         objective = Objective(tuple(draw.randint(1, 9) for _ in range(kinds)))
         floors: tuple[Floor, ...] = ()
@@ -103,6 +122,31 @@ def test_no_answer_exceeds_the_bound(
 def test_bounds_were_mostly_met() -> None:
     """The law above is no empty one: what is left is what nodes cannot split."""
     assert SEEN["met"] > 5 * SEEN["above"], SEEN
+
+
+def test_coarse_levels_bound_what_exact_ones_come_to() -> None:
+    """Pods are rounded up for answers, and down for bounds."""
+    above = 0
+    for seed in range(COARSELY):
+        draw = random.Random(seed)
+        model, nodes = draw_coarse_model(draw)
+        assert not model.is_exact
+        objective = Objective(tuple(draw.randint(1, 9) for _ in model.data.gangs))
+        answers = list_answers(model, nodes)
+        best = max(weigh(objective, gangs) for gangs in answers)
+        found = branch(model, objective, draw.choice((0, best - 1)))
+        assert found.bound >= best, seed
+        model.bound_pricing = model.pricing
+        above += branch(model, objective, 0).bound < best
+    assert above, "answers alone would bound too low"
+
+
+def test_cases_that_cannot_keep_a_floor_are_closed() -> None:
+    """Only these: GLOP has no answer there, and would end the search at 12."""
+    model = gangs_model((3, 2), (3, 4), (1, 2), (3, 1), sizes=(3, 2, 5))
+    floor = Floor(Objective((1, 3, 1, 0)), 2)
+    found = branch(model, Objective((7, 3, 3, 8)), 0, floor)
+    assert found == BranchResult((1, 0, 1, 0), 10)
 
 
 def test_fractions_of_gangs_are_ruled_out() -> None:

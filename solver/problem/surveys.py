@@ -52,7 +52,9 @@ class Surveys:
         self._unions: Cache[Selectors, ClassSurvey] = Cache(MOST_LISTS)
         """Of all pages, where all is known."""
         self._known: Cache[Selectors, bool] = Cache(MOST_LISTS)
-        """What a table knew of all pages."""
+        """What the table knew of all pages."""
+        self._table = SelectorTable()
+        """The one that was asked last."""
 
     def follow(self, pages: Iterable[Page]) -> None:
         """Look at the pages as they are now."""
@@ -71,6 +73,7 @@ class Surveys:
 
     def is_known(self, selectors: Selectors, table: SelectorTable) -> bool:
         """Whether the table knows what these selectors say of every device."""
+        self._forget_unless_grown(table)
         if selectors in self._known:
             return True
         pages = self._pages
@@ -79,12 +82,21 @@ class Surveys:
 
     def of(self, selectors: Selectors, table: SelectorTable) -> ClassSurvey:
         """Add up what the nodes of all pages have, as far as that is known."""
+        self._forget_unless_grown(table)
         union = self._unions.get(selectors)
         if union is None:
             union = self._unite(selectors, table)
             if self.is_known(selectors, table):
                 self._unions.keep(selectors, union)
         return union
+
+    def _forget_unless_grown(self, table: SelectorTable) -> None:
+        """Forget what was known, where a table may lack what the last one had."""
+        if table is not self._table and not table.extends(self._table):
+            self._known.clear()
+            for page in self._pages:
+                page.known.clear()
+        self._table = table
 
     def _unite(self, selectors: Selectors, table: SelectorTable) -> ClassSurvey:
         nodes: Counter[int] = Counter()

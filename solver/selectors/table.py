@@ -74,6 +74,10 @@ class SelectorTable:
     def __len__(self) -> int:
         return len(self._verdicts)
 
+    def extends(self, other: SelectorTable) -> bool:
+        """Whether this table knows all that another one does."""
+        return self._verdicts.keys() >= other._verdicts.keys()
+
     def get(self, expression: str, projection: Projection) -> Verdict | None:
         """Look a verdict up; None: nobody evaluated it."""
         return self._verdicts.get((expression, projection))

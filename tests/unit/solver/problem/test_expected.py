@@ -272,6 +272,18 @@ def test_a_kind_whose_selectors_are_not_known_is_left_out() -> None:
     assert past.expect((), snapshot.inventory.pages, SelectorTable()) == ()
 
 
+def test_a_kind_whose_verdicts_were_forgotten_is_left_out() -> None:
+    """It was known before; a Problem with it would lack rows."""
+    snapshot = snapshot_of(nodes_of(8), [of_pod(0)])
+    past, pages = PastDemand(), snapshot.inventory.pages
+    past.note(resolved(snapshot))
+    table = table_of(snapshot, resolved(snapshot))
+    found = past.expect((), pages, table)
+    assert found
+    assert past.expect((), pages, SelectorTable()) == ()
+    assert past.expect((), pages, table) == found
+
+
 @pytest.mark.parametrize(
     ("pods", "is_expected"), [(MOST_PODS, True), (MOST_PODS + 1, False)]
 )

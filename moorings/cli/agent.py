@@ -78,7 +78,7 @@ def advertise(
     resources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME=COUNT...",
+            metavar="NAME=COUNT",
             help="What the node offers: name and number, an integer.",
             show_default=False,
         ),
@@ -126,7 +126,7 @@ def withdraw(
     resources: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME...",
+            metavar="NAME",
             help="What the node offers no more, by name.",
             show_default=False,
         ),

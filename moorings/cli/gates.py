@@ -68,7 +68,7 @@ def release_gates(
     gangs: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="GANG...",
+            metavar="GANG",
             help="Pods of these gangs, controllers or pods; NAME or NAMESPACE/NAME.",
             show_default=False,
         ),

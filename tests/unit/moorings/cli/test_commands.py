@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -61,6 +62,7 @@ def test_help_is_wrapped_once_and_cuts_nothing_off(
         text = CliRunner().invoke(app, [*arguments, "--help"]).stdout
         if width > NARROW:
             assert "\u2026" not in text, arguments
+        assert not re.search(r"\.\.\.\s*[]}]\s*\.\.\.", text), arguments
         lines = [line.strip() for line in text.split("\u256d")[0].splitlines()]
         for line, after in pairwise(lines):
             if line and after and not line.startswith("Usage:"):

@@ -28,7 +28,7 @@ class ServiceError(Exception):
 
 
 class ConfigError(ServiceError):
-    """A variable that is missing, unknown or of the wrong type."""
+    """A variable that is missing, unknown or of the wrong type; or an argument."""
 
     def __init__(self, variable: str, reason: str) -> None:
         self.variable = variable

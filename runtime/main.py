@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
 
@@ -26,10 +27,13 @@ def service_main(
 ) -> int:
     """Run a service until SIGTERM and return the exit code.
 
-    Its variables begin with its name in capitals. 2: one of them is wrong.
+    Its variables begin with its name in capitals. 2: one of them is wrong, or there are
+    arguments, which no service has.
     """
+    prefix = f"{name.upper()}_"
     try:
-        config = read_config(kind, f"{name.upper()}_", os.environ)
+        _refuse_arguments(sys.argv[1:], prefix)
+        config = read_config(kind, prefix, os.environ)
     except ConfigError as error:
         configure_logging(name)
         log.error("service.failed", reason=str(error))  # noqa: TRY400 # says enough
@@ -40,3 +44,13 @@ def service_main(
         health_address=config.health_address,
         new_loop=new_loop,
     )
+
+
+def _refuse_arguments(arguments: Sequence[str], prefix: str) -> None:
+    """Refuse what is said on the command line, where nobody would read it.
+
+    Raises:
+        ConfigError: something is.
+    """
+    if arguments:
+        raise ConfigError(arguments[0], f"variables {prefix}* set it up, no arguments")

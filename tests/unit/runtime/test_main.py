@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 
@@ -22,8 +23,9 @@ def open_never(
 
 
 @pytest.fixture(autouse=True)
-def _logs_as_before() -> Iterator[None]:
-    """Give up the standard output of the test with its end."""
+def _as_a_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Take no argument of pytest; give up the test's standard output with its end."""
+    monkeypatch.setattr(sys, "argv", ["x"])
     yield
     structlog.reset_defaults()
     structlog.contextvars.clear_contextvars()
@@ -45,3 +47,14 @@ def test_a_wrong_variable_ends_the_service_before_it_begins(
     logged = json.loads(line)
     assert (logged["event"], logged["service"]) == ("service.failed", "x")
     assert logged["reason"].startswith(f"{variable}: ")
+
+
+def test_an_argument_ends_the_service_before_it_begins(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever asks for help does not start what claims the lead."""
+    monkeypatch.setattr(sys, "argv", ["x", "--help"])
+    assert service_main("x", ServiceConfig, open_never) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    reason = "--help: variables X_* set it up, no arguments"
+    assert json.loads(line)["reason"] == reason

@@ -1,9 +1,10 @@
 """Branching over gangs: whole gangs of whose pods fractions have places, best first.
 
-A gang kind of which a fraction is in becomes two cases: at most so many gangs, or more.
-Each case is priced (branch and price; Barnhart et al., 1998), so its bound holds as the
+A gang kind of which a fraction is in makes two subproblems: at most so many gangs, or
+more. Each is priced (branch and price; Barnhart et al., 1998), so its bound holds as the
 master's does: for any prices, it is what nodes earn at most and what gangs within the
-case are worth beyond their pods (Lagrange). The largest open case bounds every answer.
+subproblem are worth beyond their pods (Lagrange). The largest open one bounds every
+answer.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SOLVED_ROWS = 250_000
 PRICED_STEPS = 300_000_000
 """Steps that are looked at in all, at most."""
 ROUNDS = 40
-"""Times that prices are asked for one case at most."""
+"""Times that prices are asked for one subproblem at most."""
 WITHOUT_PLACE = 10.0
 """What a pod without a place costs, by what it is worth."""
 ENOUGH = 1e-4
@@ -48,7 +49,7 @@ class BranchResult(Struct, frozen=True):
     """No answer is worth more, unless it is worth less than was asked for."""
 
 
-class Case(Struct, frozen=True):
+class Subproblem(Struct, frozen=True):
     """So many gangs of each kind are in, at least and at most."""
 
     least: Counts
@@ -56,7 +57,7 @@ class Case(Struct, frozen=True):
 
 
 class Relaxed(Struct, frozen=True):
-    """What a case comes to with fractions."""
+    """What a subproblem comes to with fractions."""
 
     bound: int
     """No answer in it is worth more."""
@@ -67,7 +68,7 @@ class Relaxed(Struct, frozen=True):
 
 
 class GangBranching:
-    """The tree of cases; call `run` once. All objectives must be of gangs only."""
+    """The tree of subproblems; call `run` once. All objectives must be of gangs only."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class GangBranching:
                 self._add(owner, pattern)
 
     def _add_gangs(self) -> None:
-        """Add gangs, and pods without a place: with them no case is impossible."""
+        """Add gangs, and pods without a place: with them no subproblem is impossible."""
         for g, kind in enumerate(self._data.gangs):
             entries = [
                 (self._first_member_row + m, -float(pods)) for m, pods in kind.members
@@ -129,52 +130,55 @@ class GangBranching:
     def run(self, least: int, bound: int) -> BranchResult:
         """Look for the best gangs that are worth more than `least`; `bound`: at most.
 
-        Of equally good cases the last one made comes first: a dive.
+        Of equally good subproblems the last one made comes first: a dive.
         """
         nothing = (0,) * len(self._data.gangs)
-        cases = [(-bound, 0, Case(nothing, self._data.available))]
+        subproblems = [(-bound, 0, Subproblem(nothing, self._data.available))]
         number = 0
-        while cases and self._left > 0:
-            bound = -cases[0][0]
-            _, _, case = heappop(cases)
-            if not self._may_keep_floors(case):
+        while subproblems and self._left > 0:
+            bound = -subproblems[0][0]
+            _, _, subproblem = heappop(subproblems)
+            if not self._may_keep_floors(subproblem):
                 continue
-            relaxed = self._relax(case, least)
+            relaxed = self._relax(subproblem, least)
             if relaxed is None:
                 return BranchResult((), bound)
             if relaxed.bound <= least:
                 continue
-            children: tuple[Case, ...] = (case,)
+            children: tuple[Subproblem, ...] = (subproblem,)
             if relaxed.bound >= bound:
                 split = self._choose(relaxed.gangs)
                 if split is None:
                     return self._read(relaxed, bound)
-                children = tuple(_divide(case, split, relaxed.gangs[split]))
-            # A case that is worth less than others now waits for its turn.
+                children = tuple(_divide(subproblem, split, relaxed.gangs[split]))
+            # A subproblem that is worth less than others now waits for its turn.
             for child in children:
                 number -= 1
-                heappush(cases, (-min(bound, relaxed.bound), number, child))
-        return BranchResult((), -cases[0][0] if cases else least)
+                heappush(subproblems, (-min(bound, relaxed.bound), number, child))
+        return BranchResult((), -subproblems[0][0] if subproblems else least)
 
-    def _may_keep_floors(self, case: Case) -> bool:
-        """Whether any gangs in a case are above each floor; else GLOP would give up."""
+    def _may_keep_floors(self, subproblem: Subproblem) -> bool:
+        """Whether any gangs in a subproblem are above each floor; else GLOP would give up."""
         return all(
             sum(
                 worth * (most if worth > 0 else least)
                 for worth, least, most in zip(
-                    floor.objective.gangs, case.least, case.most, strict=True
+                    floor.objective.gangs,
+                    subproblem.least,
+                    subproblem.most,
+                    strict=True,
                 )
             )
             >= floor.value
             for floor in self._floors
         )
 
-    def _relax(self, case: Case, least: int) -> Relaxed | None:
-        """Price patterns for a case, until its bound is known; None: GLOP gave up.
+    def _relax(self, subproblem: Subproblem, least: int) -> Relaxed | None:
+        """Price patterns for a subproblem, until its bound is known; None: GLOP gave up.
 
         Where nothing can be worth more than `least`, that is enough to know.
         """
-        for g, limits in enumerate(zip(case.least, case.most, strict=True)):
+        for g, limits in enumerate(zip(subproblem.least, subproblem.most, strict=True)):
             self._program.limit(g, float(limits[0]), float(limits[1]))
         lowest: int | None = None
         for number in range(ROUNDS):
@@ -184,7 +188,7 @@ class GangBranching:
                 return None
             values, duals = solved
             worth = self._program.weigh(values)
-            bound, is_any_new = self._price(case, duals)
+            bound, is_any_new = self._price(subproblem, duals)
             lowest = bound if lowest is None else min(lowest, bound)
             if lowest // SCALE <= least:
                 return Relaxed(lowest // SCALE, 0.0, ())
@@ -194,8 +198,10 @@ class GangBranching:
                 return Relaxed(lowest // SCALE, worth, gangs)
         return None
 
-    def _price(self, case: Case, duals: Sequence[float]) -> tuple[int, bool]:
-        """Bound a case at the program's prices, times SCALE, and add patterns.
+    def _price(
+        self, subproblem: Subproblem, duals: Sequence[float]
+    ) -> tuple[int, bool]:
+        """Bound a subproblem at the program's prices, times SCALE, and add patterns.
 
         Whether any of these is new.
         """
@@ -212,9 +218,11 @@ class GangBranching:
             earned = model.bound_pricing.find_best(prices)[0].tolist()
         total = sum(size * value for size, value in zip(sizes, earned, strict=True))
         factors = [max(0, round(-d * SCALE)) for d in duals[self._first_floor_row :]]
-        return total + self._weigh(case, prices, factors), is_any_new
+        return total + self._weigh(subproblem, prices, factors), is_any_new
 
-    def _weigh(self, case: Case, prices: Prices, factors: Sequence[int]) -> int:
+    def _weigh(
+        self, subproblem: Subproblem, prices: Prices, factors: Sequence[int]
+    ) -> int:
         """Weigh gangs beyond the price of their pods, times SCALE.
 
         `factors`: of the floors, whose gangs count by them, less what they demand.
@@ -225,7 +233,7 @@ class GangBranching:
         total = -sum(factor * floor.value for factor, floor in pairs)
         for g, kind in enumerate(self._data.gangs):
             gain = worth[g] - sum(prices.members[m] * pods for m, pods in kind.members)
-            total += gain * (case.most[g] if gain > 0 else case.least[g])
+            total += gain * (subproblem.most[g] if gain > 0 else subproblem.least[g])
         return total
 
     def _choose(self, gangs: Sequence[float]) -> int | None:
@@ -246,11 +254,11 @@ class GangBranching:
         return BranchResult(gangs if has_places else (), bound)
 
 
-def _divide(case: Case, split: int, count: float) -> Iterator[Case]:
-    """Divide a case by the gangs of one kind; the half that is nearer comes last."""
+def _divide(subproblem: Subproblem, split: int, count: float) -> Iterator[Subproblem]:
+    """Divide a subproblem by the gangs of one kind; the half that is nearer comes last."""
     whole = int(count)
-    fewer = Case(case.least, _replace(case.most, split, whole))
-    more = Case(_replace(case.least, split, whole + 1), case.most)
+    fewer = Subproblem(subproblem.least, _replace(subproblem.most, split, whole))
+    more = Subproblem(_replace(subproblem.least, split, whole + 1), subproblem.most)
     yield from (fewer, more) if count - whole >= 0.5 else (more, fewer)
 
 

@@ -141,7 +141,7 @@ def test_coarse_levels_bound_what_exact_ones_come_to() -> None:
     assert above, "answers alone would bound too low"
 
 
-def test_cases_that_cannot_keep_a_floor_are_closed() -> None:
+def test_subproblems_that_cannot_keep_a_floor_are_closed() -> None:
     """Only these: GLOP has no answer there, and would end the search at 12."""
     model = gangs_model((3, 2), (3, 4), (1, 2), (3, 1), sizes=(3, 2, 5))
     floor = Floor(Objective((1, 3, 1, 0)), 2)
@@ -157,12 +157,12 @@ def test_fractions_of_gangs_are_ruled_out() -> None:
 
 
 def test_nothing_better_is_the_bound_that_was_asked_for() -> None:
-    """All cases are closed by what is known to be reached."""
+    """All subproblems are closed by what is known to be reached."""
     model = gangs_model((5, 1), (4, 1), (7, 1), sizes=(5, 5))
     assert branch(model, weights_of(model), 9) == BranchResult((), 9)
 
 
-def test_a_program_that_gives_up_closes_no_case(
+def test_a_program_that_gives_up_closes_no_subproblem(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The bound is the one that was known before."""

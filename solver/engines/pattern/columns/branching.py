@@ -1,9 +1,9 @@
 """Branching over gangs: whole gangs of whose pods fractions have places, best first.
 
 A gang kind of which a fraction is in makes two subproblems: at most so many gangs, or
-more. Each is priced (branch and price; Barnhart et al., 1998), so its bound holds as the
-master's does: for any prices, it is what nodes earn at most and what gangs within the
-subproblem are worth beyond their pods (Lagrange). The largest open one bounds every
+more. Each is priced (branch and price; Barnhart et al., 1998), so its bound holds as
+the master's does: for any prices, it is what nodes earn at most and what gangs within
+the subproblem are worth beyond their pods (Lagrange). The largest open one bounds every
 answer.
 """
 
@@ -68,7 +68,7 @@ class Relaxed(Struct, frozen=True):
 
 
 class GangBranching:
-    """The tree of subproblems; call `run` once. All objectives must be of gangs only."""
+    """The tree of subproblems; call `run` once. All objectives must be of gangs."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class GangBranching:
                 self._add(owner, pattern)
 
     def _add_gangs(self) -> None:
-        """Add gangs, and pods without a place: with them no subproblem is impossible."""
+        """Add gangs, and pods without a place: so that no subproblem is impossible."""
         for g, kind in enumerate(self._data.gangs):
             entries = [
                 (self._first_member_row + m, -float(pods)) for m, pods in kind.members
@@ -158,7 +158,7 @@ class GangBranching:
         return BranchResult((), -subproblems[0][0] if subproblems else least)
 
     def _may_keep_floors(self, subproblem: Subproblem) -> bool:
-        """Whether any gangs in a subproblem are above each floor; else GLOP would give up."""
+        """Whether any gangs in it are above each floor; else GLOP would give up."""
         return all(
             sum(
                 worth * (most if worth > 0 else least)
@@ -174,7 +174,7 @@ class GangBranching:
         )
 
     def _relax(self, subproblem: Subproblem, least: int) -> Relaxed | None:
-        """Price patterns for a subproblem, until its bound is known; None: GLOP gave up.
+        """Price patterns for it, until its bound is known; None: GLOP gave up.
 
         Where nothing can be worth more than `least`, that is enough to know.
         """
@@ -255,7 +255,7 @@ class GangBranching:
 
 
 def _divide(subproblem: Subproblem, split: int, count: float) -> Iterator[Subproblem]:
-    """Divide a subproblem by the gangs of one kind; the half that is nearer comes last."""
+    """Divide it by the gangs of one kind; the half that is nearer comes last."""
     whole = int(count)
     fewer = Subproblem(subproblem.least, _replace(subproblem.most, split, whole))
     more = Subproblem(_replace(subproblem.least, split, whole + 1), subproblem.most)

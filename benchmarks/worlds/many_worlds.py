@@ -99,11 +99,16 @@ FAMILIES = {
 KEPT_CASES = (
     ("100 kinds", 300, 2),
     ("100 kinds", 300, 10),
+    ("100 kinds", 300, 19),
+    ("100 kinds", 2000, 4),
+    ("100 kinds", 2000, 8),
+    ("plain", 300, 14),
     ("prime gangs", 300, 2),
     ("nearly empty", 300, 2),
     ("demand 2.0", 300, 2),
     ("demand 2.0", 300, 10),
     ("demand 2.0", 2000, 2),
+    ("nearly full", 2000, 6),
 )
 """(family, nodes, seed) of the worst instances so far, those that were solved later
 included."""

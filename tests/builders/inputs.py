@@ -46,6 +46,11 @@ TRAIN: Json = {
 """A Gang of two workers with four simulated GPUs each."""
 
 
+def named(name: str) -> Json:
+    """Return the gang under another name."""
+    return {**TRAIN, "metadata": {**TRAIN["metadata"], "name": name}}
+
+
 def entry(raw: Json) -> PlanObject:
     """Read an object as a plan does."""
     return PlanObject.of("x", raw, decode_object(raw))

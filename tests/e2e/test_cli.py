@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -31,13 +30,8 @@ from contracts.names import GANG_UID
 from contracts.reports import WAITING, GroupReported, PodsReport
 from moorings.client import Client
 from runtime.wire import Outgoing
-from tests.builders.inputs import TRAIN
+from tests.builders.inputs import TRAIN, named
 from tests.lab.command_line import MAIN, moorings, open_as, read_server, stack_up
-
-
-def named(name: str) -> dict[str, Any]:
-    """Return the gang under another name."""
-    return {**TRAIN, "metadata": {**TRAIN["metadata"], "name": name}}
 
 
 def names_shown(*arguments: str, home: Path) -> set[str]:
@@ -305,37 +299,6 @@ def test_kubectl_finds_the_plugin_and_completes_its_words(
             check=False,
         )
         assert text in answer.stdout + answer.stderr
-
-
-def completed(home: Path, *words: str) -> set[str]:
-    """Say what bash may complete the last word to."""
-    environment = {
-        "_MOORINGS_COMPLETE": "complete_bash",
-        "COMP_WORDS": " ".join(("moorings", *words)),
-        "COMP_CWORD": str(len(words)),
-    }
-    done = moorings(home=home, environment=environment)
-    assert done.stderr == ""
-    return set(done.stdout.split())
-
-
-def test_names_that_the_bus_knows_are_completed(
-    stack: tuple[Path, str], tmp_path: Path
-) -> None:
-    """Gangs, in their namespaces once there is a slash, and recorded solves."""
-    home, _ = stack
-    file = tmp_path / "gang.yaml"
-    file.write_text(yaml.safe_dump(named("complete-me")))
-    assert moorings("submit", "-f", str(file), "--wait", home=home).returncode == 0
-    assert completed(home, "explain", "complete") == {"complete-me"}
-    assert completed(home, "release", "team-a/compl") == {"team-a/complete-me"}
-    assert completed(home, "explain", "-n", "team-b", "complete") == set()
-    (solve,) = json.loads(moorings("get", "solves", "-o", "json", home=home).stdout)[
-        -1:
-    ]
-    begun = solve["opened"]["solve"][:6]
-    assert solve["opened"]["solve"][:16] in completed(home, "replay", begun)
-    assert moorings("release", "complete-me", home=home).returncode == 0
 
 
 def test_nodes_and_devices_are_shown(stack: tuple[Path, str]) -> None:

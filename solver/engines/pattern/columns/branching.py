@@ -92,6 +92,8 @@ class GangBranching:
         pricings = PRICED_STEPS // self._model.pricing.work
         self._left = min(MAX_SOLVED, SOLVED_ROWS // len(rows), pricings)
         """Programs that may still be solved."""
+        self._split_ages = [0] * len(self._data.gangs)
+        """In how many programs, one after the other, each kind was in by fractions."""
         # The columns: gangs, pods without a place, then patterns.
         self._add_gangs()
         self._columns: dict[tuple[int, Pattern], None] = {}
@@ -237,13 +239,17 @@ class GangBranching:
         return total
 
     def _choose(self, gangs: Sequence[float]) -> int | None:
-        """Choose the kind to divide by: of the largest gangs that are in by fractions.
+        """Choose the kind to divide by: the one that is split for longest; None: none.
 
-        Small ones fill what is left in the end. None: all are whole.
+        To divide by others changes who else is split, not what comes of it: there are
+        many equal gangs to split instead. Of kinds split as long, the largest gangs:
+        small ones fill what is left in the end.
         """
-        worth = self._objective.gangs
-        split = [g for g, n in enumerate(gangs) if abs(n - round(n)) > WHOLE]
-        return max(split, key=lambda g: (worth[g], g), default=None)
+        worth, ages = self._objective.gangs, self._split_ages
+        for g, count in enumerate(gangs):
+            ages[g] = ages[g] + 1 if abs(count - round(count)) > WHOLE else 0
+        split = [g for g, age in enumerate(ages) if age]
+        return max(split, key=lambda g: (ages[g], worth[g], g), default=None)
 
     def _read(self, relaxed: Relaxed, bound: int) -> BranchResult:
         """Read whole gangs; none where some of their pods lack a place."""

@@ -83,6 +83,9 @@ class MasterResult(Struct, frozen=True):
     patterns: tuple[tuple[Pattern, ...], ...]
     """The patterns that were best for each class at some prices, latest first."""
     cuts: tuple[Cut, ...]
+    gains: tuple[int, ...]
+    """What a gang of each kind is worth beyond its pods at the prices of the bound,
+    times SCALE."""
 
 
 class Master:
@@ -180,6 +183,7 @@ class Master:
         multipliers = [0] * len(self._floors)
         prices = self._round_prices([p / SCALE for p in first_prices], multipliers)
         best_prices = prices
+        gains = self._weigh_gangs(prices, multipliers)
         bound: int | None = None
         values: list[float] = []
         rounds = min(MAX_ROUNDS, MAX_PRICED_STEPS // pricing.work)
@@ -193,6 +197,7 @@ class Master:
             new_bound = self._compute_bound(prices, multipliers, earned)
             if bound is None or new_bound < bound:
                 bound, best_prices = new_bound, prices
+                gains = self._weigh_gangs(prices, multipliers)
             # Then let the program choose, now between more columns.
             uses = zip(range(len(patterns)), patterns, self._data.sizes, strict=True)
             is_any_new = self.add_columns(list(uses))
@@ -214,6 +219,7 @@ class Master:
             columns=self._find_columns_in_use(values[len(self._data.gangs) :]),
             patterns=tuple(tuple(reversed(of_class)) for of_class in self._patterns),
             cuts=tuple(self._cuts),
+            gains=gains,
         )
 
     def _price_nearby(
@@ -295,16 +301,25 @@ class Master:
         What nodes earn, and what gangs are worth beyond the price of their pods, less
         what the floors demand anyway.
         """
-        objective = self._add_objectives(multipliers)
         total = self._sum_over_nodes(earned)
-        for g, kind in enumerate(self._data.gangs):
-            cost = sum(prices.members[m] * pods for m, pods in kind.members)
-            total += self._data.available[g] * max(0, objective.gangs[g] - cost)
+        gains = self._weigh_gangs(prices, multipliers)
+        for gain, available in zip(gains, self._data.available, strict=True):
+            total += available * max(0, gain)
         demanded = sum(
             factor * floor.value
             for factor, floor in zip(multipliers, self._floors, strict=True)
         )
         return total - demanded
+
+    def _weigh_gangs(
+        self, prices: Prices, multipliers: Sequence[int]
+    ) -> tuple[int, ...]:
+        """Weigh a gang of each kind: its worth less the price of its pods."""
+        worth = self._add_objectives(multipliers).gangs
+        return tuple(
+            worth[g] - sum(prices.members[m] * pods for m, pods in kind.members)
+            for g, kind in enumerate(self._data.gangs)
+        )
 
 
 def count_pods(data: MasterData, gangs: Sequence[int]) -> tuple[int, ...]:

@@ -28,6 +28,8 @@ from solver.engines.pattern.columns.pseudo_random import shuffled
 CLASSES, GANG_KINDS = (45, 90), 120
 """Classes of a neighborhood, at first and where small ones gain no more, and kinds of
 gang."""
+AT_A_LOSS = 30
+"""Of them, those that prices say should be out or in, at most."""
 CLASS_PATTERNS, POOLED_PATTERNS = 25, 10
 """Patterns of a class that CP-SAT chooses from, and those of the pool that prices
 begin with, besides the ones in use."""
@@ -58,11 +60,20 @@ class Current(Struct, frozen=True):
 class PricedSearch:
     """Improves an answer that may be short of places; call `run` once."""
 
-    def __init__(self, source: ColumnSource, incumbent: Incumbent) -> None:
-        """`incumbent`: gets the answers; all its objectives must be of gangs only."""
+    def __init__(
+        self, source: ColumnSource, incumbent: Incumbent, gains: Sequence[int]
+    ) -> None:
+        """`incumbent`: gets the answers; all its objectives must be of gangs only.
+
+        `gains`: what gangs are worth beyond their pods where prices bound the answer.
+        """
         self._source = source
         self._incumbent = incumbent
         self._data = source.model.data
+        self._gains = tuple(gains)
+        by_gain = sorted(range(len(gains)), key=lambda g: abs(gains[g]))
+        self._doubtful = frozenset(by_gain[: len(gains) // 2])
+        """The half of the kinds of gang for which it matters least to be in."""
         self._order: list[int] = []
         """Classes that are still to be dealt."""
         self._deals = self._turn = self._size = 0
@@ -181,8 +192,11 @@ class PricedSearch:
         return chosen
 
     def _choose_gangs(self, solution: Solution) -> frozenset[int]:
-        """Choose kinds of gang: those that lack a place, then others by chance."""
-        kinds = self._data.gangs
+        """Choose kinds of gang: those that lack a place, then others by chance.
+
+        First those that are in or out at a loss, then some that hardly gain or lose.
+        """
+        kinds, available = self._data.gangs, self._data.available
         short = count_short(self._data, solution)
         lacking = [
             g
@@ -191,7 +205,15 @@ class PricedSearch:
         ]
         self._turn += 1
         by_chance = shuffled(range(len(kinds)), self._turn)
-        return frozenset(list(dict.fromkeys((*lacking, *by_chance)))[:GANG_KINDS])
+        at_a_loss = [
+            g
+            for g in by_chance
+            if (self._gains[g] > 0 and solution.gangs[g] < available[g])
+            or (self._gains[g] < 0 and solution.gangs[g] > 0)
+        ]
+        doubtful = [g for g in by_chance if g in self._doubtful]
+        preferred = (*lacking, *at_a_loss[:AT_A_LOSS], *doubtful[: GANG_KINDS // 2])
+        return frozenset(list(dict.fromkeys((*preferred, *by_chance)))[:GANG_KINDS])
 
     def _take_out(self, solution: Solution) -> None:
         """Offer the best gangs that all have places in an answer."""

@@ -61,10 +61,16 @@ FIRST_WORK, PLACE_WORK = 0.3, 0.75
 class TargetSearch:
     """Aims at the bound of an objective that counts gangs alone; call `run` once."""
 
-    def __init__(self, source: ColumnSource, incumbent: Incumbent) -> None:
-        """`incumbent`: has a bound from prices; gets answers and a better bound."""
+    def __init__(
+        self, source: ColumnSource, incumbent: Incumbent, gains: Sequence[int]
+    ) -> None:
+        """`incumbent`: has a bound from prices; gets answers and a better bound.
+
+        `gains`: of gangs at those prices, by kind.
+        """
         self._source = source
         self._incumbent = incumbent
+        self._gains = gains
         self._data = source.model.data
         self._devices = source.model.devices
         self._cut_master = CutMaster(self._data, source.cuts)
@@ -107,7 +113,7 @@ class TargetSearch:
                     nearest, least = partial.solution, shortage
             if not number and not incumbent.is_proven:
                 # Gangs change places, from what is nearly an answer on.
-                search = PricedSearch(self._source, incumbent)
+                search = PricedSearch(self._source, incumbent, self._gains)
                 search.run(nearest, EXCHANGE_WORK)
             if chosen is None:
                 return

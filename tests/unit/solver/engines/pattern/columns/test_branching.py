@@ -149,6 +149,23 @@ def test_subproblems_that_cannot_keep_a_floor_are_closed() -> None:
     assert found == BranchResult((1, 0, 1, 0), 10)
 
 
+def test_what_is_split_for_longest_is_divided_first() -> None:
+    """Of kinds split as long the largest; what is whole once begins anew."""
+    model = gangs_model((1, 1), (2, 1), (3, 1), sizes=(4,))
+    tree = GangBranching(model, {}, weights_of(model), ())
+    worth = weights_of(model).gangs
+    small, middle, large = sorted(range(3), key=lambda g: worth[g])
+
+    def choose(*split: int) -> int | None:
+        return tree._choose([0.5 if g in split else 1.0 for g in range(3)])
+
+    assert choose(small, middle) == middle
+    assert choose(small, large) == small
+    assert choose(middle, large) == large
+    assert choose(small, middle, large) == large
+    assert choose() is None
+
+
 def test_fractions_of_gangs_are_ruled_out() -> None:
     """Of gangs of 5, 4 and 7 devices ten take 5 and 4; a part of one is none."""
     model = gangs_model((5, 1), (4, 1), (7, 1), sizes=(5, 5))

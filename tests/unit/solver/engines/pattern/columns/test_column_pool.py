@@ -38,6 +38,7 @@ def test_what_the_program_uses_comes_first_by_its_share() -> None:
         ),
         patterns=((pattern(3), EMPTY, pattern(2)),),
         cuts=(),
+        gains=(),
     )
     pool = ColumnPool()
     pool.add_result(result)
@@ -52,7 +53,7 @@ def test_a_run_adds_so_many_patterns_of_a_class(
     monkeypatch.setattr(column_pool, "ADDED", 2)
     many = tuple(map(pattern, range(2 * LEAST_ADDED)))
     pool = ColumnPool()
-    pool.add_result(MasterResult(0, (), (many, many), ()))
+    pool.add_result(MasterResult(0, (), (many, many), (), ()))
     assert len(pool) == 2 * LEAST_ADDED
 
 

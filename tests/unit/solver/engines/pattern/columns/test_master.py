@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from solver.engines.pattern.columns.master import (
+    SCALE,
     Master,
     MasterData,
     MasterResult,
@@ -13,7 +14,7 @@ from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.pricing import Prices
 from solver.kinds.demand import GangKind
 from tests.builders import gang, member, member_claim, request
-from tests.builders.patterns import nodes_of_sizes, pattern_model
+from tests.builders.patterns import gangs_model, nodes_of_sizes, pattern_model
 
 UID = "00000000-0000-4000-8000-{:012}"
 
@@ -71,6 +72,17 @@ def test_a_floor_costs_what_an_earlier_goal_keeps() -> None:
         assert result.bound == -nodes
     _, result = run(model, few)
     assert result.bound == 0
+
+
+def test_gains_are_what_gangs_are_worth_beyond_their_pods() -> None:
+    """Four devices for pods of one: what is worth least is what they cost."""
+    model = gangs_model((2, 1), (3, 1), (5, 1), sizes=(4,))
+    worth = {2: 8, 3: 9, 5: 10}
+    pods = [kind.members[0][1] for kind in model.data.gangs]
+    _, result = run(model, Objective(tuple(worth[count] for count in pods)))
+    gains = dict(zip(pods, result.gains, strict=True))
+    assert gains == {2: 2 * SCALE, 3: 0, 5: -5 * SCALE}
+    assert result.bound == 8 + 2 * 3
 
 
 def test_every_cut_holds_for_the_pods_of_the_nodes() -> None:

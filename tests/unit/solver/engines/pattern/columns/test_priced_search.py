@@ -35,7 +35,7 @@ def search(
     incumbent.bound = sum(objective.gangs)
     source = ColumnSource(model, budget)
     start = Solution(gangs or (0,) * len(kinds), ())
-    PricedSearch(source, incumbent).run(start, work)
+    PricedSearch(source, incumbent, objective.gangs).run(start, work)
     return incumbent, budget
 
 
@@ -79,7 +79,7 @@ def test_what_earlier_goals_reached_is_kept() -> None:
     source = ColumnSource(model, budget)
     incumbent = Incumbent(objective, (floor,), None)
     incumbent.bound = sum(objective.gangs)
-    PricedSearch(source, incumbent).run(Solution(of_three, ()), 5.0)
+    PricedSearch(source, incumbent, objective.gangs).run(Solution(of_three, ()), 5.0)
     assert incumbent.best is not None
     assert keeps_floors(incumbent.best, (floor,))
     assert evaluate(objective, incumbent.best) == incumbent.value == 5
@@ -101,3 +101,26 @@ def test_a_neighborhood_that_could_not_gain_is_passed_over(
     found, budget = search(model)
     assert found.value == 4
     assert budget.to_effort().models <= 2 * len(priced_search.PENALTIES)
+
+
+def test_gangs_that_prices_say_little_of_change_places_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """First those without places and those at a loss; what is sure comes last."""
+    monkeypatch.setattr(priced_search, "GANG_KINDS", 4)
+    model = gangs_model(*((pods, 1) for pods in range(1, 7)), sizes=(4, 4))
+    number_of = {kind.members[0][1]: g for g, kind in enumerate(model.data.gangs)}
+    gain_of = {1: 0, 2: 1, 3: -1, 4: 90, 5: 80, 6: -70}
+    gains = tuple(gain_of[kind.members[0][1]] for kind in model.data.gangs)
+    objective = Objective(tuple(kind.weight for kind in model.data.gangs))
+    incumbent = Incumbent(objective, (), None)
+    source = ColumnSource(model, Budget(1.0, 1))
+    search = PricedSearch(source, incumbent, gains)
+    no_pods = Solution((0,) * len(gains), ())
+    out_at_a_loss = {number_of[2], number_of[4], number_of[5]}
+    chosen = search._choose_gangs(no_pods)
+    assert out_at_a_loss < chosen
+    assert chosen - out_at_a_loss <= {number_of[1], number_of[3]}
+    without_places = tuple(int(g == number_of[6]) for g in range(len(gains)))
+    chosen = search._choose_gangs(Solution(without_places, ()))
+    assert chosen == {number_of[6], *out_at_a_loss}

@@ -35,7 +35,7 @@ def begin(model: PatternModel) -> tuple[ColumnSource, Incumbent, RelaxedSolution
 def search(model: PatternModel) -> Incumbent:
     """Price once, then try targets."""
     source, incumbent, relaxed = begin(model)
-    TargetSearch(source, incumbent).run(relaxed)
+    TargetSearch(source, incumbent, incumbent.objective.gangs).run(relaxed)
     return incumbent
 
 
@@ -104,7 +104,7 @@ def test_no_target_is_tried_without_work() -> None:
     """The answer to begin with stays."""
     source, incumbent, relaxed = begin(gangs_model((5, 1), sizes=(4, 4)))
     source.budget.remaining = 0.0
-    TargetSearch(source, incumbent).run(relaxed)
+    TargetSearch(source, incumbent, incumbent.objective.gangs).run(relaxed)
     assert incumbent.value == 0
 
 

@@ -48,7 +48,7 @@ def generate(
     incumbent.offer(round_down(data, relaxed))
     # Last search between that answer and the bound.
     if incumbent.counts_only_gangs:
-        TargetSearch(source, incumbent, result.gains).run(relaxed)
+        TargetSearch(source, incumbent, result).run(relaxed)
     else:
         improve(source, incumbent, relaxed)
     return incumbent

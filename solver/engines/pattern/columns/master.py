@@ -83,9 +83,11 @@ class MasterResult(Struct, frozen=True):
     patterns: tuple[tuple[Pattern, ...], ...]
     """The patterns that were best for each class at some prices, latest first."""
     cuts: tuple[Cut, ...]
+    prices: Prices
+    """Those of the bound."""
     gains: tuple[int, ...]
-    """What a gang of each kind is worth beyond its pods at the prices of the bound,
-    times SCALE."""
+    """What a gang of each kind is worth beyond its pods at these prices, times
+    SCALE."""
 
 
 class Master:
@@ -219,6 +221,7 @@ class Master:
             columns=self._find_columns_in_use(values[len(self._data.gangs) :]),
             patterns=tuple(tuple(reversed(of_class)) for of_class in self._patterns),
             cuts=tuple(self._cuts),
+            prices=best_prices,
             gains=gains,
         )
 

@@ -21,7 +21,7 @@ from solver.engines.pattern.columns.integer_master import (
     evaluate,
 )
 from solver.engines.pattern.columns.local_master import MOST_PRICINGS, LocalMaster
-from solver.engines.pattern.columns.master import SCALE
+from solver.engines.pattern.columns.master import SCALE, MasterResult
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.pseudo_random import shuffled
 
@@ -30,6 +30,8 @@ CLASSES, GANG_KINDS = (45, 90), 120
 gang."""
 AT_A_LOSS = 30
 """Of them, those that prices say should be out or in, at most."""
+LEAST_LOSS = SCALE // 50
+"""What a class must lose to be at a loss."""
 CLASS_PATTERNS, POOLED_PATTERNS = 25, 10
 """Patterns of a class that CP-SAT chooses from, and those of the pool that prices
 begin with, besides the ones in use."""
@@ -37,9 +39,9 @@ WORK = (0.1, 0.3)
 """Work for a neighborhood of each size."""
 PENALTIES = (3, 6, 20)
 """Half-units of worth that a pod without a place costs, by what it is worth."""
-PATIENCE = 6
+PATIENCE = 12
 """Neighborhoods without gain after which they grow, and after these the penalty."""
-MAX_NEIGHBORHOODS = 60
+MAX_NEIGHBORHOODS = 120
 """At one penalty."""
 MOST_STEPS = 4_000_000_000
 """Steps that pricing may take in all neighborhoods together, at most."""
@@ -61,18 +63,21 @@ class PricedSearch:
     """Improves an answer that may be short of places; call `run` once."""
 
     def __init__(
-        self, source: ColumnSource, incumbent: Incumbent, gains: Sequence[int]
+        self, source: ColumnSource, incumbent: Incumbent, priced: MasterResult
     ) -> None:
         """`incumbent`: gets the answers; all its objectives must be of gangs only.
 
-        `gains`: what gangs are worth beyond their pods where prices bound the answer.
+        `priced`: prices that bound the answer; what is at a loss by them is decided
+        anew most often.
         """
         self._source = source
         self._incumbent = incumbent
         self._data = source.model.data
-        self._gains = tuple(gains)
-        by_gain = sorted(range(len(gains)), key=lambda g: abs(gains[g]))
-        self._doubtful = frozenset(by_gain[: len(gains) // 2])
+        self._prices, self._gains = priced.prices.members, priced.gains
+        earned, _ = source.model.pricing.find_best(priced.prices)
+        self._most_earned = earned.tolist()
+        by_gain = sorted(range(len(self._gains)), key=lambda g: abs(self._gains[g]))
+        self._doubtful = frozenset(by_gain[: len(by_gain) // 2])
         """The half of the kinds of gang for which it matters least to be in."""
         self._order: list[int] = []
         """Classes that are still to be dealt."""
@@ -179,17 +184,35 @@ class PricedSearch:
         }
 
     def _choose_classes(self, solution: Solution) -> dict[int, list[Pattern]]:
-        """Choose the next classes, each with the patterns that it uses."""
+        """Choose the next classes, each with the patterns that it uses.
+
+        Half of them are at a loss, if so many are.
+        """
         if not self._order:
             self._deals += 1
             self._order = shuffled(range(len(self._data.sizes)), self._deals)
         most = CLASSES[self._size]
-        dealt, self._order = self._order[:most], self._order[most:]
-        chosen: dict[int, list[Pattern]] = {owner: [] for owner in dealt}
+        at_a_loss = shuffled(self._find_classes_at_a_loss(solution), self._turn + 1)
+        chosen: dict[int, list[Pattern]] = {o: [] for o in at_a_loss[: most // 2]}
+        others = [owner for owner in self._order if owner not in chosen]
+        room = most - len(chosen)
+        chosen.update((owner, []) for owner in others[:room])
+        self._order = others[room:]
         for owner, pattern, _ in solution.uses:
             if owner in chosen:
                 chosen[owner].append(pattern)
         return chosen
+
+    def _find_classes_at_a_loss(self, solution: Solution) -> list[int]:
+        """Find classes whose nodes earn less than they could at the prices."""
+        sizes = self._data.sizes
+        lost = [
+            most * size for most, size in zip(self._most_earned, sizes, strict=True)
+        ]
+        for owner, pattern, nodes in solution.uses:
+            earned = sum(self._prices[m] * pods for m, pods in pattern.counts)
+            lost[owner] -= nodes * earned
+        return [owner for owner, loss in enumerate(lost) if loss > LEAST_LOSS]
 
     def _choose_gangs(self, solution: Solution) -> frozenset[int]:
         """Choose kinds of gang: those that lack a place, then others by chance.

@@ -50,7 +50,7 @@ CUT_MASTER_WORK = 0.5
 """Work that choosing a target may take."""
 TAKE_OUT_WORK = 0.5
 """Work that taking gangs out may take."""
-EXCHANGE_WORK = 3.0
+EXCHANGE_WORK = 4.0
 """Work that gangs that change places may take."""
 STEPS_WORK = 2.5
 """Work that steps to better gangs may take, last."""
@@ -62,15 +62,15 @@ class TargetSearch:
     """Aims at the bound of an objective that counts gangs alone; call `run` once."""
 
     def __init__(
-        self, source: ColumnSource, incumbent: Incumbent, gains: Sequence[int]
+        self, source: ColumnSource, incumbent: Incumbent, priced: MasterResult
     ) -> None:
         """`incumbent`: has a bound from prices; gets answers and a better bound.
 
-        `gains`: of gangs at those prices, by kind.
+        `priced`: what led to that bound.
         """
         self._source = source
         self._incumbent = incumbent
-        self._gains = gains
+        self._priced = priced
         self._data = source.model.data
         self._devices = source.model.devices
         self._cut_master = CutMaster(self._data, source.cuts)
@@ -113,7 +113,7 @@ class TargetSearch:
                     nearest, least = partial.solution, shortage
             if not number and not incumbent.is_proven:
                 # Gangs change places, from what is nearly an answer on.
-                search = PricedSearch(self._source, incumbent, self._gains)
+                search = PricedSearch(self._source, incumbent, self._priced)
                 search.run(nearest, EXCHANGE_WORK)
             if chosen is None:
                 return

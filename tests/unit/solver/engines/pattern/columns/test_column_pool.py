@@ -12,7 +12,7 @@ from solver.engines.pattern.columns.column_pool import (
     ColumnPool,
 )
 from solver.engines.pattern.columns.master import MasterColumn, MasterResult
-from solver.engines.pattern.columns.pricing import EMPTY, Pattern
+from solver.engines.pattern.columns.pricing import EMPTY, Pattern, Prices
 
 
 def pattern(step: int) -> Pattern:
@@ -38,6 +38,7 @@ def test_what_the_program_uses_comes_first_by_its_share() -> None:
         ),
         patterns=((pattern(3), EMPTY, pattern(2)),),
         cuts=(),
+        prices=Prices(()),
         gains=(),
     )
     pool = ColumnPool()
@@ -53,7 +54,7 @@ def test_a_run_adds_so_many_patterns_of_a_class(
     monkeypatch.setattr(column_pool, "ADDED", 2)
     many = tuple(map(pattern, range(2 * LEAST_ADDED)))
     pool = ColumnPool()
-    pool.add_result(MasterResult(0, (), (many, many), (), ()))
+    pool.add_result(MasterResult(0, (), (many, many), (), Prices(()), ()))
     assert len(pool) == 2 * LEAST_ADDED
 
 

@@ -15,10 +15,21 @@ from solver.engines.pattern.columns.integer_master import (
     count_short,
     evaluate,
 )
+from solver.engines.pattern.columns.master import SCALE, MasterResult
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.priced_search import PricedSearch
+from solver.engines.pattern.columns.pricing import Prices
 from tests.builders.patterns import gangs_model
+
+
+def priced_at(
+    model: PatternModel, gains: tuple[int, ...] = (), prices: tuple[int, ...] = ()
+) -> MasterResult:
+    """Say what gangs gain at these prices; otherwise pods cost nothing."""
+    gains = gains or tuple(SCALE * kind.weight for kind in model.data.gangs)
+    members = prices or (0,) * model.data.members
+    return MasterResult(0, (), (), (), Prices(members), gains)
 
 
 def search(
@@ -35,7 +46,7 @@ def search(
     incumbent.bound = sum(objective.gangs)
     source = ColumnSource(model, budget)
     start = Solution(gangs or (0,) * len(kinds), ())
-    PricedSearch(source, incumbent, objective.gangs).run(start, work)
+    PricedSearch(source, incumbent, priced_at(model)).run(start, work)
     return incumbent, budget
 
 
@@ -79,7 +90,7 @@ def test_what_earlier_goals_reached_is_kept() -> None:
     source = ColumnSource(model, budget)
     incumbent = Incumbent(objective, (floor,), None)
     incumbent.bound = sum(objective.gangs)
-    PricedSearch(source, incumbent, objective.gangs).run(Solution(of_three, ()), 5.0)
+    PricedSearch(source, incumbent, priced_at(model)).run(Solution(of_three, ()), 5.0)
     assert incumbent.best is not None
     assert keeps_floors(incumbent.best, (floor,))
     assert evaluate(objective, incumbent.best) == incumbent.value == 5
@@ -115,7 +126,7 @@ def test_gangs_that_prices_say_little_of_change_places_first(
     objective = Objective(tuple(kind.weight for kind in model.data.gangs))
     incumbent = Incumbent(objective, (), None)
     source = ColumnSource(model, Budget(1.0, 1))
-    search = PricedSearch(source, incumbent, gains)
+    search = PricedSearch(source, incumbent, priced_at(model, gains))
     no_pods = Solution((0,) * len(gains), ())
     out_at_a_loss = {number_of[2], number_of[4], number_of[5]}
     chosen = search._choose_gangs(no_pods)
@@ -124,3 +135,32 @@ def test_gangs_that_prices_say_little_of_change_places_first(
     without_places = tuple(int(g == number_of[6]) for g in range(len(gains)))
     chosen = search._choose_gangs(Solution(without_places, ()))
     assert chosen == {number_of[6], *out_at_a_loss}
+
+
+def test_half_of_a_neighborhood_is_of_nodes_that_earn_too_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A node in use that could take one pod more, and those that are empty."""
+    monkeypatch.setattr(priced_search, "CLASSES", (4,))
+    model = gangs_model((9, 1), (9, 2), sizes=(1, 2, 3, 4, 5, 6))
+    incumbent = Incumbent(Objective((1, 2)), (), None)
+    source = ColumnSource(model, Budget(1.0, 1))
+    prices = tuple(SCALE * devices for devices in model.devices)
+    search = PricedSearch(source, incumbent, priced_at(model, (0, 0), prices))
+    earned, patterns = model.pricing.find_best(Prices(prices))
+    full = [(owner, pattern, 1) for owner, pattern in enumerate(patterns)]
+    solution = Solution((9, 6), tuple(full))
+    assert search._find_classes_at_a_loss(solution) == []
+    poor = [owner for owner, most in enumerate(earned.tolist()) if most > 4 * SCALE]
+    uses = [use for use in full if use[0] not in poor]
+    one_pod = model.pricing.to_pattern(patterns[poor[0]].steps[:1])
+    partly = Solution((9, 6), (*uses, (poor[0], one_pod, 1)))
+    assert search._find_classes_at_a_loss(partly) == poor
+    seen: list[int] = []
+    for _ in range(3):
+        chosen = search._choose_classes(partly)
+        assert len(chosen) == 4
+        assert set(poor) <= set(chosen)
+        seen.extend(owner for owner in chosen if owner not in poor)
+    assert set(seen) == set(range(6)) - set(poor)
+    assert search._choose_classes(solution).keys() <= set(range(6))

@@ -19,7 +19,9 @@ from solver.engines.pattern.columns.targets import TargetSearch
 from tests.builders.patterns import gangs_model
 
 
-def begin(model: PatternModel) -> tuple[ColumnSource, Incumbent, RelaxedSolution]:
+def begin(
+    model: PatternModel,
+) -> tuple[TargetSearch, ColumnSource, Incumbent, RelaxedSolution]:
     """Price once, and begin with nothing."""
     objective = Objective(tuple(kind.weight for kind in model.data.gangs))
     source = ColumnSource(model, Budget(10.0, 1))
@@ -29,13 +31,13 @@ def begin(model: PatternModel) -> tuple[ColumnSource, Incumbent, RelaxedSolution
     patterns = source.pool.list_promising()
     relaxed = solve_relaxation(model.data, patterns, objective, ())
     assert relaxed is not None
-    return source, incumbent, relaxed
+    return TargetSearch(source, incumbent, result), source, incumbent, relaxed
 
 
 def search(model: PatternModel) -> Incumbent:
     """Price once, then try targets."""
-    source, incumbent, relaxed = begin(model)
-    TargetSearch(source, incumbent, incumbent.objective.gangs).run(relaxed)
+    target_search, _, incumbent, relaxed = begin(model)
+    target_search.run(relaxed)
     return incumbent
 
 
@@ -102,9 +104,9 @@ def test_no_step_is_taken_where_nothing_can_be_better(
 
 def test_no_target_is_tried_without_work() -> None:
     """The answer to begin with stays."""
-    source, incumbent, relaxed = begin(gangs_model((5, 1), sizes=(4, 4)))
+    target_search, source, incumbent, relaxed = begin(gangs_model((5, 1), sizes=(4, 4)))
     source.budget.remaining = 0.0
-    TargetSearch(source, incumbent, incumbent.objective.gangs).run(relaxed)
+    target_search.run(relaxed)
     assert incumbent.value == 0
 
 

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from msgspec import Struct
 
 from solver.engines.glop import Program
-from solver.engines.pattern.columns.master import GAP, SCALE
+from solver.engines.pattern.columns.master import GAP, SCALE, weigh_gangs
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective, add_up
 from solver.engines.pattern.columns.pricing import Pattern, Prices
@@ -233,8 +233,7 @@ class GangBranching:
         earlier = [(factor, floor.objective) for factor, floor in pairs]
         worth = add_up(self._objective, SCALE, earlier).gangs
         total = -sum(factor * floor.value for factor, floor in pairs)
-        for g, kind in enumerate(self._data.gangs):
-            gain = worth[g] - sum(prices.members[m] * pods for m, pods in kind.members)
+        for g, gain in enumerate(weigh_gangs(self._data, worth, prices)):
             total += gain * (subproblem.most[g] if gain > 0 else subproblem.least[g])
         return total
 

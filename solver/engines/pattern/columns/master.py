@@ -184,8 +184,7 @@ class Master:
         # Bounds and multipliers (what a unit of each floor is worth) are times SCALE.
         multipliers = [0] * len(self._floors)
         prices = self._round_prices([p / SCALE for p in first_prices], multipliers)
-        best_prices = prices
-        gains = self._weigh_gangs(prices, multipliers)
+        best_prices, best_multipliers = prices, multipliers
         bound: int | None = None
         values: list[float] = []
         rounds = min(MAX_ROUNDS, MAX_PRICED_STEPS // pricing.work)
@@ -198,8 +197,8 @@ class Master:
             self._add_cut(prices, earned)
             new_bound = self._compute_bound(prices, multipliers, earned)
             if bound is None or new_bound < bound:
-                bound, best_prices = new_bound, prices
-                gains = self._weigh_gangs(prices, multipliers)
+                bound = new_bound
+                best_prices, best_multipliers = prices, multipliers
             # Then let the program choose, now between more columns.
             uses = zip(range(len(patterns)), patterns, self._data.sizes, strict=True)
             is_any_new = self.add_columns(list(uses))
@@ -222,7 +221,7 @@ class Master:
             patterns=tuple(tuple(reversed(of_class)) for of_class in self._patterns),
             cuts=tuple(self._cuts),
             prices=best_prices,
-            gains=gains,
+            gains=self._weigh_gangs(best_prices, best_multipliers),
         )
 
     def _price_nearby(
@@ -317,12 +316,19 @@ class Master:
     def _weigh_gangs(
         self, prices: Prices, multipliers: Sequence[int]
     ) -> tuple[int, ...]:
-        """Weigh a gang of each kind: its worth less the price of its pods."""
+        """Weigh a gang of each kind by the objective and, as they count, the floors."""
         worth = self._add_objectives(multipliers).gangs
-        return tuple(
-            worth[g] - sum(prices.members[m] * pods for m, pods in kind.members)
-            for g, kind in enumerate(self._data.gangs)
-        )
+        return weigh_gangs(self._data, worth, prices)
+
+
+def weigh_gangs(
+    data: MasterData, worth: Sequence[int], prices: Prices
+) -> tuple[int, ...]:
+    """Weigh a gang of each kind: its worth less the price of its pods."""
+    return tuple(
+        worth[g] - sum(prices.members[m] * pods for m, pods in kind.members)
+        for g, kind in enumerate(data.gangs)
+    )
 
 
 def count_pods(data: MasterData, gangs: Sequence[int]) -> tuple[int, ...]:

@@ -163,4 +163,7 @@ def test_half_of_a_neighborhood_is_of_nodes_that_earn_too_little(
         assert set(poor) <= set(chosen)
         seen.extend(owner for owner in chosen if owner not in poor)
     assert set(seen) == set(range(6)) - set(poor)
-    assert search._choose_classes(solution).keys() <= set(range(6))
+    begun_anew = PricedSearch(source, incumbent, priced_at(model, (0, 0), prices))
+    dealt = [set(begun_anew._choose_classes(solution)) for _ in range(2)]
+    assert list(map(len, dealt)) == [4, 2]
+    assert set.union(*dealt) == set(range(6))

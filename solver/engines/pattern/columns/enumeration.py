@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from solver.engines.pattern.columns.pricing import Pattern, Pricing
-from solver.engines.pattern.states.steps import Integers, Steps
+from solver.engines.pattern.states.moves import Integers
+from solver.engines.pattern.states.steps import Steps
 
 Counts = tuple[int, ...]
 """Pods by member kind."""

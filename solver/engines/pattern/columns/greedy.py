@@ -14,7 +14,7 @@ from solver.engines.pattern.columns.integer_master import Solution
 from solver.engines.pattern.columns.master import PatternUse
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.pricing import Prices
-from solver.engines.pattern.states.steps import Integers
+from solver.engines.pattern.states.moves import Integers
 
 NEVER = -(1 << 62)
 RANK_COST = 1 << 48

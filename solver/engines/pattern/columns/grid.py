@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from solver.engines.pattern.columns.pricing import Prices, Pricing
-from solver.engines.pattern.states.graph import Graph
+from solver.engines.pattern.states.graph import Graph, NodeClass
 from solver.engines.pattern.states.resources import (
     LimitedResource,
     ResourceLevels,
@@ -29,6 +29,8 @@ FINE, COARSER = 4, 16
 class Grid(Struct, frozen=True):
     """Steps, and the resources that their levels are of."""
 
+    classes: tuple[NodeClass, ...]
+    """Those of the graph; such as begin in one point are one."""
     steps: Steps
     """Of answers."""
     bound_steps: Steps
@@ -80,7 +82,8 @@ def build_grid(
         LimitedResource(resource.index, resource.unit * coarseness, resource.caps)
         for resource in resources
     )
-    return Grid(steps, bound_steps, coarse_resources)
+    merged = _merge_equal_classes(classes, steps, bound_steps)
+    return Grid(merged, steps, bound_steps, coarse_resources)
 
 
 class _MakeSteps(Protocol):
@@ -107,6 +110,27 @@ def _make_as_fine_as_possible(
             coarseness *= 2 if coarseness < FINE else COARSER
             if coarseness > COARSEST:
                 raise
+
+
+def _merge_equal_classes(
+    classes: Sequence[NodeClass], steps: Steps, bound_steps: Steps
+) -> tuple[NodeClass, ...]:
+    """Merge classes whose nodes can come to the same, and so the roots of the steps."""
+    pairs = zip(steps.roots.tolist(), bound_steps.roots.tolist(), strict=True)
+    equal: dict[tuple[int, int], list[int]] = {}
+    for owner, roots in enumerate(pairs):
+        equal.setdefault(roots, []).append(owner)
+    firsts = [owners[0] for owners in equal.values()]
+    steps.roots = steps.roots[firsts]
+    if bound_steps is not steps:
+        bound_steps.roots = bound_steps.roots[firsts]
+    return tuple(
+        structs.replace(
+            classes[owners[0]],
+            kinds=tuple(kind for owner in owners for kind in classes[owner].kinds),
+        )
+        for owners in equal.values()
+    )
 
 
 def _bound_use_by_state(demand: Demand, graph: Graph) -> Callable[[int], Sequence[int]]:

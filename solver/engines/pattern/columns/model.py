@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from solver.engines.pattern.columns.grid import build_grid
 from solver.engines.pattern.columns.master import SCALE, MasterData
 from solver.engines.pattern.columns.pricing import Prices, Pricing
@@ -41,10 +43,9 @@ class PatternModel:
         """
         self.demand = demand
         # First the graph of states, then its steps with the levels of resources.
-        self.graph = graph or build_graph(demand, kinds, keeps_all=values_slack)
-        grid = build_grid(
-            demand, self.graph, keeps_all=values_slack, coarseness=coarseness
-        )
+        graph = graph or build_graph(demand, kinds, keeps_all=values_slack)
+        grid = build_grid(demand, graph, keeps_all=values_slack, coarseness=coarseness)
+        self.graph = structs.replace(graph, classes=grid.classes)
         self.steps = grid.steps
         self.is_exact = grid.bound_steps is grid.steps
         """Whether node resources are counted as finely as need be."""

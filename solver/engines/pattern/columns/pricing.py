@@ -12,12 +12,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from msgspec import Struct
 
-from solver.engines.pattern.states.steps import (
-    Integers,
-    PartialSteps,
-    Steps,
-    expand_ranges,
-)
+from solver.engines.pattern.states.moves import Integers, expand_ranges
+from solver.engines.pattern.states.steps import PartialSteps, Steps
 from solver.errors import PriceOverflowError
 
 MAX_VALUE = 1 << 61

@@ -6,7 +6,7 @@ import numpy as np
 
 from solver.engines.pattern.columns.grid import Grid
 from solver.engines.pattern.states.graph import Graph
-from solver.engines.pattern.states.steps import Integers
+from solver.engines.pattern.states.moves import Integers
 from solver.kinds.demand import Demand
 from solver.kinds.slack import UNBOUNDED, list_rooms_by_devices, value_of_room
 

@@ -45,7 +45,7 @@ class NodeClass(Struct, frozen=True):
     state: int
     """Index into `Graph.states`."""
     free: tuple[int | None, ...]
-    """Node resources that are left; None: no limit."""
+    """Node resources that are left, of its first kind; None: no limit."""
     kinds: tuple[tuple[NodeKind, tuple[int, ...]], ...]
     """Each with the order of its groups in the state."""
 

@@ -14,14 +14,22 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
+from solver.engines.pattern.states.attainable import (
+    AttainableSums,
+    find_attainable_sums,
+)
 from solver.engines.pattern.states.graph import Graph
+from solver.engines.pattern.states.moves import (
+    Integers,
+    Moves,
+    compute_heights,
+    expand_ranges,
+)
 from solver.engines.pattern.states.resources import ResourceLevels
 from solver.errors import TooManyStepsError
 from solver.kinds.demand import MemberKind
 
-Integers = npt.NDArray[np.int64]
 MAX_STEPS = 3_000_000
 MAX_KEY = 1 << 62
 CHUNK_STEPS = 500_000
@@ -40,7 +48,7 @@ class Steps:
     ) -> None:
         """`roots`: the states that nodes begin in, with the levels `levels.starts`."""
         # First find the points and the steps between them, numbered as they come.
-        moves = _Moves(graph, members)
+        moves = Moves(graph, members, MAX_STEPS)
         search = _PointSearch(moves, levels, roots)
         # Then number the points anew, from low to high.
         heights = search.compute_heights()
@@ -113,39 +121,6 @@ class PartialSteps:
         ]
 
 
-class _Moves:
-    """The edges of the graph, once for each member kind that may take them.
-
-    A move becomes a step where the levels of node resources allow it.
-    """
-
-    def __init__(self, graph: Graph, members: Sequence[MemberKind]) -> None:
-        members_by_need: dict[int, list[int]] = {}
-        for member, need in enumerate(graph.device_needs_of):
-            members_by_need.setdefault(need, []).append(member)
-        # Count before anything is made: a refusal should cost no memory.
-        total = sum(
-            len(members_by_need.get(edge.device_need, ())) for edge in graph.edges
-        )
-        if total > MAX_STEPS:
-            raise TooManyStepsError(f"more than {MAX_STEPS} steps")
-        fits = [1 << member.fit for member in members]
-        rows = [
-            (edge.source, member, edge.target, edge.placement.rank, number)
-            for number, edge in enumerate(graph.edges)
-            for member in members_by_need[edge.device_need]
-            if graph.states[edge.source].fits & fits[member]
-        ]
-        table = np.array(sorted(rows), dtype=np.int64).reshape(-1, 5)
-        self.source, self.member, self.target, self.rank, self.edge = table.T.copy()
-        states = len(graph.states)
-        first = np.searchsorted(self.source, np.arange(states + 1))
-        self.first: Integers = first.astype(np.int64)
-        """Of each state its first move; one more entry at the end."""
-        self.has_loops = graph.has_loops
-        self.max_depth = graph.pods
-
-
 class _PointSearch:
     """The points that node classes can come to, found breadth first.
 
@@ -154,7 +129,7 @@ class _PointSearch:
     """
 
     def __init__(
-        self, moves: _Moves, levels: ResourceLevels, roots: Sequence[int]
+        self, moves: Moves, levels: ResourceLevels, roots: Sequence[int]
     ) -> None:
         resources = len(levels.caps)
         self._moves = moves
@@ -163,6 +138,9 @@ class _PointSearch:
         self._caps = _to_table(levels.caps, len(moves.first) - 1).T
         """Levels that each state can use at most: states x resources."""
         self._cap_is_endless = levels.cap_is_endless and resources > 0
+        starts = _to_table(levels.starts, resources)
+        self._sums = [] if levels.cap_is_endless else self._find_sums(starts)
+        """By resource; none where what is left over counts."""
         # A point's key is one number: its state, then each level in a mixed radix.
         # Keys must fit into 64 bits, so levels that are too fine are refused.
         sizes = [max(caps, default=0) + 1 for caps in levels.caps]
@@ -176,9 +154,29 @@ class _PointSearch:
         self.states: Integers = np.zeros(0, dtype=np.int64)
         self.levels: Integers = np.zeros((0, resources), dtype=np.int64)
         # The points of the node classes come first; all others follow from them.
-        starts = _to_table(levels.starts, resources)
-        self.roots = self._number_points(np.array(roots, dtype=np.int64), starts)[0]
+        states = np.array(roots, dtype=np.int64)
+        self.roots = self._number_points(states, self._round_down(states, starts))[0]
         self._expand()
+
+    def _find_sums(self, starts: Integers) -> list[AttainableSums | None]:
+        """Find what pods can come to of each resource in each state."""
+        if not starts.size:
+            return []
+        heights = self._moves.compute_heights()
+        return [
+            find_attainable_sums(self._moves, heights, needs, most)
+            for needs, most in zip(
+                self._needs.T, starts.max(axis=0).tolist(), strict=True
+            )
+        ]
+
+    def _round_down(self, states: Integers, levels: Integers) -> Integers:
+        """Round levels down to what is as good: points that are alike become one."""
+        levels = np.minimum(levels, self._caps[states])
+        for resource, sums in enumerate(self._sums):
+            if sums is not None:
+                levels[:, resource] = sums.round_down(states, levels[:, resource])
+        return levels
 
     def _number_points(
         self, states: Integers, levels: Integers
@@ -219,10 +217,9 @@ class _PointSearch:
                 after = np.where(before == self._caps[0], before, after)
             fits = (after >= 0).all(axis=1)
             origin, move, after = origin[fits], move[fits], after[fits]
-            # Finally cap what is left at what the new state's devices could ever
-            # use: points that differ beyond that become one.
+            # Finally round down what is left to what the new state's pods can use.
             states = moves.target[move]
-            after = np.minimum(after, self._caps[states])
+            after = self._round_down(states, after)
             targets, new = self._number_points(states, after)
             steps.append((points[origin], targets, move))
             total += len(move)
@@ -250,32 +247,8 @@ class _PointSearch:
         """
         moves = self._moves
         if moves.has_loops:
-            return _compute_heights(len(self.states), self.source, self.target)
-        states = len(moves.first) - 1
-        return _compute_heights(states, moves.source, moves.target)[self.states]
-
-
-def _compute_heights(count: int, source: Integers, target: Integers) -> Integers:
-    """Find the longest way down from each of `count` states or points."""
-    heights = np.zeros(count, dtype=np.int64)
-    while True:
-        raised = heights.copy()
-        np.maximum.at(raised, source, heights[target] + 1)
-        if np.array_equal(raised, heights):
-            return heights
-        heights = raised
-
-
-def expand_ranges(first: Integers, keys: Integers) -> tuple[Integers, Integers]:
-    """List the numbers in the ranges of some keys: first[key] to first[key + 1].
-
-    Returns for each number the position of its key in `keys`, and the number itself.
-    """
-    begins, counts = first[keys], first[keys + 1] - first[keys]
-    position = np.repeat(np.arange(len(keys)), counts)
-    ends = np.cumsum(counts)
-    offsets = np.arange(len(position)) - np.repeat(ends - counts, counts)
-    return position, np.repeat(begins, counts) + offsets
+            return compute_heights(len(self.states), self.source, self.target)
+        return moves.compute_heights()[self.states]
 
 
 def _to_table(rows: Sequence[Sequence[int]], width: int) -> Integers:

@@ -7,7 +7,7 @@ import pytest
 
 from solver.engines.pattern.states.graph import build_graph
 from solver.engines.pattern.states.resources import ResourceLevels
-from solver.engines.pattern.states.steps import Steps, expand_ranges
+from solver.engines.pattern.states.steps import Steps
 from solver.errors import TooManyStepsError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
@@ -65,7 +65,7 @@ def test_steps_end_where_a_resource_does(start: int, count: int) -> None:
     """Each pod takes a level and a device: the scarcer one counts."""
     steps = steps_of(start)
     assert len(steps.source) == count
-    assert sorted(steps.levels[:, 0]) == list(range(start - count, start + 1))
+    assert sorted(steps.levels[:, 0]) == list(range(count + 1))
 
 
 def test_levels_beyond_what_a_state_can_use_are_one() -> None:
@@ -91,10 +91,3 @@ def test_levels_that_are_too_fine_are_refused() -> None:
     """Points are numbered in 64 bits."""
     with pytest.raises(TooManyStepsError):
         steps_of(1, cap=1 << 62)
-
-
-def test_ranges_are_expanded_key_by_key() -> None:
-    """An empty range has no number, and a key may come twice."""
-    position, number = expand_ranges(np.array([0, 2, 2, 5]), np.array([2, 1, 0, 2]))
-    assert position.tolist() == [0, 0, 0, 2, 2, 3, 3, 3]
-    assert number.tolist() == [2, 3, 4, 0, 1, 2, 3, 4]

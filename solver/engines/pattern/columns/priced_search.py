@@ -25,7 +25,7 @@ from solver.engines.pattern.columns.master import SCALE, MasterResult
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.pseudo_random import shuffled
 
-CLASSES, GANG_KINDS = (45, 90), 120
+CLASSES, GANG_KINDS = (20, 45), 120
 """Classes of a neighborhood, at first and where small ones gain no more, and kinds of
 gang."""
 AT_A_LOSS = 30
@@ -35,7 +35,7 @@ LEAST_LOSS = SCALE // 50
 CLASS_PATTERNS, POOLED_PATTERNS = 25, 10
 """Patterns of a class that CP-SAT chooses from, and those of the pool that prices
 begin with, besides the ones in use."""
-WORK = (0.1, 0.3)
+WORK = (0.06, 0.15)
 """Work for a neighborhood of each size."""
 PENALTIES = (3, 6, 20)
 """Half-units of worth that a pod without a place costs, by what it is worth."""
@@ -188,11 +188,12 @@ class PricedSearch:
 
         Half of them are at a loss, if so many are.
         """
+        self._turn += 1
         if not self._order:
             self._deals += 1
             self._order = shuffled(range(len(self._data.sizes)), self._deals)
         most = CLASSES[self._size]
-        at_a_loss = shuffled(self._find_classes_at_a_loss(solution), self._turn + 1)
+        at_a_loss = shuffled(self._find_classes_at_a_loss(solution), self._turn)
         chosen: dict[int, list[Pattern]] = {o: [] for o in at_a_loss[: most // 2]}
         others = [owner for owner in self._order if owner not in chosen]
         room = most - len(chosen)
@@ -226,7 +227,6 @@ class PricedSearch:
             for g, kind in enumerate(kinds)
             if solution.gangs[g] and any(short[m] for m, _ in kind.members)
         ]
-        self._turn += 1
         by_chance = shuffled(range(len(kinds)), self._turn)
         at_a_loss = [
             g

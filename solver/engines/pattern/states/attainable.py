@@ -16,7 +16,7 @@ from solver.engines.pattern.states.moves import (
     list_ranges,
 )
 
-MAX_SUMS = 10_000_000
+MAX_SUMS = 5_000_000
 """Sums that are made at most, equal ones counted as often as they are."""
 MAX_KEY = 1 << 62
 

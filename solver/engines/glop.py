@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
 from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]  # none
 
 from solver.stages import stage
+
+
+class ProgramSolution(Struct, frozen=True):
+    """What a solved program is worth, and the prices of its rows."""
+
+    worth: float
+    prices: list[float]
 
 
 class Program:
@@ -32,7 +40,7 @@ class Program:
             for lower, upper in bounds
         ]
         self._columns: list[pywraplp.Variable] = []
-        self._costs: list[float] = []
+        self._is_solved = False
         self._objective = self._solver.Objective()
         self._objective.SetMaximization()
 
@@ -46,30 +54,38 @@ class Program:
         for row, coefficient in entries:
             self._rows[row].SetCoefficient(column, coefficient)
         self._columns.append(column)
-        self._costs.append(cost)
+        self._is_solved = False
 
     def limit(self, column: int, least: float, most: float) -> None:
         """Change the limits of a column, by its number in the order of `add`."""
         self._columns[column].SetBounds(least, most)
+        self._is_solved = False
 
     def limit_row(self, row: int, most: float) -> None:
         """Change what a row is at most."""
         self._rows[row].SetUb(most)
+        self._is_solved = False
 
-    def weigh(self, values: Sequence[float]) -> float:
-        """Weigh a solution."""
-        pairs = zip(self._costs, values, strict=True)
-        return sum(cost * value for cost, value in pairs)
-
-    def solve(self) -> tuple[list[float], list[float]] | None:
-        """Solve; returns the values of the columns and the prices of the rows.
-
-        None: GLOP gave up for numerical reasons.
-        """
+    def solve(self) -> ProgramSolution | None:
+        """Solve; None: GLOP gave up for numerical reasons."""
         with stage("solve"):
             status = self._solver.Solve()
-        if status != pywraplp.Solver.OPTIMAL:
+        self._is_solved = status == pywraplp.Solver.OPTIMAL
+        if not self._is_solved:
             return None
         # Read all at once: after any change the duals would be zeros without an error.
         prices = [row.dual_value() for row in self._rows]
-        return [column.solution_value() for column in self._columns], prices
+        return ProgramSolution(self._objective.Value(), prices)
+
+    def read_values(self, count: int | None = None) -> list[float]:
+        """Read the values of the first `count` columns or of all, as solved last.
+
+        One call for each: most programs are solved for their prices alone.
+
+        Raises:
+            RuntimeError: It has changed since, or has no solution.
+        """
+        if not self._is_solved:
+            msg = "the linear program has changed since, or has no solution"
+            raise RuntimeError(msg)
+        return [column.solution_value() for column in self._columns[:count]]

@@ -53,7 +53,7 @@ class CapacityProgram:
             ]
             program.add(float(kind.weight), entries, float(available))
         solved = program.solve()
-        duals = solved[1] if solved else [0.0] * len(self._rows)
+        duals = solved.prices if solved else [0.0] * len(self._rows)
         worth = [max(0, round(dual * SCALE)) for dual in duals]
         prices = [0] * self._members
         for row, whole in zip(self._rows, worth, strict=True):

@@ -188,16 +188,14 @@ class GangBranching:
             self._left -= 1
             if solved is None:
                 return None
-            values, duals = solved
-            worth = self._program.weigh(values)
-            bound, is_any_new = self._price(subproblem, duals)
+            gangs = tuple(self._program.read_values(len(self._data.gangs)))
+            bound, is_any_new = self._price(subproblem, solved.prices)
             lowest = bound if lowest is None else min(lowest, bound)
             if lowest // SCALE <= least:
                 return Relaxed(lowest // SCALE, 0.0, ())
-            is_met = lowest / SCALE - worth < GAP * max(1.0, abs(worth))
+            is_met = lowest / SCALE - solved.worth < GAP * max(1.0, abs(solved.worth))
             if is_met or not is_any_new or number == ROUNDS - 1 or self._left <= 0:
-                gangs = tuple(values[: len(self._data.gangs)])
-                return Relaxed(lowest // SCALE, worth, gangs)
+                return Relaxed(lowest // SCALE, solved.worth, gangs)
         return None
 
     def _price(

@@ -115,10 +115,9 @@ class Diving:
             solved = self._program.solve()
             if solved is None:
                 return []
-            values, duals = solved
             is_last = number == ROUNDS - 1 or self._priced <= 0
-            if is_last or not self._price(duals):
-                return values[len(self._pods) :]
+            if is_last or not self._price(solved.prices):
+                return self._program.read_values()[len(self._pods) :]
         return []
 
     def _price(self, duals: Sequence[float]) -> bool:

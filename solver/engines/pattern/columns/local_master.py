@@ -95,8 +95,7 @@ class LocalMaster:
             solved = self._program.solve()
             if solved is None:
                 return None
-            values, duals = solved
-            worth = self._program.weigh(values)
+            worth, duals = solved.worth, solved.prices
             if not self._price(self._to_prices(duals), duals):
                 break
         # Whole numbers need patterns that are nearly as good, too.

@@ -205,13 +205,14 @@ class Master:
             solved = self._program.solve()
             if solved is None:
                 break
-            values, duals = solved
+            # Read now: a later round may end without a solution.
+            values = self._program.read_values()
             # Stop where nothing new came, or nothing more can: value and bound meet.
-            value = self._program.weigh(values)
+            value = solved.worth
             if not is_any_new or bound / SCALE - value < GAP * max(1.0, abs(value)):
                 break
             # Finally take its duals as the next prices.
-            prices, multipliers = self._to_prices(duals)
+            prices, multipliers = self._to_prices(solved.prices)
         self._price_nearby(
             best_prices, min(PERTURBATIONS, rounds), pricing, bound_pricing
         )

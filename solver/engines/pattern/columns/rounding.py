@@ -76,10 +76,9 @@ def solve_relaxation(
                 entries.append((first_floor_row + number, worth))
             program.add(float(weigh_pattern(objective, pattern)), entries, None)
             columns.append((owner, pattern))
-    solved = program.solve()
-    if solved is None:
+    if program.solve() is None:
         return None
-    values, _ = solved
+    values = program.read_values()
     count = len(data.gangs)
     return _separate_whole(columns, values[count:], values[:count])
 

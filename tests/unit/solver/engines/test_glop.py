@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from solver.engines.glop import Program
@@ -13,9 +15,9 @@ def test_prices_pay_for_what_is_scarce() -> None:
     program.add(3.0, [(0, 1.0), (1, 1.0)], None)
     solution = program.solve()
     assert solution is not None
-    values, prices = solution
-    assert values == pytest.approx([4.0])
-    assert prices == pytest.approx([3.0, 0.0])
+    assert program.read_values() == pytest.approx([4.0])
+    assert solution.prices == pytest.approx([3.0, 0.0])
+    assert solution.worth == pytest.approx(12.0)
 
 
 def test_a_column_that_is_added_later_is_used_if_it_earns_more() -> None:
@@ -24,9 +26,8 @@ def test_a_column_that_is_added_later_is_used_if_it_earns_more() -> None:
     program.add(1.0, [(0, 1.0)], None)
     program.solve()
     program.add(5.0, [(0, 1.0)], 3.0)
-    solution = program.solve()
-    assert solution is not None
-    assert solution[0] == pytest.approx([1.0, 3.0])
+    assert program.solve() is not None
+    assert program.read_values() == pytest.approx([1.0, 3.0])
 
 
 def test_what_cannot_be_met_has_no_solution() -> None:
@@ -42,10 +43,33 @@ def test_limits_change_between_two_solves() -> None:
     program.add(1.0, [(0, 1.0)], None)
     program.add(2.0, [(0, 1.0)], None)
     program.limit(1, 0.0, 3.0)
-    solution = program.solve()
-    assert solution is not None
-    assert solution[0] == pytest.approx([1.0, 3.0])
+    assert program.solve() is not None
+    assert program.read_values() == pytest.approx([1.0, 3.0])
     program.limit_row(0, 2.0)
-    solution = program.solve()
-    assert solution is not None
-    assert solution[0] == pytest.approx([0.0, 2.0])
+    assert program.solve() is not None
+    assert program.read_values() == pytest.approx([0.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda program: program.add(3.0, [(0, 1.0)], None),
+        lambda program: program.limit(0, 0.0, 1.0),
+        lambda program: program.limit_row(0, 2.0),
+    ],
+    ids=["a column is added", "a column is limited", "a row is limited"],
+)
+def test_values_of_a_program_that_changed_are_not_read(
+    change: Callable[[Program], None],
+) -> None:
+    """GLOP would answer with zeros: they are asked for before anything changes."""
+    program = Program([(None, 4.0)])
+    program.add(1.0, [(0, 1.0)], None)
+    program.add(2.0, [(0, 1.0)], 3.0)
+    with pytest.raises(RuntimeError, match="no solution"):
+        program.read_values()
+    assert program.solve() is not None
+    assert program.read_values(1) == pytest.approx([1.0])
+    change(program)
+    with pytest.raises(RuntimeError, match="changed"):
+        program.read_values()

@@ -52,8 +52,7 @@ async def kueue(kube: Kube) -> AsyncIterator[Json]:
     check["spec"] = {"controllerName": CONTROLLER}
     await kube.create(check)
     yield await kube.until(check, _is_active, 60.0)
-    for crd in crds:
-        await kube.delete(crd)
+    await workloads.stop_serving(kube, crds)
 
 
 def _is_active(check: Json) -> bool:

@@ -120,8 +120,7 @@ async def large(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet
     ) as site:
         await template(site, "one", count=1)
         yield site
-    for crd in crds:
-        await kube.delete(crd)
+    await workloads.stop_serving(kube, crds)
 
 
 async def test_pods_of_other_projects_are_gangs(large: Fleet, client: Client) -> None:

@@ -37,6 +37,14 @@ async def serve_kueue(kube: Kube) -> list[Json]:
     return await _serve(kube, [workload, check])
 
 
+async def stop_serving(kube: Kube, crds: list[Json]) -> None:
+    """Delete what was served, until it is gone: the next test makes it again."""
+    for crd in crds:
+        await kube.delete(crd)
+    for crd in crds:
+        await kube.until_gone(crd)
+
+
 async def _serve(kube: Kube, made: list[Json]) -> list[Json]:
     for crd in made:
         await kube.create(crd)

@@ -188,6 +188,7 @@ class GangBranching:
             self._left -= 1
             if solved is None:
                 return None
+            # Read now: patterns that are added change the program.
             gangs = tuple(self._program.read_values(len(self._data.gangs)))
             bound, is_any_new = self._price(subproblem, solved.prices)
             lowest = bound if lowest is None else min(lowest, bound)

@@ -23,6 +23,8 @@ NOBODY = {"schedulerName": "nobody"}
 """A pod's own field: its gate opens, and nobody binds it."""
 TOUCHED = {"metadata": {"labels": {"example.com/touched": "true"}}}
 FREE = {"allocation": None, "reservedFor": None}
+UNDER_WAY_S = 0.2
+"""A request that a process sent before it stood still is answered by then."""
 
 
 @contextmanager
@@ -94,7 +96,7 @@ async def test_a_reservation_for_nobody_is_survived(
 
 
 async def test_claims_freed_while_they_are_written_are_written_again(
-    site: Fleet, kube: Kube
+    site: Fleet, kube: Kube, stack: Stack
 ) -> None:
     """No gate opens before all of them hold their devices at once."""
     freed: list[str] = []
@@ -109,13 +111,16 @@ async def test_claims_freed_while_they_are_written_are_written_again(
                     continue
                 (owner,) = claim["metadata"]["ownerReferences"]
                 pod = named("v1", "Pod", owner["name"], site.namespace)
-                if "schedulingGates" not in (await kube.get(pod))["spec"]:
-                    return  # from then on it is the pod's that runs
-                version = claim["metadata"]["resourceVersion"]
-                patch = {"metadata": {"resourceVersion": version}, "status": FREE}
-                with suppress(RefusedError):
-                    await kube.patch(claim, patch, "status")
-                    freed.append(claim["metadata"]["name"])
+                # No gate opens between the look and the write.
+                with paused(stack["publisher"]):
+                    await asyncio.sleep(UNDER_WAY_S)
+                    if "schedulingGates" not in (await kube.get(pod))["spec"]:
+                        return  # from then on it is the pod's that runs
+                    version = claim["metadata"]["resourceVersion"]
+                    patch = {"metadata": {"resourceVersion": version}, "status": FREE}
+                    with suppress(RefusedError):
+                        await kube.patch(claim, patch, "status")
+                        freed.append(claim["metadata"]["name"])
                 if len(freed) == 5:
                     return
 

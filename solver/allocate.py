@@ -18,7 +18,6 @@ from solver.engines.solve import Answer, answer
 from solver.errors import JudgedWrongError
 from solver.explain.funnel import Funnel
 from solver.judge.rules import judge
-from solver.kinds.demand import Demand
 from solver.kinds.pod_rules import settle_rules
 from solver.kinds.shared_claims import SharedClaimLayouts
 from solver.kinds.standing import settle_standing
@@ -72,11 +71,12 @@ def _refuse_unmodelled(problem: Problem) -> Iterator[GangPart]:
 
 def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
     """Write down each gang's devices, or why it has none."""
-    demand = Demand(problem.gangs)
+    # Engines number the gangs that were not refused beforehand.
+    asking = [gang for gang in problem.gangs if not gang.refused]
     placements_by_gang = {
-        demand.gangs[placement.gang].key: placement for placement in best.placements
+        asking[placement.gang].key: placement for placement in best.placements
     }
-    hopeless = {demand.gangs[gang].key for gang in best.hopeless}
+    hopeless = {asking[gang].key for gang in best.hopeless}
     cluster = Cluster(problem.pages, problem.parameters.features)
     results = Results(problem, cluster, narrow=True)
     placed = [gang for gang in problem.gangs if gang.key in placements_by_gang]

@@ -42,6 +42,7 @@ from contracts.validate.violation import (
 RECOVERIES = ("Report", "Recreate")
 PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 """Resources of nodes whose names have no domain; huge pages besides."""
+_NOTHING_ASKED = MemberNode()
 
 
 def check_gang(value: Gang) -> Violations:
@@ -110,6 +111,8 @@ def _check_claim(value: MemberClaim, path: str) -> Violations:
 
 
 def _check_node(value: MemberNode, path: str) -> Violations:
+    if value == _NOTHING_ASKED:  # as of most: its devices say where a pod may be
+        return
     for name, amount in value.resources.items():
         yield from names.check_label_key(name, f"{path}.resources")
         if amount.nano < 0:

@@ -110,7 +110,7 @@ def check_each_unique(
 ) -> Violations:
     """Check a list whose items have different keys."""
     yield from check_each(elements, limit, path, check)
-    if limit is not None and len(elements) > limit:
+    if len(elements) < 2 or (limit is not None and len(elements) > limit):
         return
     keys: set[Hashable] = set()
     for index, element in enumerate(elements):

@@ -136,23 +136,18 @@ def _number(names: Iterable[DeviceName]) -> dict[DeviceName, int]:
 
 def _mark(devices: Sequence[Device]) -> Marks:
     # Nearly all have none of it, which one look at all of them shows.
-    odd = [
-        device
-        for device in devices
-        if device.consumes_counters
-        or device.taints
-        or device.allow_multiple_allocations
-        or device.binding_conditions is not None
-    ]
-    metered = [
-        capacity
-        for device in devices
-        for capacity in device.capacity.values()
-        if capacity.request_policy is not None or capacity.value.nano < 0
-    ]
-    if not (odd or metered):
-        return NO_MARKS
-    return _mark_each(devices)
+    for device in devices:
+        if (
+            device.consumes_counters
+            or device.taints
+            or device.allow_multiple_allocations
+            or device.binding_conditions is not None
+        ):
+            return _mark_each(devices)
+        for capacity in device.capacity.values():
+            if capacity.request_policy is not None or capacity.value.nano < 0:
+                return _mark_each(devices)
+    return NO_MARKS
 
 
 def _mark_each(devices: Iterable[Device]) -> Marks:

@@ -67,9 +67,9 @@ def read_ahead(pages: Iterable[Page]) -> None:
 
 def look_of(part: Part, selectors: Selectors) -> PoolLook:
     """See a pool as these selectors do."""
-    look = _LOOKS.find(part.memory, selectors)
+    looks = _LOOKS.of(part.memory)
+    look = looks.get(selectors)
     if look is None:
-        looks = _LOOKS.of(part.memory)
         look = looks.keep(selectors, _look_at(part, selectors))
     return look
 
@@ -98,16 +98,15 @@ def forget_distinct_pools(page: Page, selectors: Selectors) -> None:
 
 
 def _look_at(part: Part, selectors: Selectors) -> PoolLook:
-    facts = facts_of(part)
-    projections = _PROJECTIONS.of(part.memory)
-    rows = tuple(
-        [
-            projections.get(footprint)
-            or projections.keep(footprint, _project_devices(part, footprint))
-            for footprint in _footprints_of(selectors)
-        ]
-    )
-    key = (len(facts.names), rows)
+    facts, projections, rows = facts_of(part), _PROJECTIONS.of(part.memory), []
+    for footprint in _footprints_of(selectors):
+        row = projections.get(footprint)
+        if row is None:
+            devices = pool_of(part).devices
+            row = project_all(footprint, facts.driver, devices, facts.faults)
+            projections.keep(footprint, row)
+        rows.append(row)
+    key = (len(facts.names), tuple(rows))
     look = _ALIKE.get(key)
     return _ALIKE.keep(key, PoolLook(*key)) if look is None else look
 
@@ -115,9 +114,3 @@ def _look_at(part: Part, selectors: Selectors) -> PoolLook:
 @cached(bound=8192)
 def _footprints_of(selectors: Selectors) -> tuple[Footprint, ...]:
     return tuple(map(footprint_of, selectors))
-
-
-def _project_devices(part: Part, footprint: Footprint) -> tuple[Projection, ...]:
-    """List what an expression can see of each device."""
-    facts = facts_of(part)
-    return project_all(footprint, facts.driver, pool_of(part).devices, facts.faults)

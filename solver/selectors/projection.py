@@ -19,7 +19,8 @@ Projection = NewType("Projection", str)
 """What an expression can see of a device."""
 _MOST_PROJECTIONS = 65_536
 _MOST_POOLS = 4096
-_INT64 = 2**63
+_LEAST, _BEYOND = -(2**63), 2**63
+"""What the integers of CEL are from, and below."""
 _FAULT: Last[Device, str] = Last()
 """Of the device that was projected last: one is often asked about in a row."""
 
@@ -233,7 +234,7 @@ def find_faults(devices: Sequence[Device]) -> dict[int, str]:
         or (
             attribute.string_value is None
             if (number := attribute.int_value) is None
-            else not -_INT64 <= number < _INT64
+            else not _LEAST <= number < _BEYOND
         )
     ]:
         return {}
@@ -260,13 +261,13 @@ def find_fault(device: Device) -> str:
 def _is_valid(attribute: DeviceAttribute) -> bool:
     """Whether an attribute has a value that CEL can hold, in upstream's order."""
     if attribute.int_values is not None:
-        return all(-_INT64 <= value < _INT64 for value in attribute.int_values)
+        return all(_LEAST <= value < _BEYOND for value in attribute.int_values)
     if attribute.bool_values is not None or attribute.string_values is not None:
         return True
     if attribute.version_values is not None:
         return all(map(is_semver, attribute.version_values))
     if attribute.int_value is not None:
-        return -_INT64 <= attribute.int_value < _INT64
+        return _LEAST <= attribute.int_value < _BEYOND
     if attribute.bool_value is not None or attribute.string_value is not None:
         return True
     return attribute.version_value is not None and is_semver(attribute.version_value)

@@ -124,11 +124,10 @@ def number_equal(values: Iterable[Value]) -> tuple[int, ...]:
 
 def _scalar_of(attribute: DeviceAttribute) -> Value:
     """Return what an attribute that is no text is, with its kind; None: nothing."""
-    for kind, value in (
-        ("int", attribute.int_value),
-        ("bool", attribute.bool_value),
-        ("version", attribute.version_value),
-    ):
-        if value is not None:
-            return (kind, value)
+    if (number := attribute.int_value) is not None:
+        return ("int", number)
+    if (truth := attribute.bool_value) is not None:
+        return ("bool", truth)
+    if (version := attribute.version_value) is not None:
+        return ("version", version)
     return None

@@ -13,6 +13,10 @@ from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]  # no
 
 from solver.stages import stage
 
+AS_IT_IS, PREPROCESSED = "use_preprocessing: false", "use_preprocessing: true"
+"""Presolve is lost on a program that grows, and each way has ended some as ABNORMAL:
+where the first does, the second is tried."""
+
 
 class ProgramSolution(Struct, frozen=True):
     """What a solved program is worth, and the prices of its rows."""
@@ -29,8 +33,7 @@ class Program:
 
     def __init__(self, bounds: Sequence[tuple[float | None, float | None]]) -> None:
         self._solver = pywraplp.Solver.CreateSolver("GLOP")
-        # Presolve is lost on a program that grows, and has ended one as ABNORMAL.
-        self._solver.SetSolverSpecificParametersAsString("use_preprocessing: false")
+        self._solver.SetSolverSpecificParametersAsString(AS_IT_IS)
         infinity = self._solver.infinity()
         self._rows = [
             self._solver.Constraint(
@@ -70,6 +73,10 @@ class Program:
         """Solve; None: GLOP gave up for numerical reasons."""
         with stage("solve"):
             status = self._solver.Solve()
+            if status == pywraplp.Solver.ABNORMAL:
+                self._solver.SetSolverSpecificParametersAsString(PREPROCESSED)
+                status = self._solver.Solve()
+                self._solver.SetSolverSpecificParametersAsString(AS_IT_IS)
         self._is_solved = status == pywraplp.Solver.OPTIMAL
         if not self._is_solved:
             return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from ortools.linear_solver import pywraplp  # type: ignore[import-untyped]  # none
 
-from solver.engines.glop import Program
+from solver.engines.glop import AS_IT_IS, PREPROCESSED, Program
 
 
 def test_prices_pay_for_what_is_scarce() -> None:
@@ -73,3 +74,40 @@ def test_values_of_a_program_that_changed_are_not_read(
     change(program)
     with pytest.raises(RuntimeError, match="changed"):
         program.read_values()
+
+
+class OnceAbnormal:
+    """GLOP that gives up once, and counts how it was asked."""
+
+    def __init__(self, solver: pywraplp.Solver) -> None:
+        self._solver = solver
+        self.parameters: list[str] = []
+
+    def Solve(self) -> int:  # noqa: N802
+        """Give up at first."""
+        self.parameters.append("solve")
+        is_first = self.parameters.count("solve") == 1
+        return int(pywraplp.Solver.ABNORMAL if is_first else self._solver.Solve())
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._solver, name)
+
+    def SetSolverSpecificParametersAsString(self, text: str) -> None:  # noqa: N802
+        """Note what is set."""
+        self.parameters.append(text)
+        self._solver.SetSolverSpecificParametersAsString(text)
+
+
+def test_a_program_that_glop_gives_up_is_tried_with_presolve() -> None:
+    """Once; the next solve begins as ever."""
+    program = Program([(None, 4.0)])
+    program.add(1.0, [(0, 1.0)], None)
+    solver = OnceAbnormal(program._solver)
+    program._solver = solver
+    solved = program.solve()
+    assert solved is not None
+    assert solved.worth == pytest.approx(4.0)
+    assert program.read_values() == pytest.approx([4.0])
+    assert solver.parameters == ["solve", PREPROCESSED, "solve", AS_IT_IS]
+    assert program.solve() is not None
+    assert solver.parameters[4:] == ["solve"]

@@ -67,12 +67,18 @@ Outcome = Solved | Infeasible | Unknown
 
 
 def solve(
-    model: cp_model.CpModel, *, work_limit: float, seed: int, feasibility: bool
+    model: cp_model.CpModel,
+    *,
+    work_limit: float,
+    seed: int,
+    feasibility: bool,
+    presolve: bool = True,
 ) -> Outcome:
     """Solve a model.
 
     `work_limit` is CP-SAT's deterministic time. `feasibility` says that any solution
-    will do, which prefers parameters that find one soon.
+    will do, which prefers parameters that find one soon. Without `presolve` models of a
+    few long rows, of which it makes nothing, are solved several times as fast.
 
     Raises:
         ModelInvalidError: CP-SAT refused the model.
@@ -84,6 +90,7 @@ def solve(
     parameters.max_deterministic_time = max(work_limit, 1e-3)
     parameters.cp_model_probing_level = 0
     parameters.symmetry_level = 0
+    parameters.cp_model_presolve = presolve
     parameters.linearization_level = 1 if feasibility else 2
     with stage("solve"):
         status = solver.solve(model)

@@ -19,13 +19,19 @@ class Budget:
         self._models = self._variables = self._constraints = 0
         self._patterns = 0
 
-    def solve(self, model: cp_model.CpModel, limit: float) -> cpsat.Solved | None:
-        """Solve a model with at most so much work, and count it; None: no solution."""
+    def solve(
+        self, model: cp_model.CpModel, limit: float, *, presolve: bool = True
+    ) -> cpsat.Solved | None:
+        """Solve a model with at most so much work, and count it; None: no solution.
+
+        `presolve`: see `cpsat.solve`.
+        """
         outcome = cpsat.solve(
             model,
             work_limit=min(limit, self.remaining),
             seed=self._seed,
             feasibility=False,
+            presolve=presolve,
         )
         proto = model.proto
         self._models += 1

@@ -73,7 +73,8 @@ class CutMaster:
         while budget.remaining > reserve:
             model, gangs, gain = self._make_model(goal)
             model.maximize(gain)
-            outcome = budget.solve(model, budget.remaining - reserve)
+            limit = budget.remaining - reserve
+            outcome = budget.solve(model, limit, presolve=False)
             if outcome is None:
                 break
             bound = min(bound, outcome.whole_bound)
@@ -99,7 +100,7 @@ class CutMaster:
             costs = self._add_costs()
             model.minimize(cp_model.LinearExpr.weighted_sum(gangs, costs))
             limit = min(CHEAPER_WORK, budget.remaining - reserve)
-            outcome = budget.solve(model, limit)
+            outcome = budget.solve(model, limit, presolve=False)
             if outcome is None:
                 break
             cheaper = tuple(map(outcome.value, gangs))

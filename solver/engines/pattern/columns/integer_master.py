@@ -136,6 +136,10 @@ class IntegerMaster:
             self._model.add_hint(variable, value)
         for owner, pattern, variable in self._uses:
             self._model.add_hint(variable, nodes_by_use.get((owner, pattern), 0))
+        if self._shortage:
+            short = count_short(self._data, solution)
+            for (variable, _), pods in zip(self._shortage, short, strict=True):
+                self._model.add_hint(variable, pods)
 
     def solve(
         self, objective: Objective, bound: int, budget: Budget, limit: float
@@ -181,11 +185,21 @@ class IntegerMaster:
 
 def count_short(data: MasterData, solution: Solution) -> list[int]:
     """Count the pods of an answer that have no place, by member kind."""
-    short = list(count_pods(data, solution.gangs))
+    return [max(0, -places) for places in _count_spare_places(data, solution)]
+
+
+def count_surplus(data: MasterData, solution: Solution) -> list[int]:
+    """Count the places of an answer that no pod takes, by member kind."""
+    return [max(0, places) for places in _count_spare_places(data, solution)]
+
+
+def _count_spare_places(data: MasterData, solution: Solution) -> list[int]:
+    """Count places less pods, by member kind."""
+    spare = [-pods for pods in count_pods(data, solution.gangs)]
     for _, pattern, nodes in solution.uses:
         for member, pods in pattern.counts:
-            short[member] -= pods * nodes
-    return [max(0, pods) for pods in short]
+            spare[member] += pods * nodes
+    return spare
 
 
 def evaluate(objective: Objective, solution: Solution) -> int:

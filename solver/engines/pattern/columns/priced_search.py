@@ -18,6 +18,7 @@ from solver.engines.pattern.columns.integer_master import (
     IntegerMaster,
     Solution,
     count_short,
+    count_surplus,
     evaluate,
 )
 from solver.engines.pattern.columns.local_master import MOST_PRICINGS, LocalMaster
@@ -25,22 +26,27 @@ from solver.engines.pattern.columns.master import SCALE, MasterResult
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.pseudo_random import shuffled
 
-CLASSES, GANG_KINDS = (20, 45), 120
-"""Classes of a neighborhood, at first and where small ones gain no more, and kinds of
-gang."""
+LEAST_CLASSES, MOST_CLASSES, GANG_KINDS = 20, 160, 120
+"""Classes of a neighborhood, and kinds of gang."""
 AT_A_LOSS = 30
-"""Of them, those that prices say should be out or in, at most."""
+"""Of them, those that prices say should be out or in, at most; and as many that could
+use places which no pod takes."""
 LEAST_LOSS = SCALE // 50
 """What a class must lose to be at a loss."""
 CLASS_PATTERNS, POOLED_PATTERNS = 25, 10
 """Patterns of a class that CP-SAT chooses from, and those of the pool that prices
 begin with, besides the ones in use."""
-WORK = (0.06, 0.15)
-"""Work for a neighborhood of each size."""
-PENALTIES = (3, 6, 20)
-"""Half-units of worth that a pod without a place costs, by what it is worth."""
-PATIENCE = 12
-"""Neighborhoods without gain after which they grow, and after these the penalty."""
+WORK = 0.12
+"""Work for a neighborhood."""
+EASY, HARD = 0.3, 0.9
+"""Shares of it: what takes less could be larger, what takes more should be smaller."""
+PENALTIES, FIRST_PENALTY = (1, 3, 6, 20), 1
+"""Half-units of worth that a pod without a place costs, by what it is worth, and where
+to begin. At the lowest, gangs come in before there are places for all of their pods."""
+PHASES = 16
+"""Times that the penalty is chosen."""
+PATIENCE = 16
+"""Neighborhoods without gain after which it is chosen anew."""
 MAX_NEIGHBORHOODS = 120
 """At one penalty."""
 MOST_STEPS = 4_000_000_000
@@ -81,7 +87,8 @@ class PricedSearch:
         """The half of the kinds of gang for which it matters least to be in."""
         self._order: list[int] = []
         """Classes that are still to be dealt."""
-        self._deals = self._turn = self._size = 0
+        self._deals = self._turn = 0
+        self._size = LEAST_CLASSES
         self._steps_left = MOST_STEPS
 
     def run(self, solution: Solution, work: float) -> None:
@@ -90,27 +97,31 @@ class PricedSearch:
         if incumbent.best is not None and not keeps_floors(solution, incumbent.floors):
             solution = incumbent.best
         reserve = max(0.0, budget.remaining - work)
-        for number, penalty in enumerate(PENALTIES, start=1):
-            # Of the work each penalty has a part, and what those before it left.
-            until = reserve + work * (1 - number / len(PENALTIES))
-            solution = self._run_with(solution, penalty, until)
+        chosen = FIRST_PENALTY
+        for number in range(1, PHASES + 1):
+            # Of the work each phase has a part, and what those before it left.
+            until = reserve + work * (1 - number / PHASES)
+            current = self._run_with(solution, PENALTIES[chosen], until)
+            solution = current.solution
             self._take_out(solution)
             if incumbent.is_proven:
                 return
+            # Pods that lack a place become dearer; an answer that is stuck is left.
+            most = len(PENALTIES) - 1
+            chosen = min(chosen + 1, most) if current.shortage else 0
 
-    def _run_with(self, solution: Solution, penalty: int, until: float) -> Solution:
+    def _run_with(self, solution: Solution, penalty: int, until: float) -> Current:
         """Improve at one penalty, until so little of the budget remains."""
         incumbent, budget = self._incumbent, self._source.budget
         costs = self._weigh_pods(penalty)
         current = self._measure(solution, costs)
-        failures = self._size = 0
+        failures, self._size = 0, LEAST_CLASSES
         for _ in range(MAX_NEIGHBORHOODS):
-            if failures == PATIENCE:
-                failures, self._size = 0, self._size + 1
-            is_tired = self._size == len(CLASSES) or self._steps_left <= 0
-            if incumbent.is_proven or is_tired or budget.remaining <= until:
+            before = budget.remaining
+            is_tired = failures == PATIENCE or self._steps_left <= 0
+            if incumbent.is_proven or is_tired or before <= until:
                 break
-            limit = min(WORK[self._size], budget.remaining - until)
+            limit = min(WORK, before - until)
             found = self._improve(current, costs, limit)
             is_better = found is not None and found.value > current.value
             failures = 0 if is_better else failures + 1
@@ -118,7 +129,15 @@ class PricedSearch:
                 current = found
                 if not current.shortage:
                     incumbent.offer(current.solution)
-        return current.solution
+            self._resize((before - budget.remaining) / limit, is_better=is_better)
+        return current
+
+    def _resize(self, spent: float, *, is_better: bool) -> None:
+        """Make neighborhoods as large as their work allows; `spent`: share of it."""
+        if spent > HARD:
+            self._size = max(LEAST_CLASSES, self._size * 4 // 5)
+        elif spent < EASY and not is_better:
+            self._size = min(MOST_CLASSES, self._size * 5 // 4)
 
     def _weigh_pods(self, penalty: int) -> tuple[int, ...]:
         """Say what each pod without a place costs, by member kind."""
@@ -186,17 +205,22 @@ class PricedSearch:
     def _choose_classes(self, solution: Solution) -> dict[int, list[Pattern]]:
         """Choose the next classes, each with the patterns that it uses.
 
-        Half of them are at a loss, if so many are.
+        Half of them lose something, if so many do.
         """
         self._turn += 1
         if not self._order:
             self._deals += 1
             self._order = shuffled(range(len(self._data.sizes)), self._deals)
-        most = CLASSES[self._size]
-        at_a_loss = shuffled(self._find_classes_at_a_loss(solution), self._turn)
-        chosen: dict[int, list[Pattern]] = {o: [] for o in at_a_loss[: most // 2]}
+        losing = dict.fromkeys(
+            (
+                *self._find_classes_at_a_loss(solution),
+                *self._find_classes_with_surplus(solution),
+            )
+        )
+        preferred = shuffled(list(losing), self._turn)[: self._size // 2]
+        chosen: dict[int, list[Pattern]] = {owner: [] for owner in preferred}
         others = [owner for owner in self._order if owner not in chosen]
-        room = most - len(chosen)
+        room = self._size - len(chosen)
         chosen.update((owner, []) for owner in others[:room])
         self._order = others[room:]
         for owner, pattern, _ in solution.uses:
@@ -215,13 +239,29 @@ class PricedSearch:
             lost[owner] -= nodes * earned
         return [owner for owner, loss in enumerate(lost) if loss > LEAST_LOSS]
 
+    def _find_classes_with_surplus(self, solution: Solution) -> list[int]:
+        """Find classes with places that no pod takes: two for each such place."""
+        surplus = count_surplus(self._data, solution)
+        owners_by_member: dict[int, list[int]] = {}
+        for owner, pattern, _ in solution.uses:
+            for member, _ in pattern.counts:
+                if surplus[member]:
+                    owners_by_member.setdefault(member, []).append(owner)
+        return [
+            owner
+            for member, owners in owners_by_member.items()
+            for owner in shuffled(owners, self._turn + member)[: 2 * surplus[member]]
+        ]
+
     def _choose_gangs(self, solution: Solution) -> frozenset[int]:
         """Choose kinds of gang: those that lack a place, then others by chance.
 
-        First those that are in or out at a loss, then some that hardly gain or lose.
+        First those that are in or out at a loss, then those that could use places
+        which no pod takes, then some that hardly gain or lose.
         """
         kinds, available = self._data.gangs, self._data.available
         short = count_short(self._data, solution)
+        surplus = count_surplus(self._data, solution)
         lacking = [
             g
             for g, kind in enumerate(kinds)
@@ -234,8 +274,14 @@ class PricedSearch:
             if (self._gains[g] > 0 and solution.gangs[g] < available[g])
             or (self._gains[g] < 0 and solution.gangs[g] > 0)
         ]
+        fitting = [g for g in by_chance if any(surplus[m] for m, _ in kinds[g].members)]
         doubtful = [g for g in by_chance if g in self._doubtful]
-        preferred = (*lacking, *at_a_loss[:AT_A_LOSS], *doubtful[: GANG_KINDS // 2])
+        preferred = (
+            *lacking,
+            *at_a_loss[:AT_A_LOSS],
+            *fitting[:AT_A_LOSS],
+            *doubtful[: GANG_KINDS // 2],
+        )
         return frozenset(list(dict.fromkeys((*preferred, *by_chance)))[:GANG_KINDS])
 
     def _take_out(self, solution: Solution) -> None:

@@ -10,6 +10,7 @@ from solver.engines.pattern.columns.integer_master import (
     IntegerResult,
     Solution,
     count_short,
+    count_surplus,
 )
 from solver.engines.pattern.columns.master import MasterData, PatternUse
 from solver.engines.pattern.columns.objective import Floor, Objective
@@ -130,3 +131,25 @@ def test_pods_without_a_place_are_counted_by_kind() -> None:
     """Places that nobody asked for make up for none of another kind."""
     data = MasterData((ONE, GangKind(0, 1, ((1, 2),))), (5, 5), 2, (2,), ((0,),))
     assert count_short(data, Solution((1, 1), ((0, PAIR, 1),))) == [0, 2]
+
+
+def test_places_without_a_pod_are_counted_by_kind() -> None:
+    """Pods of another kind that lack one do not take them."""
+    data = MasterData((ONE, GangKind(0, 1, ((1, 2),))), (5, 5), 2, (2,), ((0,),))
+    assert count_surplus(data, Solution((1, 1), ((0, PAIR, 1),))) == [1, 0]
+    assert count_surplus(data, Solution((2, 0), ((0, PAIR, 2),))) == [2, 0]
+    assert count_surplus(data, Solution((3, 0), ((0, PAIR, 1),))) == [0, 0]
+
+
+def test_an_answer_that_is_short_of_places_is_a_whole_hint() -> None:
+    """With no work to speak of, what it begins with comes back."""
+    start = Solution((2, 2), ((0, PAIR, 1), (1, SINGLE, 1)))
+    master = IntegerMaster(DATA, PATTERNS, start, shortage_costs=(1,))
+    master.add_floors([Floor(Objective((1, 3)), 8)])
+    proto = master._model.proto
+    assert sorted(proto.solution_hint.vars) == list(range(len(proto.variables)))
+    hinted = dict(
+        zip(proto.solution_hint.vars, proto.solution_hint.values, strict=True)
+    )
+    short = next(v.index for v, _ in master._shortage)
+    assert hinted[short] == 8 - 3

@@ -18,7 +18,7 @@ from solver.engines.pattern.columns.integer_master import (
 from solver.engines.pattern.columns.master import SCALE, MasterResult
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
-from solver.engines.pattern.columns.priced_search import PricedSearch
+from solver.engines.pattern.columns.priced_search import Current, PricedSearch
 from solver.engines.pattern.columns.pricing import Prices
 from tests.builders.patterns import gangs_model
 
@@ -100,7 +100,7 @@ def test_no_more_work_is_done_than_is_given() -> None:
     """Without work the answer stays."""
     found, budget = search(gangs_model((5, 1), (3, 1), sizes=(4, 4)), work=0.0)
     assert found.value == 0
-    assert budget.to_effort().models <= len(priced_search.PENALTIES)
+    assert budget.to_effort().models <= priced_search.PHASES
 
 
 def test_a_neighborhood_that_could_not_gain_is_passed_over(
@@ -111,7 +111,7 @@ def test_a_neighborhood_that_could_not_gain_is_passed_over(
     monkeypatch.setattr(priced_search, "PATIENCE", 3)
     found, budget = search(model)
     assert found.value == 4
-    assert budget.to_effort().models <= 2 * len(priced_search.PENALTIES)
+    assert budget.to_effort().models <= 2 * priced_search.PHASES
 
 
 def test_gangs_that_prices_say_little_of_change_places_first(
@@ -141,7 +141,7 @@ def test_half_of_a_neighborhood_is_of_nodes_that_earn_too_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A node in use that could take one pod more, and those that are empty."""
-    monkeypatch.setattr(priced_search, "CLASSES", (4,))
+    monkeypatch.setattr(priced_search, "LEAST_CLASSES", 4)
     model = gangs_model((9, 1), (9, 2), sizes=(1, 2, 3, 4, 5, 6))
     incumbent = Incumbent(Objective((1, 2)), (), None)
     source = ColumnSource(model, Budget(1.0, 1))
@@ -167,3 +167,71 @@ def test_half_of_a_neighborhood_is_of_nodes_that_earn_too_little(
     dealt = [set(begun_anew._choose_classes(solution)) for _ in range(2)]
     assert list(map(len, dealt)) == [4, 2]
     assert set.union(*dealt) == set(range(6))
+
+
+def new_search(model: PatternModel) -> PricedSearch:
+    """Begin without an answer, at prices of nothing."""
+    objective = Objective(tuple(kind.weight for kind in model.data.gangs))
+    source = ColumnSource(model, Budget(1.0, 1))
+    return PricedSearch(source, Incumbent(objective, (), None), priced_at(model))
+
+
+def test_places_that_no_pod_takes_are_decided_anew() -> None:
+    """Three full nodes have places for 12 pods; what gangs leave of them is spare."""
+    model = gangs_model((3, 1), (9, 1), sizes=(3, 4, 5))
+    prices = Prices(tuple(SCALE * devices for devices in model.devices))
+    _, patterns = model.pricing.find_best(prices)
+    uses = tuple((owner, pattern, 1) for owner, pattern in enumerate(patterns))
+    search = new_search(model)
+    small, large = (int(kind.weight == 3) for kind in model.data.gangs)
+    find = search._find_classes_with_surplus
+    assert set(find(Solution((0, 0), uses))) == {0, 1, 2}
+    assert set(find(Solution((small, large), uses))) == {0, 1, 2}
+    assert find(Solution((1, 1), uses)) == []
+    assert find(Solution((2, 2), uses)) == []
+    # One place is spare: two classes are enough to decide on it.
+    fewer = model.pricing.to_pattern(patterns[2].steps[:-1])
+    one_spare = Solution((small, large), (*uses[:2], (2, fewer, 1)))
+    places = sum(pods for _, p, _ in one_spare.uses for _, pods in p.counts)
+    assert places == 11
+    assert len(find(Solution((small, large), one_spare.uses[:1]))) <= 2
+
+
+def test_neighborhoods_are_as_large_as_their_work_allows() -> None:
+    """What is easy grows unless it gains; what is hard shrinks, within limits."""
+    search = new_search(gangs_model((3, 1), sizes=(4,)))
+    least, most = priced_search.LEAST_CLASSES, priced_search.MOST_CLASSES
+    search._resize(0.0, is_better=True)
+    assert search._size == least
+    search._resize(0.0, is_better=False)
+    assert search._size == least * 5 // 4
+    search._resize(0.5, is_better=False)
+    assert search._size == least * 5 // 4
+    for _ in range(20):
+        search._resize(0.0, is_better=False)
+    assert search._size == most
+    search._resize(1.0, is_better=True)
+    assert search._size == most * 4 // 5
+    for _ in range(20):
+        search._resize(1.0, is_better=False)
+    assert search._size == least
+
+
+@pytest.mark.parametrize(("short", "expected"), [(1, [3, 6, 20, 20]), (0, [3, 1, 1])])
+def test_places_become_dearer_while_pods_lack_them(
+    short: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that is stuck is left: gangs come in before their pods have places."""
+    search = new_search(gangs_model((3, 1), sizes=(4,)))
+    search._incumbent.bound = 3
+    seen: list[int] = []
+
+    def run_with(solution: Solution, penalty: int, until: float) -> Current:
+        assert until < 1.0
+        seen.append(penalty)
+        return Current(solution, 0, short)
+
+    monkeypatch.setattr(search, "_run_with", run_with)
+    search.run(Solution((0,), ()), 1.0)
+    assert len(seen) == priced_search.PHASES
+    assert seen[: len(expected)] == expected

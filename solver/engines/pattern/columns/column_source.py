@@ -23,6 +23,17 @@ class ColumnSource:
         """Run a master from these prices on, times SCALE."""
         model = self.model
         result = master.run(model.pricing, model.bound_pricing, first_prices)
+        return self._keep(result)
+
+    def run_again(
+        self, master: Master, available: Sequence[int]
+    ) -> MasterResult | None:
+        """Run a master for other numbers of gangs, by kind; None: GLOP gave up."""
+        model = self.model
+        result = master.run_again(model.pricing, model.bound_pricing, available)
+        return None if result is None else self._keep(result)
+
+    def _keep(self, result: MasterResult) -> MasterResult:
         self.pool.add_result(result)
         self.budget.count_patterns(len(self.pool))
         self.cuts.extend(result.cuts)

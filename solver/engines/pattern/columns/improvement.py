@@ -9,9 +9,9 @@ from solver.engines.pattern.columns.neighborhoods import Neighborhoods
 from solver.engines.pattern.columns.rounding import RelaxedSolution
 from solver.engines.pattern.columns.shortage import Start, seek_worth
 
-LATER_WORK = 1.0
+LATER_WORK = 0.5
 """Work that one later goal may take."""
-BOUND_WORK = 0.3
+BOUND_WORK = 0.2
 """How much of it goes into reaching the bound at once."""
 
 

@@ -31,6 +31,9 @@ MAX_PRICED_STEPS = 200_000_000
 """Steps that are looked at in one run."""
 PERTURBATIONS = 24
 """Times that prices are varied afterwards, for more patterns to choose from."""
+FEW_PERTURBATIONS = 8
+"""Where a program that runs again has no room for all gangs: just the cuts are of use.
+"""
 PERTURBED_PERCENT = 40
 """By how many percent at most."""
 GAP = 1e-6
@@ -93,7 +96,8 @@ class MasterResult(Struct, frozen=True):
 class Master:
     """Column generation for one objective, above the floors of earlier goals.
 
-    Call `add_columns` for answers to begin with, then `run` once.
+    Call `add_columns` for answers to begin with, then `run` once; for other numbers of
+    the same gangs `run_again` as often as needed.
     """
 
     def __init__(
@@ -181,9 +185,41 @@ class Master:
         `bound_pricing` prices what no answer exceeds, where `pricing` leaves
         something out.
         """
-        # Bounds and multipliers (what a unit of each floor is worth) are times SCALE.
         multipliers = [0] * len(self._floors)
         prices = self._round_prices([p / SCALE for p in first_prices], multipliers)
+        return self._generate(pricing, bound_pricing, prices, multipliers)
+
+    def run_again(
+        self, pricing: Pricing, bound_pricing: Pricing, available: Sequence[int]
+    ) -> MasterResult | None:
+        """Generate columns for other numbers of gangs, by kind; None: GLOP gave up.
+
+        The columns so far are kept, and the first prices are those that they lead to:
+        a few rounds are enough. The result has the cuts of this run alone.
+        """
+        self._data = structs.replace(self._data, available=tuple(available))
+        for g, most in enumerate(available):
+            self._program.limit(g, 0.0, float(most))
+        solved = self._program.solve()
+        if solved is None:
+            return None
+        prices, multipliers = self._to_prices(solved.prices)
+        return self._generate(pricing, bound_pricing, prices, multipliers, again=True)
+
+    def _generate(
+        self,
+        pricing: Pricing,
+        bound_pricing: Pricing,
+        prices: Prices,
+        multipliers: list[int],
+        *,
+        again: bool = False,
+    ) -> MasterResult:
+        """Generate columns from these prices on.
+
+        Multipliers (what a unit of each floor is worth) and bounds are times SCALE.
+        """
+        self._cuts = []
         best_prices, best_multipliers = prices, multipliers
         bound: int | None = None
         values: list[float] = []
@@ -213,9 +249,9 @@ class Master:
                 break
             # Finally take its duals as the next prices.
             prices, multipliers = self._to_prices(solved.prices)
-        self._price_nearby(
-            best_prices, min(PERTURBATIONS, rounds), pricing, bound_pricing
-        )
+        is_short = again and (bound or 0) // SCALE < self._weigh_all_gangs()
+        count = FEW_PERTURBATIONS if is_short else PERTURBATIONS
+        self._price_nearby(best_prices, min(count, rounds), pricing, bound_pricing)
         return MasterResult(
             bound=(bound or 0) // SCALE,
             columns=self._find_columns_in_use(values[len(self._data.gangs) :]),
@@ -224,6 +260,11 @@ class Master:
             prices=best_prices,
             gains=self._weigh_gangs(best_prices, best_multipliers),
         )
+
+    def _weigh_all_gangs(self) -> int:
+        """Add up what all gangs would be worth."""
+        pairs = zip(self._objective.gangs, self._data.available, strict=True)
+        return sum(worth * count for worth, count in pairs)
 
     def _price_nearby(
         self, prices: Prices, count: int, pricing: Pricing, bound_pricing: Pricing

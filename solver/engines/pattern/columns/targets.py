@@ -39,22 +39,22 @@ from solver.engines.pattern.columns.shortage import (
     seek_worth,
 )
 
-MAX_TARGETS, MAX_CUT_OFF = 4, 40
+MAX_TARGETS, MAX_CUT_OFF = 3, 40
 """Targets for which places are looked for, and those that are cut off before."""
-CUT_OFF_STEPS = 14_000_000
+CUT_OFF_STEPS = 30_000_000
 """Of the latter, one after the other that do not lower the bound: as many as there are
 steps for."""
 BRANCHING_PATTERNS = 20
 """Patterns of each class that branching begins with."""
-CUT_MASTER_WORK = 0.5
+CUT_MASTER_WORK = 0.75
 """Work that choosing a target may take."""
 TAKE_OUT_WORK = 0.5
 """Work that taking gangs out may take."""
-EXCHANGE_WORK = 4.0
+EXCHANGE_WORK = 4.5
 """Work that gangs that change places may take."""
-STEPS_WORK = 2.5
+STEPS_WORK = 0.75
 """Work that steps to better gangs may take, last."""
-FIRST_WORK, PLACE_WORK = 0.3, 0.75
+FIRST_WORK, PLACE_WORK = 0.25, 0.5
 """Work that finding places may take: at first, and with patterns for the target."""
 
 
@@ -76,8 +76,12 @@ class TargetSearch:
         self._cut_master = CutMaster(self._data, source.cuts)
         self._first_patterns = source.pool.list_patterns(BRANCHING_PATTERNS)
         """By class, before any target brought its own."""
+        self._pod_master: Master | None = None
+        """For the pods of one target after the other."""
         self._cut_off = self._idle = 0
         """Targets that were cut off; and since the bound was lowered last."""
+        self._nearest: tuple[CutMasterResult, MasterData, MasterResult] | None = None
+        """The target of whose pods the most fractions fit, since then."""
         self._was_taken = self._has_branched = False
         """Whether a target was taken as it is, after many cuts; and whether branching
         looked for one."""
@@ -135,6 +139,8 @@ class TargetSearch:
         solution = Solution(tuple(map(round, relaxed.gangs)), relaxed.uses)
         if target is None or target.value != bound:
             return solution, BELOW_FLOORS
+        if not self._price_pods(target.gangs)[2]:
+            return solution, BELOW_FLOORS
         start = Start(solution, relaxed.split, relaxed.split_gangs)
         partial = self._place(bound, start, FIRST_WORK)
         return partial.solution, partial.shortage
@@ -142,17 +148,21 @@ class TargetSearch:
     def _choose_fitting_target(self, most: int) -> tuple[CutMasterResult, Start] | None:
         """Choose a target of whose pods fractions fit, and where to begin with it.
 
-        Others are cut off. After many cuts one is taken as it is, but only once.
+        Others are cut off. After many cuts, or where no other one is found, the one
+        that came nearest is taken as it is, but only once.
         """
         most_idle = CUT_OFF_STEPS // self._source.model.pricing.work
         while True:
             bound = self._incumbent.bound
             target = self._choose_target(min(most, bound))
-            if target is None:
-                return None
             if self._incumbent.bound < bound:
-                self._idle = 0
+                self._idle, self._nearest = 0, None
+            if target is None:
+                is_over = min(most, self._incumbent.bound) <= self._incumbent.value
+                return None if is_over else self._take_nearest()
             master, result, fits = self._price_pods(target.gangs)
+            if self._nearest is None or result.bound > self._nearest[2].bound:
+                self._nearest = target, master, result
             is_last = self._idle >= most_idle or self._cut_off >= MAX_CUT_OFF
             may_branch = is_last and not self._has_branched
             if not fits and may_branch and most >= self._incumbent.bound:
@@ -160,13 +170,20 @@ class TargetSearch:
                 if branched is not None:
                     return branched
                 continue
-            if fits or (is_last and not self._was_taken):
-                self._was_taken |= not fits
+            if fits:
                 return target, self._dive(target.gangs, master, result)
             if is_last:
-                return None
+                return self._take_nearest()
             self._cut_off += 1
             self._idle += 1
+
+    def _take_nearest(self) -> tuple[CutMasterResult, Start] | None:
+        """Take the target of whose pods the most fractions fit; None: it was taken."""
+        if self._nearest is None or self._was_taken:
+            return None
+        self._was_taken = True
+        target, single_pods, result = self._nearest
+        return target, self._dive(target.gangs, single_pods, result)
 
     def _branch(self) -> tuple[CutMasterResult, Start] | None:
         """Branch over gangs for a target of whose pods fractions fit; a lower bound.
@@ -229,9 +246,13 @@ class TargetSearch:
         """
         pods = count_pods(self._data, gangs)
         single_pods = split_into_pods(self._data, pods, self._devices)
-        master = Master(single_pods, Objective(self._devices), ())
-        first_prices = [devices * SCALE for devices in self._devices]
-        result = self._source.run(master, first_prices)
+        result = None
+        if self._pod_master is not None:
+            result = self._source.run_again(self._pod_master, pods)
+        if self._pod_master is None or result is None:
+            self._pod_master = Master(single_pods, Objective(self._devices), ())
+            first_prices = [devices * SCALE for devices in self._devices]
+            result = self._source.run(self._pod_master, first_prices)
         pairs = zip(self._devices, pods, strict=True)
         fits = result.bound >= sum(devices * count for devices, count in pairs)
         return single_pods, result, fits

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from operator import mul
+
+from msgspec import structs
+
 from solver.engines.pattern.columns.master import (
+    FEW_PERTURBATIONS,
+    PERTURBATIONS,
     SCALE,
     Master,
     MasterData,
@@ -109,3 +115,33 @@ def test_pods_of_gangs_are_counted_by_member_kind() -> None:
     data = MasterData(kinds, (5, 5), 2, (4,), ((0,),))
     assert count_pods(data, (1, 2)) == (4, 2)
     assert count_pods(data, (0, 0)) == (0, 0)
+
+
+def test_a_master_that_runs_again_is_as_good_as_a_new_one() -> None:
+    """Other numbers of the same gangs: the same bound, and cuts that hold."""
+    model = gangs_model((2, 1), (3, 1), (5, 1), sizes=(4, 7, 7))
+    objective = Objective(tuple(kind.weight for kind in model.data.gangs))
+    master, _ = run(model, objective)
+    for available in ((1, 0, 0), (1, 1, 0), (3, 2, 1), (0, 0, 0), (5, 5, 5)):
+        again = master.run_again(model.pricing, model.bound_pricing, available)
+        assert again is not None
+        fresh = Master(structs.replace(model.data, available=available), objective, ())
+        expected = fresh.run(model.pricing, model.bound_pricing, model.first_prices)
+        assert again.bound == expected.bound
+        # 10 of 18 devices: no cut may say that these three gangs do not fit.
+        pods = count_pods(model.data, (1, 1, 1))
+        assert again.cuts
+        for cut in again.cuts:
+            assert sum(map(mul, cut.prices, pods)) <= cut.earned
+
+
+def test_only_a_run_again_without_room_for_all_gangs_varies_prices_less() -> None:
+    """Cuts are one a round and one for each time that prices were varied."""
+    model = gangs_model((2, 1), (3, 1), sizes=(4,))
+    objective = Objective(tuple(kind.weight for kind in model.data.gangs))
+    master, first = run(model, objective)
+    assert len(first.cuts) > PERTURBATIONS
+    for available, varied in (((1, 1), FEW_PERTURBATIONS), ((1, 0), PERTURBATIONS)):
+        again = master.run_again(model.pricing, model.bound_pricing, available)
+        assert again is not None
+        assert varied < len(again.cuts) <= varied + 3

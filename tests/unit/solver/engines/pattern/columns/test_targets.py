@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
+from msgspec import structs
 
 from solver.engines.pattern.columns import targets
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_source import ColumnSource
+from solver.engines.pattern.columns.cuts import CutMasterResult
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import Solution
-from solver.engines.pattern.columns.master import Master
+from solver.engines.pattern.columns.master import Master, MasterData, MasterResult
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Objective
 from solver.engines.pattern.columns.priced_search import PricedSearch
@@ -120,3 +124,64 @@ def test_gangs_are_taken_out_until_the_rest_have_places(
     monkeypatch.setattr(targets, "STEPS_WORK", 0.0)
     found = search(gangs_model((3, 2), (2, 2), (1, 1), sizes=(5, 5)))
     assert 0 < found.value <= found.bound
+
+
+def refuse_fractions(
+    monkeypatch: pytest.MonkeyPatch, bounds: list[int]
+) -> list[tuple[int, ...]]:
+    """Say of targets, one after the other, that fractions come to so much; no more."""
+    asked: list[tuple[int, ...]] = []
+    price, choose = TargetSearch._price_pods, TargetSearch._choose_target
+
+    def price_pods(
+        self: TargetSearch, gangs: Sequence[int]
+    ) -> tuple[MasterData, MasterResult, bool]:
+        asked.append(tuple(gangs))
+        master, result, _ = price(self, gangs)
+        bound = bounds[len(asked) - 1]
+        return master, structs.replace(result, bound=bound), False
+
+    def choose_target(self: TargetSearch, most: int) -> CutMasterResult | None:
+        return choose(self, most) if len(asked) < len(bounds) else None
+
+    monkeypatch.setattr(TargetSearch, "_price_pods", price_pods)
+    monkeypatch.setattr(TargetSearch, "_choose_target", choose_target)
+    return asked
+
+
+def test_the_nearest_target_is_taken_once_where_no_other_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of three whose pods do not fit, that of the highest bound; then none."""
+    asked = refuse_fractions(monkeypatch, [5, 7, 6])
+    model = gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4))
+    target_search, _, incumbent, _ = begin(model)
+    taken = target_search._choose_fitting_target(incumbent.bound)
+    assert taken is not None
+    assert len(asked) == 3
+    assert taken[0].gangs == asked[1]
+    assert taken[1].solution.gangs == asked[1]
+    assert target_search._choose_fitting_target(incumbent.bound) is None
+
+
+def test_no_places_are_looked_for_at_once_where_fractions_do_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The relaxed answer is begun with only for a target that could have places."""
+    placed: list[int] = []
+
+    def place(
+        _search: TargetSearch, worth: int, start: Start, _work: float
+    ) -> PartialSolution:
+        placed.append(worth)
+        return PartialSolution(start.solution, 1)
+
+    monkeypatch.setattr(TargetSearch, "_place", place)
+    model = gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4))
+    target_search, _, incumbent, relaxed = begin(model)
+    target_search._try_at_once(relaxed)
+    assert placed == [incumbent.bound]
+    refuse_fractions(monkeypatch, [5])
+    target_search, _, _, relaxed = begin(model)
+    target_search._try_at_once(relaxed)
+    assert len(placed) == 1

@@ -98,10 +98,15 @@ FAMILIES = {
 
 KEPT_CASES = (
     ("100 kinds", 300, 2),
+    ("100 kinds", 300, 5),
     ("100 kinds", 300, 10),
     ("100 kinds", 300, 19),
     ("100 kinds", 2000, 4),
+    ("100 kinds", 2000, 6),
     ("100 kinds", 2000, 8),
+    ("100 kinds", 2000, 15),
+    ("100 kinds", 2000, 16),
+    ("100 kinds", 10000, 1),
     ("plain", 300, 14),
     ("prime gangs", 300, 2),
     ("nearly empty", 300, 2),

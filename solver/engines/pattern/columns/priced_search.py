@@ -104,7 +104,7 @@ class PricedSearch:
             current = self._run_with(solution, PENALTIES[chosen], until)
             solution = current.solution
             self._take_out(solution)
-            if incumbent.is_proven:
+            if incumbent.is_proven or budget.remaining <= reserve:
                 return
             # Pods that lack a place become dearer; an answer that is stuck is left.
             most = len(PENALTIES) - 1

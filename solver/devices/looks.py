@@ -67,9 +67,9 @@ def read_ahead(pages: Iterable[Page]) -> None:
 
 def look_of(part: Part, selectors: Selectors) -> PoolLook:
     """See a pool as these selectors do."""
-    looks = _LOOKS.of(part.memory)
-    look = looks.get(selectors)
+    look = _LOOKS.find(part.memory, selectors)
     if look is None:
+        looks = _LOOKS.of(part.memory)
         look = looks.keep(selectors, _look_at(part, selectors))
     return look
 

@@ -185,16 +185,11 @@ class IntegerMaster:
 
 def count_short(data: MasterData, solution: Solution) -> list[int]:
     """Count the pods of an answer that have no place, by member kind."""
-    return [max(0, -places) for places in _count_spare_places(data, solution)]
+    return [max(0, -places) for places in count_spare_places(data, solution)]
 
 
-def count_surplus(data: MasterData, solution: Solution) -> list[int]:
-    """Count the places of an answer that no pod takes, by member kind."""
-    return [max(0, places) for places in _count_spare_places(data, solution)]
-
-
-def _count_spare_places(data: MasterData, solution: Solution) -> list[int]:
-    """Count places less pods, by member kind."""
+def count_spare_places(data: MasterData, solution: Solution) -> list[int]:
+    """Count the places that no pod takes, by member kind; below 0: pods without."""
     spare = [-pods for pods in count_pods(data, solution.gangs)]
     for _, pattern, nodes in solution.uses:
         for member, pods in pattern.counts:

@@ -18,7 +18,7 @@ from solver.engines.pattern.columns.integer_master import (
     IntegerMaster,
     Solution,
     count_short,
-    count_surplus,
+    count_spare_places,
     evaluate,
 )
 from solver.engines.pattern.columns.local_master import MOST_PRICINGS, LocalMaster
@@ -241,16 +241,16 @@ class PricedSearch:
 
     def _find_classes_with_surplus(self, solution: Solution) -> list[int]:
         """Find classes with places that no pod takes: two for each such place."""
-        surplus = count_surplus(self._data, solution)
+        spare = count_spare_places(self._data, solution)
         owners_by_member: dict[int, list[int]] = {}
         for owner, pattern, _ in solution.uses:
             for member, _ in pattern.counts:
-                if surplus[member]:
+                if spare[member] > 0:
                     owners_by_member.setdefault(member, []).append(owner)
         return [
             owner
             for member, owners in owners_by_member.items()
-            for owner in shuffled(owners, self._turn + member)[: 2 * surplus[member]]
+            for owner in shuffled(owners, self._turn + member)[: 2 * spare[member]]
         ]
 
     def _choose_gangs(self, solution: Solution) -> frozenset[int]:
@@ -260,12 +260,11 @@ class PricedSearch:
         which no pod takes, then some that hardly gain or lose.
         """
         kinds, available = self._data.gangs, self._data.available
-        short = count_short(self._data, solution)
-        surplus = count_surplus(self._data, solution)
+        spare = count_spare_places(self._data, solution)
         lacking = [
             g
             for g, kind in enumerate(kinds)
-            if solution.gangs[g] and any(short[m] for m, _ in kind.members)
+            if solution.gangs[g] and any(spare[m] < 0 for m, _ in kind.members)
         ]
         by_chance = shuffled(range(len(kinds)), self._turn)
         at_a_loss = [
@@ -274,7 +273,9 @@ class PricedSearch:
             if (self._gains[g] > 0 and solution.gangs[g] < available[g])
             or (self._gains[g] < 0 and solution.gangs[g] > 0)
         ]
-        fitting = [g for g in by_chance if any(surplus[m] for m, _ in kinds[g].members)]
+        fitting = [
+            g for g in by_chance if any(spare[m] > 0 for m, _ in kinds[g].members)
+        ]
         doubtful = [g for g in by_chance if g in self._doubtful]
         preferred = (
             *lacking,

@@ -249,7 +249,7 @@ class TargetSearch:
         result = None
         if self._pod_master is not None:
             result = self._source.run_again(self._pod_master, pods)
-        if self._pod_master is None or result is None:
+        if result is None:
             self._pod_master = Master(single_pods, Objective(self._devices), ())
             first_prices = [devices * SCALE for devices in self._devices]
             result = self._source.run(self._pod_master, first_prices)

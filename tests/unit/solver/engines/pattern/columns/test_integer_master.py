@@ -10,7 +10,7 @@ from solver.engines.pattern.columns.integer_master import (
     IntegerResult,
     Solution,
     count_short,
-    count_surplus,
+    count_spare_places,
 )
 from solver.engines.pattern.columns.master import MasterData, PatternUse
 from solver.engines.pattern.columns.objective import Floor, Objective
@@ -134,11 +134,11 @@ def test_pods_without_a_place_are_counted_by_kind() -> None:
 
 
 def test_places_without_a_pod_are_counted_by_kind() -> None:
-    """Pods of another kind that lack one do not take them."""
+    """Pods of another kind that lack one do not take them, and count below 0."""
     data = MasterData((ONE, GangKind(0, 1, ((1, 2),))), (5, 5), 2, (2,), ((0,),))
-    assert count_surplus(data, Solution((1, 1), ((0, PAIR, 1),))) == [1, 0]
-    assert count_surplus(data, Solution((2, 0), ((0, PAIR, 2),))) == [2, 0]
-    assert count_surplus(data, Solution((3, 0), ((0, PAIR, 1),))) == [0, 0]
+    assert count_spare_places(data, Solution((1, 1), ((0, PAIR, 1),))) == [1, -2]
+    assert count_spare_places(data, Solution((2, 0), ((0, PAIR, 2),))) == [2, 0]
+    assert count_spare_places(data, Solution((3, 0), ((0, PAIR, 1),))) == [-1, 0]
 
 
 def test_an_answer_that_is_short_of_places_is_a_whole_hint() -> None:

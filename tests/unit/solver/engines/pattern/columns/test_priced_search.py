@@ -189,12 +189,12 @@ def test_places_that_no_pod_takes_are_decided_anew() -> None:
     assert set(find(Solution((small, large), uses))) == {0, 1, 2}
     assert find(Solution((1, 1), uses)) == []
     assert find(Solution((2, 2), uses)) == []
-    # One place is spare: two classes are enough to decide on it.
-    fewer = model.pricing.to_pattern(patterns[2].steps[:-1])
-    one_spare = Solution((small, large), (*uses[:2], (2, fewer, 1)))
-    places = sum(pods for _, p, _ in one_spare.uses for _, pods in p.counts)
-    assert places == 11
-    assert len(find(Solution((small, large), one_spare.uses[:1]))) <= 2
+    # Nine of ten places are taken: two classes are enough to decide on the other one.
+    for owner, places in enumerate((3, 4, 5)):
+        assert sum(pods for _, pods in patterns[owner].counts) == places
+    one_pod = model.pricing.to_pattern(patterns[0].steps[:1])
+    one_spare = Solution((1 - small, 1 - large), (*uses[1:], (0, one_pod, 1)))
+    assert len(set(find(one_spare))) == len(find(one_spare)) == 2
 
 
 def test_neighborhoods_are_as_large_as_their_work_allows() -> None:

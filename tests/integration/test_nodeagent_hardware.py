@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from contracts import topics
 from contracts.ids import NodeName
-from contracts.messages import DevicesAnnounced, HealthJudged
 from runtime.bus.bus import Bus
 from tests.builders.nvml import RECORDED
 from tests.builders.sysfs import lay_out
 from tests.lab.nats_server import LabServer
-from tests.lab.services import CLUSTER, Process, eventually, running
+from tests.lab.services import (
+    Process,
+    agent_of,
+    announcement_of,
+    eventually,
+    health_of,
+    running,
+)
 
 NODE = NodeName("n1")
 
@@ -41,30 +45,7 @@ def agent(url: str, folder: Path) -> Process:
             "recording": str(RECORDED / "hgx-h100.json"),
         },
     ]
-    written = {
-        "apiVersion": "moorings.dev/v1alpha1",
-        "kind": "Sources",
-        "sources": sources,
-    }
-    (folder / "sources.yaml").write_text(json.dumps(written))
-    return Process(
-        "nodeagent",
-        folder / "agent.log",
-        NODEAGENT_SERVERS=url,
-        NODEAGENT_CLUSTER=CLUSTER,
-        NODEAGENT_NODE=NODE,
-        NODEAGENT_SOURCES=str(folder / "sources.yaml"),
-    )
-
-
-async def announced(bus: Bus) -> DevicesAnnounced | None:
-    found = await bus.last("INV", topics.INVENTORIES.subject(CLUSTER, NODE))
-    return None if found is None else topics.INVENTORIES.codec.decode(found.data)
-
-
-async def judged(bus: Bus) -> HealthJudged | None:
-    found = await bus.last("HEALTH", topics.HEALTH.subject(CLUSTER, NODE))
-    return None if found is None else topics.HEALTH.codec.decode(found.data)
+    return agent_of(url, folder, NODE, sources)
 
 
 async def test_a_gpu_and_its_nic_are_announced_on_one_root(
@@ -74,12 +55,12 @@ async def test_a_gpu_and_its_nic_are_announced_on_one_root(
     async with running(agent(nats_server.url, tmp_path)):
 
         async def is_whole() -> bool:
-            found = await announced(bus)
+            found = await announcement_of(bus, NODE)
             pools = found.pools if found else ()
             return [len(pool.devices) for pool in pools] == [8, 8]
 
         await eventually(is_whole, "8 GPUs and 8 NICs announced")
-        found = await announced(bus)
+        found = await announcement_of(bus, NODE)
         assert found is not None
         roots = [
             {
@@ -95,13 +76,13 @@ async def test_a_gpu_and_its_nic_are_announced_on_one_root(
         link.write_text("down\n")
 
         async def is_tainted() -> bool:
-            health = await judged(bus)
+            health = await health_of(bus, NODE)
             return [
                 (item.device.device, item.reason, item.taints[0].effect)
                 for item in (health.devices if health else ())
             ] == [("pci-0000-a3-00-0", "LinkDown", "NoSchedule")]
 
         await eventually(is_tainted, "the NIC is tainted")
-        again = await announced(bus)
+        again = await announcement_of(bus, NODE)
         assert again is not None
         assert [pool.generation for pool in again.pools] == [1, 1]

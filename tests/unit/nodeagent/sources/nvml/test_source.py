@@ -63,6 +63,41 @@ async def test_gpus_are_where_sys_has_them(tmp_path: Path) -> None:
     source.close()
 
 
+async def test_a_gpu_of_a_virtual_machine_has_what_it_shows(tmp_path: Path) -> None:
+    """A record of a GPU that was there: no NVLink, no fabric, no NUMA node."""
+    lay_out("h100-virtual", tmp_path / "sys")
+    source = open_player(tmp_path, play("h100-virtual"))
+    (pool,) = (await source.discover(NODE)).pools
+    (gpu,) = pool.devices
+    assert gpu.name == "gpu-0"
+    assert gpu.capacity["memory"].value.nano == 85_520_809_984 * 10**9
+    values = {
+        name: value.string_value or value.version_value
+        for name, value in gpu.attributes.items()
+    }
+    assert values == {
+        "architecture": "Hopper",
+        "brand": "Nvidia",
+        "cudaComputeCapability": "9.0.0",
+        "cudaDriverVersion": "13.0.0",
+        "driverVersion": "580.159.4",
+        "productName": "NVIDIA H100 80GB HBM3",
+        "resource.kubernetes.io/pciBusID": "0000:00:06.0",
+        "resource.kubernetes.io/pcieRoot": "pci0000:00",
+        "type": "gpu",
+        "uuid": "GPU-00000000-0000-4000-8000-000000000001",
+    }
+    assert not (await source.read(1.0)).symptoms
+    edits = await source.edits(device_id("gpu-0"))
+    assert [node.path for node in edits.device_nodes] == [
+        "/dev/nvidia0",
+        "/dev/nvidiactl",
+        "/dev/nvidia-uvm",
+        "/dev/nvidia-uvm-tools",
+    ]
+    source.close()
+
+
 async def test_a_partitioned_gpu_is_not_offered_itself(tmp_path: Path) -> None:
     source = open_player(tmp_path, play("a100-mig"))
     (pool,) = (await source.discover(NODE)).pools

@@ -18,13 +18,12 @@ The JSON has a row for each instance.
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from benchmarks.report import Row, parser, print_table, write
-from benchmarks.solver.full_path import Decider
+from benchmarks.solver.full_path import Decider, cpu_seconds
 from benchmarks.worlds.many_worlds import FAMILIES, KEPT_CASES, draw_world
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
@@ -60,7 +59,7 @@ def decide_instance(
     evaluator: SelectorEvaluator, family: str, nodes: int, seed: int
 ) -> Instance:
     """Draw a world and decide it."""
-    started = time.process_time()
+    started = cpu_seconds()
     snapshot, submissions = draw_world(FAMILIES[family], nodes, seed)
     for age, message in enumerate(submissions, start=1):
         snapshot = apply(snapshot, message, sequence=age)
@@ -78,7 +77,7 @@ def decide_instance(
         models=decided.decision.statistics.models,
         solve_s=decided.solve_s,
         solve_cpu_s=decided.solve_cpu_s,
-        cpu_s=time.process_time() - started,
+        cpu_s=cpu_seconds() - started,
     )
 
 

@@ -34,7 +34,9 @@ from moorings.plan.summary import (
     is_large,
     summarize,
 )
+from runtime.forks import run_in_forks
 from solver.cel.evaluator import SelectorEvaluator
+from solver.portfolio import run_by
 from solver.service.garbage import after_batch, collecting_between_batches
 
 _KEPT: list[object] = []
@@ -119,7 +121,11 @@ def plan(
         raise UsageError("plan takes -f FILE or --jsonl, not both")
     if not jsonl and not filename:
         raise UsageError("plan needs either -f FILE or --jsonl")
-    with SelectorEvaluator() as evaluator, collecting_between_batches():
+    with (
+        SelectorEvaluator() as evaluator,
+        collecting_between_batches(),
+        run_by(run_in_forks),
+    ):
         if jsonl:
             codes: list[int] = []
 

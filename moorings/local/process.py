@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import random
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from moorings.errors import LocalServerError
+from runtime.prctl import die_with_parent
 
 _STOP_S = 5.0
-_PR_SET_PDEATHSIG = 1
 _PORTS = range(20_000, 32_000)
 """Below those that the kernel gives to outgoing connections: ours stay free until
 they are listened on, and between two starts."""
@@ -68,7 +67,7 @@ class ChildProcess:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509  # only a system call
+                preexec_fn=partial(die_with_parent, signal.SIGTERM),  # noqa: PLW1509  # only a system call
             )
 
     def stop(self) -> None:
@@ -110,10 +109,6 @@ def find_last_reason(lines: Sequence[str]) -> str:
             if is_error and (reason := entry.get("reason")):
                 return str(reason)
     return ""
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def find_free_port() -> int:

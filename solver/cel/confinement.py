@@ -12,11 +12,11 @@ import ctypes
 import errno
 import os
 import resource
-import signal
 import struct
-import sys
 
-_SET_PDEATHSIG, _SET_SECCOMP, _SET_NO_NEW_PRIVS = 1, 22, 38
+from runtime.prctl import prctl
+
+_SET_SECCOMP, _SET_NO_NEW_PRIVS = 22, 38
 """Of prctl(2)."""
 _FILTER_MODE = 2
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
@@ -105,7 +105,7 @@ def forbid_system_calls() -> bool:
     program = ctypes.create_string_buffer(code, len(code))
     # struct sock_fprog: the number of instructions, and where they are.
     header = struct.pack("@HP", len(code) // 8, ctypes.addressof(program))
-    return _prctl(_SET_SECCOMP, _FILTER_MODE, header)
+    return prctl(_SET_SECCOMP, _FILTER_MODE, header)
 
 
 def assemble_filter(machine: str) -> bytes:
@@ -145,25 +145,13 @@ def forbid_growth() -> None:
         resource.setrlimit(limit, (0, 0))
 
 
-def die_with_parent() -> None:
-    """Have this process killed when the one that forked it ends; Linux only."""
-    _prctl(_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def _instruction(code: int, constant: int, then: int = 0) -> bytes:
     """Lay out struct sock_filter; a jump skips `then` instructions if it holds."""
     return struct.pack("=HBBI", code, then, 0, constant)
 
 
 def _set_no_new_privileges() -> bool:
-    return _prctl(_SET_NO_NEW_PRIVS, 1)
-
-
-def _prctl(option: int, value: int, more: bytes | int = 0) -> bool:
-    if sys.platform != "linux":
-        return False
-    library = ctypes.CDLL(None, use_errno=True)
-    return bool(library.prctl(option, value, more, 0, 0) == 0)
+    return prctl(_SET_NO_NEW_PRIVS, 1)
 
 
 def _syscall(number: int, *arguments: bytes | int | None) -> int:

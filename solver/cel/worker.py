@@ -24,6 +24,7 @@ from pathlib import Path
 from contracts.codec import encode
 from contracts.device import Device
 from contracts.ids import DeviceName
+from runtime.prctl import die_with_parent
 from solver.cel import confinement
 from solver.cel.engine import Engine
 from solver.cel.wire import Confinement, EvaluationBatch, Limits, Reply
@@ -79,7 +80,7 @@ def _fork(work: Callable[[], None]) -> int:
     if pid:
         return pid
     try:
-        confinement.die_with_parent()
+        die_with_parent()
         work()
         os._exit(0)
     finally:

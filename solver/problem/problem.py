@@ -116,7 +116,8 @@ class Parameters(Struct, frozen=True, kw_only=True, rename="camel"):
     version: str
     """Of the decision procedure; replay compares bytes within one version."""
     work_limit: float = 8.0
-    """CP-SAT deterministic time of one solve."""
+    """CP-SAT deterministic time of one solve; of searches side by side the one that
+    took the most counts."""
     seed: int = 1
     last_tier: Tier = Tier.NODES
     """Of the objective, the last one that is pursued and reported."""

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from contracts.ids import SolveID
 from contracts.solves import SolveDecided, SolveOpened
 from solver.allocate import allocate
 from solver.decision import DECISION
+from solver.engines.pattern.columns import exchange
 from solver.errors import RecordError
+from solver.portfolio import race
 from solver.problem.problem import Problem
 from solver.record import PartCache, Recorded, dump_export, load_export, sha_of
 from solver.replay import replay
@@ -43,8 +46,11 @@ from pathlib import Path
 cores = sorted(os.sched_getaffinity(0))[: int(sys.argv[2])]
 os.sched_setaffinity(0, cores)
 from solver.record import load_export
+from runtime.forks import run_in_forks
+from solver.portfolio import run_by
 from solver.replay import replay
-result, _ = replay(load_export(Path(sys.argv[1]).read_bytes()))
+with run_by(run_in_forks):
+    result, _ = replay(load_export(Path(sys.argv[1]).read_bytes()))
 print(result.same_bytes, result.replayed_decision)
 """
 
@@ -82,6 +88,20 @@ def crowded(seed: int = 7, nodes: int = 20, gangs: int = 40) -> Problem:
             )
         )
     return problem_of(snapshot_of(pools, asked))
+
+
+def contested() -> Problem:
+    """One whose gangs change places in all rounds of two searches, with little work."""
+    made = crowd(17)
+    return Problem(
+        made.pages,
+        made.gangs,
+        made.selectors,
+        structs.replace(made.parameters, work_limit=1.2),
+        made.expected,
+        neighbours=made.neighbours,
+        quotas=made.quotas,
+    )
 
 
 def small(seed: int) -> Problem:
@@ -152,6 +172,23 @@ def test_what_is_decided_in_between_changes_no_bytes(
         assert DECISION.encode(allocate(made())) == first, f"after {number}"
 
 
+def test_searches_side_by_side_have_rounds_to_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the same bytes on several cores would say nothing of them."""
+    rounds: list[int] = []
+
+    def count(*given: Any) -> list[list[Any]]:
+        told = race(*given)
+        rounds.extend(map(len, told))
+        return told
+
+    monkeypatch.setattr(exchange, "race", count)
+    allocate(contested())
+    assert len(rounds) == exchange.SEARCHES
+    assert min(rounds) > 3
+
+
 def test_the_problem_does_not_depend_on_how_it_came_about() -> None:
     """The same beliefs, reached in another order of messages, are the same Problem."""
     content = [pool(device("a"), device("b"), name="n"), pool(device("c"), name="m")]
@@ -162,11 +199,14 @@ def test_the_problem_does_not_depend_on_how_it_came_about() -> None:
 
 
 @pytest.mark.parametrize(("seed", "cores"), [("0", 1), ("1", 2), ("4242", 64)])
-@pytest.mark.parametrize("made", [crowded, partial(crowd, 3)])
+@pytest.mark.parametrize("made", [crowded, partial(crowd, 3), contested])
 def test_a_fresh_interpreter_gives_the_same_bytes(
     seed: str, cores: int, made: Callable[[], Problem], tmp_path: Path
 ) -> None:
-    """Under any hash seed, on as many cores as it gets."""
+    """Under any hash seed, on as many cores as it gets.
+
+    On one core searches take turns; on several they run in copies of the process.
+    """
     record = recorded(made())
     file = tmp_path / "solve"
     file.write_bytes(dump_export(record))
@@ -207,8 +247,6 @@ def test_another_answer_is_described() -> None:
     """A record of other code: the bytes differ, and what differs is named."""
     record = recorded(crowded())
     decision = DECISION.decode(record.decision)
-    from msgspec import structs
-
     gangs = tuple(reversed(decision.gangs))
     data = DECISION.encode(structs.replace(decision, gangs=gangs))
     assert record.decided is not None

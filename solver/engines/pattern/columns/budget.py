@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ortools.sat.python import cp_model
 
 from solver.engines import cpsat
@@ -40,6 +42,22 @@ class Budget:
         self._work += outcome.work
         self.remaining -= outcome.work
         return outcome if isinstance(outcome, cpsat.Solved) else None
+
+    def share(self, work: float) -> Budget:
+        """Give so much of what is left to one of several searches side by side."""
+        return Budget(min(work, self.remaining), self._seed)
+
+    def join(self, efforts: Sequence[Effort]) -> None:
+        """Count what searches side by side did; of what is left they take the most.
+
+        That is what the longest takes where each has a processor.
+        """
+        for effort in efforts:
+            self._models += effort.models
+            self._variables = max(self._variables, effort.variables)
+            self._constraints = max(self._constraints, effort.constraints)
+            self._work += effort.work
+        self.remaining -= max((effort.work for effort in efforts), default=0.0)
 
     def count_patterns(self, patterns: int) -> None:
         """Note that there were so many patterns to choose from."""

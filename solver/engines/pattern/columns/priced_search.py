@@ -8,10 +8,11 @@ worth, which grows: whole gangs change places over answers that are not quite on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_source import ColumnSource
 from solver.engines.pattern.columns.incumbent import Incumbent, keeps_floors
 from solver.engines.pattern.columns.integer_master import (
@@ -53,6 +54,8 @@ MOST_STEPS = 4_000_000_000
 """Steps that pricing may take in all neighborhoods together, at most."""
 TAKE_OUT_WORK = 0.3
 """Work that taking gangs out may take."""
+FAR = 1_000_000
+"""Seeds between those of two orders."""
 
 
 class Current(Struct, frozen=True):
@@ -66,17 +69,23 @@ class Current(Struct, frozen=True):
 
 
 class PricedSearch:
-    """Improves an answer that may be short of places; call `run` once."""
+    """Improves an answer that may be short of places; call `rounds` once."""
 
     def __init__(
-        self, source: ColumnSource, incumbent: Incumbent, priced: MasterResult
+        self,
+        source: ColumnSource,
+        budget: Budget,
+        incumbent: Incumbent,
+        priced: MasterResult,
+        order: int = 0,
     ) -> None:
-        """`incumbent`: gets the answers; all its objectives must be of gangs only.
+        """`source`: stays as it is. `incumbent`: gets answers; counts gangs only.
 
         `priced`: prices that bound the answer; what is at a loss by them is decided
-        anew most often.
+        anew most often. `order`: another one has other neighborhoods.
         """
         self._source = source
+        self._budget = budget
         self._incumbent = incumbent
         self._data = source.model.data
         self._prices, self._gains = priced.prices.members, priced.gains
@@ -87,24 +96,24 @@ class PricedSearch:
         """The half of the kinds of gang for which it matters least to be in."""
         self._order: list[int] = []
         """Classes that are still to be dealt."""
-        self._deals = self._turn = 0
+        self._deals = self._turn = order * FAR
         self._size = LEAST_CLASSES
         self._steps_left = MOST_STEPS
 
-    def run(self, solution: Solution, work: float) -> None:
-        """Decide one neighborhood after the other, with so much work in all."""
-        incumbent, budget = self._incumbent, self._source.budget
+    def rounds(self, solution: Solution) -> Iterator[None]:
+        """Decide one neighborhood after the other, while there is work to spend."""
+        incumbent, budget = self._incumbent, self._budget
         if incumbent.best is not None and not keeps_floors(solution, incumbent.floors):
             solution = incumbent.best
-        reserve = max(0.0, budget.remaining - work)
-        chosen = FIRST_PENALTY
+        work, chosen = budget.remaining, FIRST_PENALTY
         for number in range(1, PHASES + 1):
             # Of the work each phase has a part, and what those before it left.
-            until = reserve + work * (1 - number / PHASES)
+            until = work * (1 - number / PHASES)
             current = self._run_with(solution, PENALTIES[chosen], until)
             solution = current.solution
             self._take_out(solution)
-            if incumbent.is_proven or budget.remaining <= reserve:
+            yield
+            if incumbent.is_proven or budget.remaining <= 0:
                 return
             # Pods that lack a place become dearer; an answer that is stuck is left.
             most = len(PENALTIES) - 1
@@ -112,7 +121,7 @@ class PricedSearch:
 
     def _run_with(self, solution: Solution, penalty: int, until: float) -> Current:
         """Improve at one penalty, until so little of the budget remains."""
-        incumbent, budget = self._incumbent, self._source.budget
+        incumbent, budget = self._incumbent, self._budget
         costs = self._weigh_pods(penalty)
         current = self._measure(solution, costs)
         failures, self._size = 0, LEAST_CLASSES
@@ -166,9 +175,7 @@ class PricedSearch:
             shortage_costs=costs,
         )
         master.add_floors(incumbent.floors)
-        result = master.solve(
-            incumbent.objective, incumbent.bound, self._source.budget, limit
-        )
+        result = master.solve(incumbent.objective, incumbent.bound, self._budget, limit)
         if result.solution is None:
             return None
         return self._measure(result.solution, costs)
@@ -291,7 +298,7 @@ class PricedSearch:
         master = IntegerMaster(self._data, {}, solution)
         master.add_floors(incumbent.floors)
         result = master.solve(
-            incumbent.objective, incumbent.bound, self._source.budget, TAKE_OUT_WORK
+            incumbent.objective, incumbent.bound, self._budget, TAKE_OUT_WORK
         )
         if result.solution is not None:
             incumbent.offer(result.solution)

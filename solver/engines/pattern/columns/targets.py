@@ -19,6 +19,7 @@ from solver.engines.pattern.columns.cuts import (
     split_into_pods,
 )
 from solver.engines.pattern.columns.diving import dive
+from solver.engines.pattern.columns.exchange import exchange
 from solver.engines.pattern.columns.improvement import improve_by_parts
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
@@ -30,7 +31,6 @@ from solver.engines.pattern.columns.master import (
     count_pods,
 )
 from solver.engines.pattern.columns.objective import Objective
-from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
 from solver.engines.pattern.columns.shortage import (
     BELOW_FLOORS,
@@ -51,7 +51,7 @@ CUT_MASTER_WORK = 0.75
 TAKE_OUT_WORK = 0.5
 """Work that taking gangs out may take."""
 EXCHANGE_WORK = 4.5
-"""Work that gangs that change places may take."""
+"""Work that gangs that change places may take, in each of the searches for it."""
 STEPS_WORK = 0.75
 """Work that steps to better gangs may take, last."""
 FIRST_WORK, PLACE_WORK = 0.25, 0.5
@@ -117,8 +117,7 @@ class TargetSearch:
                     nearest, least = partial.solution, shortage
             if not number and not incumbent.is_proven:
                 # Gangs change places, from what is nearly an answer on.
-                search = PricedSearch(self._source, incumbent, self._priced)
-                search.run(nearest, EXCHANGE_WORK)
+                exchange(self._source, incumbent, self._priced, nearest, EXCHANGE_WORK)
             if chosen is None:
                 return
             if shortage:

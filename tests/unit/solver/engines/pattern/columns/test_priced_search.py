@@ -32,6 +32,11 @@ def priced_at(
     return MasterResult(0, (), (), (), Prices(members), gains)
 
 
+def run(search: PricedSearch, start: Solution) -> int:
+    """Run a search to its end; gives the number of its rounds."""
+    return sum(1 for _ in search.rounds(start))
+
+
 def search(
     model: PatternModel,
     gangs: tuple[int, ...] = (),
@@ -41,12 +46,12 @@ def search(
     """Begin with these gangs, without any place for them."""
     kinds = model.data.gangs
     objective = Objective(tuple(kind.weight for kind in kinds))
-    budget = Budget(10.0, 1)
+    budget = Budget(work, 1)
     incumbent = Incumbent(objective, floors, Solution((0,) * len(kinds), ()))
     incumbent.bound = sum(objective.gangs)
     source = ColumnSource(model, budget)
     start = Solution(gangs or (0,) * len(kinds), ())
-    PricedSearch(source, incumbent, priced_at(model)).run(start, work)
+    run(PricedSearch(source, budget, incumbent, priced_at(model)), start)
     return incumbent, budget
 
 
@@ -86,11 +91,12 @@ def test_what_earlier_goals_reached_is_kept() -> None:
     floor = Floor(Objective(of_three), 1)
     kinds = model.data.gangs
     objective = Objective(tuple(kind.weight for kind in kinds))
-    budget = Budget(10.0, 1)
+    budget = Budget(5.0, 1)
     source = ColumnSource(model, budget)
     incumbent = Incumbent(objective, (floor,), None)
     incumbent.bound = sum(objective.gangs)
-    PricedSearch(source, incumbent, priced_at(model)).run(Solution(of_three, ()), 5.0)
+    search = PricedSearch(source, budget, incumbent, priced_at(model))
+    run(search, Solution(of_three, ()))
     assert incumbent.best is not None
     assert keeps_floors(incumbent.best, (floor,))
     assert evaluate(objective, incumbent.best) == incumbent.value == 5
@@ -126,7 +132,7 @@ def test_gangs_that_prices_say_little_of_change_places_first(
     objective = Objective(tuple(kind.weight for kind in model.data.gangs))
     incumbent = Incumbent(objective, (), None)
     source = ColumnSource(model, Budget(1.0, 1))
-    search = PricedSearch(source, incumbent, priced_at(model, gains))
+    search = PricedSearch(source, source.budget, incumbent, priced_at(model, gains))
     no_pods = Solution((0,) * len(gains), ())
     out_at_a_loss = {number_of[2], number_of[4], number_of[5]}
     chosen = search._choose_gangs(no_pods)
@@ -146,7 +152,8 @@ def test_half_of_a_neighborhood_is_of_nodes_that_earn_too_little(
     incumbent = Incumbent(Objective((1, 2)), (), None)
     source = ColumnSource(model, Budget(1.0, 1))
     prices = tuple(SCALE * devices for devices in model.devices)
-    search = PricedSearch(source, incumbent, priced_at(model, (0, 0), prices))
+    priced = priced_at(model, (0, 0), prices)
+    search = PricedSearch(source, source.budget, incumbent, priced)
     earned, patterns = model.pricing.find_best(Prices(prices))
     full = [(owner, pattern, 1) for owner, pattern in enumerate(patterns)]
     solution = Solution((9, 6), tuple(full))
@@ -163,7 +170,7 @@ def test_half_of_a_neighborhood_is_of_nodes_that_earn_too_little(
         assert set(poor) <= set(chosen)
         seen.extend(owner for owner in chosen if owner not in poor)
     assert set(seen) == set(range(6)) - set(poor)
-    begun_anew = PricedSearch(source, incumbent, priced_at(model, (0, 0), prices))
+    begun_anew = PricedSearch(source, source.budget, incumbent, priced)
     dealt = [set(begun_anew._choose_classes(solution)) for _ in range(2)]
     assert list(map(len, dealt)) == [4, 2]
     assert set.union(*dealt) == set(range(6))
@@ -173,7 +180,8 @@ def new_search(model: PatternModel) -> PricedSearch:
     """Begin without an answer, at prices of nothing."""
     objective = Objective(tuple(kind.weight for kind in model.data.gangs))
     source = ColumnSource(model, Budget(1.0, 1))
-    return PricedSearch(source, Incumbent(objective, (), None), priced_at(model))
+    incumbent = Incumbent(objective, (), None)
+    return PricedSearch(source, source.budget, incumbent, priced_at(model))
 
 
 def test_places_that_no_pod_takes_are_decided_anew() -> None:
@@ -232,6 +240,6 @@ def test_places_become_dearer_while_pods_lack_them(
         return Current(solution, 0, short)
 
     monkeypatch.setattr(search, "_run_with", run_with)
-    search.run(Solution((0,), ()), 1.0)
+    assert run(search, Solution((0,), ())) == priced_search.PHASES
     assert len(seen) == priced_search.PHASES
     assert seen[: len(expected)] == expected

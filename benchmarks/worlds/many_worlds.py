@@ -112,6 +112,7 @@ KEPT_CASES = (
     ("nearly empty", 300, 2),
     ("demand 2.0", 300, 2),
     ("demand 2.0", 300, 10),
+    ("demand 2.0", 300, 19),
     ("demand 2.0", 2000, 2),
     ("nearly full", 2000, 6),
 )

@@ -13,6 +13,7 @@ from operator import mul
 from msgspec import Struct
 from ortools.sat.python import cp_model
 
+from solver.engines.cpsat import Solved
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.master import Cut, MasterData, count_pods
 from solver.engines.pattern.columns.objective import Floor, Objective
@@ -25,6 +26,8 @@ PARTS, MOST_COST = 1 << 20, 10_000
 the second."""
 MAX_CHEAPER, CHEAPER_WORK = 5, 0.05
 """Times that cheaper gangs are looked for, for those within all cuts; and work each."""
+QUICK_WORK = 0.1
+"""Work of a choice without presolve."""
 Gangs = tuple[int, ...]
 """How many of each kind."""
 
@@ -73,8 +76,7 @@ class CutMaster:
         while budget.remaining > reserve:
             model, gangs, gain = self._make_model(goal)
             model.maximize(gain)
-            limit = budget.remaining - reserve
-            outcome = budget.solve(model, limit, presolve=False)
+            outcome = self._solve(model, budget, budget.remaining - reserve)
             if outcome is None:
                 break
             bound = min(bound, outcome.whole_bound)
@@ -83,6 +85,15 @@ class CutMaster:
                 chosen = self._choose_cheaper(goal, best, budget, reserve)
                 return CutMasterResult(chosen, outcome.value_reached, bound)
         return CutMasterResult((), 0, bound)
+
+    def _solve(
+        self, model: cp_model.CpModel, budget: Budget, limit: float
+    ) -> Solved | None:
+        """Solve without presolve, which seldom pays; where that fails, with it."""
+        outcome = budget.solve(model, min(QUICK_WORK, limit), presolve=False)
+        if outcome is not None and outcome.optimal:
+            return outcome
+        return budget.solve(model, max(0.0, limit - QUICK_WORK)) or outcome
 
     def _choose_cheaper(
         self, goal: CutMasterGoal, best: Gangs, budget: Budget, reserve: float

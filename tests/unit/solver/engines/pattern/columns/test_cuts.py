@@ -5,7 +5,11 @@ from __future__ import annotations
 import itertools
 import operator
 import random
+from typing import Any
 
+import pytest
+
+from solver.engines.cpsat import Solved
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.cuts import (
     CutMaster,
@@ -54,6 +58,31 @@ def test_cuts_that_no_gangs_meet_give_no_gangs() -> None:
     impossible = (Cut((1, 1), 0),)
     result = CutMaster(DATA, impossible).solve(goal, Budget(10.0, 1), 10.0)
     assert result == CutMasterResult((), 0, 25)
+
+
+@pytest.mark.parametrize("fails", ["not proven", "nothing found"])
+def test_a_choice_that_is_not_proven_soon_is_made_with_presolve(
+    monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """Worse gangs, or none, that come first are not what is chosen."""
+    asked: list[bool] = []
+    solve_model = Budget.solve
+
+    def give_up_once(
+        self: Budget, model: Any, limit: float, *, presolve: bool = True
+    ) -> Solved | None:
+        asked.append(presolve)
+        outcome = solve_model(self, model, limit, presolve=presolve)
+        if len(asked) > 1 or outcome is None:
+            return outcome
+        if fails == "nothing found":
+            return None
+        nothing = (0,) * len(outcome.values)
+        return Solved(nothing, optimal=False, value_reached=0, bound=99.0, work=0.0)
+
+    monkeypatch.setattr(Budget, "solve", give_up_once)
+    assert solve() == [5, 5, 25]
+    assert asked == [False, True]
 
 
 def test_cuts_that_came_later_count() -> None:

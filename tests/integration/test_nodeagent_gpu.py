@@ -22,13 +22,8 @@ from nodeagent.sources.nvml.spec import NvmlSpec
 from runtime.bus.bus import Bus
 from tests.lab.cuda_program import NUMBER
 from tests.lab.nats_server import LabServer
-from tests.lab.services import (
-    agent_of,
-    announcement_of,
-    eventually,
-    health_of,
-    running,
-)
+from tests.lab.node_agents import agent_of, health_of, inventory_of
+from tests.lab.services import eventually, running
 
 pytestmark = pytest.mark.skipif(
     not Path("/dev/nvidiactl").exists(), reason="no GPU of NVIDIA's is here"
@@ -160,11 +155,11 @@ async def test_a_faulty_program_is_heard_and_is_no_fault_of_the_gpu(
     async with running(agent):
 
         async def is_announced() -> bool:
-            found = await announcement_of(bus, NODE)
+            found = await inventory_of(bus, NODE)
             return found is not None and any(pool.devices for pool in found.pools)
 
         await eventually(is_announced, "a GPU is announced")
-        before = await announcement_of(bus, NODE)
+        before = await inventory_of(bus, NODE)
         assert run_program().stdout.strip() == str(NUMBER)
         faulty = run_program("--faulty")
         assert "cuCtxSynchronize: error" in faulty.stderr
@@ -180,6 +175,6 @@ async def test_a_faulty_program_is_heard_and_is_no_fault_of_the_gpu(
         assert not any(event["counts"] for event in events())
         health = await health_of(bus, NODE)
         assert health is None or not health.devices
-        assert await announcement_of(bus, NODE) == before
+        assert await inventory_of(bus, NODE) == before
         # And the GPU still does what it is asked to.
         assert run_program().stdout.strip() == str(NUMBER)

@@ -10,14 +10,8 @@ from runtime.bus.bus import Bus
 from tests.builders.nvml import RECORDED
 from tests.builders.sysfs import lay_out
 from tests.lab.nats_server import LabServer
-from tests.lab.services import (
-    Process,
-    agent_of,
-    announcement_of,
-    eventually,
-    health_of,
-    running,
-)
+from tests.lab.node_agents import agent_of, health_of, inventory_of
+from tests.lab.services import Process, eventually, running
 
 NODE = NodeName("n1")
 
@@ -55,12 +49,12 @@ async def test_a_gpu_and_its_nic_are_announced_on_one_root(
     async with running(agent(nats_server.url, tmp_path)):
 
         async def is_whole() -> bool:
-            found = await announcement_of(bus, NODE)
+            found = await inventory_of(bus, NODE)
             pools = found.pools if found else ()
             return [len(pool.devices) for pool in pools] == [8, 8]
 
         await eventually(is_whole, "8 GPUs and 8 NICs announced")
-        found = await announcement_of(bus, NODE)
+        found = await inventory_of(bus, NODE)
         assert found is not None
         roots = [
             {
@@ -83,6 +77,6 @@ async def test_a_gpu_and_its_nic_are_announced_on_one_root(
             ] == [("pci-0000-a3-00-0", "LinkDown", "NoSchedule")]
 
         await eventually(is_tainted, "the NIC is tainted")
-        again = await announcement_of(bus, NODE)
+        again = await inventory_of(bus, NODE)
         assert again is not None
         assert [pool.generation for pool in again.pools] == [1, 1]

@@ -1,8 +1,10 @@
-"""A node agent of three simulated nodes as a process, and what it said on the bus."""
+"""Node agents as processes, and what they said on the bus."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from contracts import topics
 from contracts.ids import NodeName
@@ -24,7 +26,7 @@ NODES = tuple(NodeName(f"n-{index}") for index in range(3))
 
 
 class Agent(Process):
-    """A node agent in a folder of its own."""
+    """An agent of three simulated nodes in a folder of its own."""
 
     def __init__(self, url: str, folder: Path, **variables: str) -> None:
         self._folder = folder
@@ -53,6 +55,26 @@ class Agent(Process):
         new = self._folder / "faults.new"
         new.write_text(f"faults: [{faults}]")
         new.replace(self._folder / "faults.yaml")
+
+
+def agent_of(
+    url: str, folder: Path, node: NodeName, sources: list[dict[str, Any]]
+) -> Process:
+    """Make an agent of one node with some sources; its log is `agent.log`."""
+    written = {
+        "apiVersion": "moorings.dev/v1alpha1",
+        "kind": "Sources",
+        "sources": sources,
+    }
+    (folder / "sources.yaml").write_text(json.dumps(written))
+    return Process(
+        "nodeagent",
+        folder / "agent.log",
+        NODEAGENT_SERVERS=url,
+        NODEAGENT_CLUSTER=CLUSTER,
+        NODEAGENT_NODE=node,
+        NODEAGENT_SOURCES=str(folder / "sources.yaml"),
+    )
 
 
 async def inventory_of(bus: Bus, node: NodeName) -> DevicesAnnounced | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
@@ -12,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from contracts import topics
 from contracts.claim import DeviceClass, ResourceClaim
@@ -24,7 +22,6 @@ from contracts.messages import (
     ConfirmationMessage,
     DecisionMessage,
     DevicesAnnounced,
-    HealthJudged,
     ObjectObserved,
     SubmitGang,
 )
@@ -120,38 +117,6 @@ def solver(url: str, folder: Path, name: str = "one", **more: str) -> Process:
     """Make a solver with a short lease."""
     variables = {"SOLVER_SERVERS": url, "SOLVER_NAME": name, "SOLVER_LEASE_S": "2"}
     return Process("solver", folder / f"solver-{name}.log", **variables, **more)
-
-
-def agent_of(
-    url: str, folder: Path, node: NodeName, sources: list[dict[str, Any]]
-) -> Process:
-    """Make an agent of one node with some sources; its log is `agent.log`."""
-    written = {
-        "apiVersion": "moorings.dev/v1alpha1",
-        "kind": "Sources",
-        "sources": sources,
-    }
-    (folder / "sources.yaml").write_text(json.dumps(written))
-    return Process(
-        "nodeagent",
-        folder / "agent.log",
-        NODEAGENT_SERVERS=url,
-        NODEAGENT_CLUSTER=CLUSTER,
-        NODEAGENT_NODE=node,
-        NODEAGENT_SOURCES=str(folder / "sources.yaml"),
-    )
-
-
-async def announcement_of(bus: Bus, node: NodeName) -> DevicesAnnounced | None:
-    """Read what a node announced last; None: nothing yet."""
-    found = await bus.last("INV", topics.INVENTORIES.subject(CLUSTER, node))
-    return None if found is None else topics.INVENTORIES.codec.decode(found.data)
-
-
-async def health_of(bus: Bus, node: NodeName) -> HealthJudged | None:
-    """Read what was said last of the health of a node's devices; None: nothing yet."""
-    found = await bus.last("HEALTH", topics.HEALTH.subject(CLUSTER, node))
-    return None if found is None else topics.HEALTH.codec.decode(found.data)
 
 
 async def announce(bus: Bus, *inventories: DevicesAnnounced) -> None:

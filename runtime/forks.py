@@ -1,29 +1,34 @@
 """Searches in copies of this process, made by fork: all that was read is theirs, too.
 
 The first runs here, each other one in a copy, which sends what it tells through a pipe
-and ends with this process. A copy that is lost changes nothing: its search is begun
-again here, and what was told already is passed over. Other threads of this process do
-not run in a copy, so none may hold what a search needs.
+and ends with this process. A copy that is lost changes no answer: its search is begun
+again here, and what was told already is passed over. That is logged.
 """
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import os
 import pickle
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from typing import IO, Any
 
-from runtime.prctl import die_with_parent
+from runtime.kernel import die_first_without_memory, die_with_parent
 
 Search = Callable[[], Iterator[Any]]
 
 _MORE, _END = b"+", b"."
 """What comes before each thing that is told, and after the last."""
+_PIPE_BYTES = 1 << 20
+"""What a copy can be ahead by; Linux gives no more without privileges."""
+_log = logging.getLogger(__name__)
 
 
 def count_processors() -> int:
@@ -48,16 +53,18 @@ def run_in_forks(searches: Sequence[Search]) -> Iterator[Sequence[Iterator[Any]]
 @contextmanager
 def _run_in_fork(search: Search) -> Iterator[Iterator[Any]]:
     """Run a search in a copy, and end that with the block."""
-    reading, writing = os.pipe()
     try:
-        pid = _fork()
+        reading, writing = os.pipe()
+    except OSError:  # too many files are open
+        yield search()
+        return
+    try:
+        pid = _fork(search, reading, writing)
     except OSError:  # no memory or no processes are left
         os.close(reading)
         os.close(writing)
         yield search()
         return
-    if pid == 0:
-        _tell(search, writing)
     os.close(writing)
     try:
         with os.fdopen(reading, "rb") as pipe:
@@ -65,30 +72,59 @@ def _run_in_fork(search: Search) -> Iterator[Iterator[Any]]:
     finally:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        with suppress(ChildProcessError):  # where SIGCHLD is ignored, nobody waits
+            os.waitpid(pid, 0)
 
 
-def _fork() -> int:
-    with warnings.catch_warnings():
-        # The threads are OpenBLAS's, which ends them before and begins them after.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
+def _fork(search: Search, reading: int, writing: int) -> int:
+    """Begin the copy; Ctrl-C is for this process alone.
+
+    Other threads do not go on in a copy: those of OpenBLAS end before, and begin again
+    after; those that show progress hold nothing that a search needs.
+    """
+    parent = os.getpid()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of the threads
+            pid = os.fork()
+        if pid == 0:
+            _tell(search, parent, reading, writing)
+        return pid
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _tell(search: Search, writing: int) -> None:
+def _tell(search: Search, parent: int, reading: int, writing: int) -> None:
     """Run the search in the copy, and end it without what this process would do last.
 
     Whatever goes wrong is told by the missing end.
     """
-    with suppress(BaseException):
+    try:
         die_with_parent()
+        die_first_without_memory()
+        os.close(reading)  # else nothing would say that the parent is gone
+        if os.getppid() != parent:
+            return
         with os.fdopen(writing, "wb") as pipe:
+            _enlarge(writing)
             for report in search():
                 pipe.write(_MORE)
                 pickle.dump(report, pipe)
                 pipe.flush()
             pipe.write(_END)
-    os._exit(0)
+    except BaseException:  # noqa: BLE001 # it ends here, and is found out by the parent
+        # Not by sys.stderr, which a thread may have held.
+        os.write(2, traceback.format_exc().encode())
+    finally:
+        os._exit(0)
+
+
+def _enlarge(pipe: int) -> None:
+    """Let the copy go on while this process is busy."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def _listen(pipe: IO[bytes], search: Search) -> Iterator[Any]:
@@ -101,4 +137,5 @@ def _listen(pipe: IO[bytes], search: Search) -> Iterator[Any]:
             yield report
         if mark == _END:
             return
+    _log.warning("a copy of this process was lost; what it searched is searched here")
     yield from islice(search(), count, None)

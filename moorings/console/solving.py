@@ -22,8 +22,8 @@ from solver.record import Recorded
 from solver.service.worker import SolveWorker
 
 MEMORY_BYTES = 4 << 30
-GUARD_S = 60.0
-"""A solve that takes longer is ended."""
+GUARD_S = 240.0
+"""A solve that takes longer is ended, as by the service."""
 HELP_S = 30.0
 """So long changes are tried for one gang."""
 MOST_WAITING = 4

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from moorings.errors import LocalServerError
-from runtime.prctl import die_with_parent
+from runtime.kernel import die_with_parent
 
 _STOP_S = 5.0
 _PORTS = range(20_000, 32_000)

@@ -14,7 +14,7 @@ import os
 import resource
 import struct
 
-from runtime.prctl import prctl
+from runtime.kernel import prctl
 
 _SET_SECCOMP, _SET_NO_NEW_PRIVS = 22, 38
 """Of prctl(2)."""

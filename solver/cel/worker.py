@@ -19,12 +19,11 @@ import zoneinfo
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
-from pathlib import Path
 
 from contracts.codec import encode
 from contracts.device import Device
 from contracts.ids import DeviceName
-from runtime.prctl import die_with_parent
+from runtime.kernel import die_first_without_memory, die_with_parent
 from solver.cel import confinement
 from solver.cel.engine import Engine
 from solver.cel.wire import Confinement, EvaluationBatch, Limits, Reply
@@ -138,8 +137,7 @@ def _load_time_zones(engine: Engine) -> None:
 def _limit(limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    die_first_without_memory()
 
 
 def _most_resident_bytes() -> int:

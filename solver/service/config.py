@@ -31,8 +31,9 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     """At most so many pods in one solve; a single gang may have more."""
     work_limit: float = 8.0
     """CP-SAT deterministic time of one solve."""
-    guard_s: float = 120.0
-    """Seconds after which a solve is given up and tried with half the batch."""
+    guard_s: float = 240.0
+    """Seconds after which a solve is given up and tried with half the batch; the
+    hardest worlds of the benchmarks take 80 of one core."""
     worker_memory_bytes: int = 4 << 30
     """Memory that the worker process may take."""
     kubernetes_version: str = ""

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,8 @@ def search():
         time.sleep(0.01)
 
 forks.count_processors = lambda: 2
+if "silent" in sys.argv: # as where this process ends just before it is asked
+    forks.die_with_parent = lambda: None
 with forks.run_in_forks([search, search]) as running:
     print(next(running[1]), flush=True)
     time.sleep(60)
@@ -43,11 +46,19 @@ def telling(*told: object) -> Search:
 
 
 def is_alive(pid: int) -> bool:
+    """Whether it still runs; where nobody waits for orphans it ends as a zombie."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    except FileNotFoundError:
         return False
-    return True
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for it, at most 30 s."""
+    ends_s = time.monotonic() + 30
+    while not is_so() and time.monotonic() < ends_s:
+        time.sleep(0.01)
 
 
 def test_what_is_told_arrives_in_order_and_whole() -> None:
@@ -83,7 +94,7 @@ def test_on_one_processor_they_take_turns(monkeypatch: pytest.MonkeyPatch) -> No
     assert seen == ["a0", "b0", "a1", "b1"]
 
 
-def test_a_lost_copy_is_made_good_here() -> None:
+def test_a_lost_copy_is_made_good_here(caplog: pytest.LogCaptureFixture) -> None:
     """It dies after it told two things: the rest is found out in this process."""
 
     def search() -> Iterator[tuple[int, bool]]:
@@ -94,9 +105,18 @@ def test_a_lost_copy_is_made_good_here() -> None:
 
     with run_in_forks([telling(), search]) as running:
         assert list(running[1]) == [(0, False), (1, False), (2, True), (3, True)]
+    assert ["was lost" in line for line in caplog.messages] == [True]
 
 
-def test_an_error_in_a_copy_is_raised_here() -> None:
+def test_a_copy_whose_parent_ended_before_it_was_bound_to_it_does_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    with run_in_forks([telling(), lambda: iter([os.getpid()])]) as running:
+        assert list(running[1]) == [HERE]
+
+
+def test_an_error_in_a_copy_is_raised_here(capfd: pytest.CaptureFixture[str]) -> None:
     def search() -> Iterator[int]:
         yield 1
         raise ValueError("no second round")
@@ -105,15 +125,17 @@ def test_an_error_in_a_copy_is_raised_here() -> None:
         assert next(running[1]) == 1
         with pytest.raises(ValueError, match="no second round"):
             next(running[1])
+    assert "no second round" in capfd.readouterr().err, "what the copy said"
 
 
+@pytest.mark.parametrize("call", ["fork", "pipe"])
 def test_without_room_for_a_copy_its_search_runs_here(
-    monkeypatch: pytest.MonkeyPatch,
+    call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse() -> int:
-        raise BlockingIOError("no more processes")
+        raise BlockingIOError("no more processes, or files")
 
-    monkeypatch.setattr(os, "fork", refuse)
+    monkeypatch.setattr(os, call, refuse)
     with run_in_forks([telling(1), telling(2)]) as running:
         assert [list(told) for told in running] == [[1], [2]]
 
@@ -129,16 +151,42 @@ def test_copies_end_with_the_block() -> None:
     assert not is_alive(pid)
 
 
+def test_where_children_are_not_waited_for_nothing_fails() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with run_in_forks([telling(1), telling(2)]) as running:
+            assert [list(told) for told in running] == [[1], [2]]
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pipes of others stay small")
+def test_a_copy_goes_on_while_nobody_reads(tmp_path: Path) -> None:
+    """Else each round would take as long as in the slower of the searches."""
+    done = tmp_path / "done"
+
+    def search() -> Iterator[bytes]:
+        for _ in range(8):
+            yield b"x" * 100_000
+        done.touch()
+
+    with run_in_forks([telling(), search]):
+        wait_until(done.exists)
+    assert done.exists()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="no other kernel tells a child")
-def test_copies_end_with_this_process_however_it_ends() -> None:
+@pytest.mark.parametrize("how", ["told", "silent"])
+def test_copies_end_with_this_process_however_it_ends(how: str) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", ENDLESS, how],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as process:
         assert process.stdout is not None
         pid = int(process.stdout.readline())
         assert is_alive(pid)
         process.kill()
-    ends_s = time.monotonic() + 30
-    while is_alive(pid) and time.monotonic() < ends_s:
-        time.sleep(0.01)
+    wait_until(lambda: not is_alive(pid))
     assert not is_alive(pid)

@@ -17,7 +17,7 @@ class Budget:
         self._seed = seed
         self.remaining = work_limit
         """Deterministic time of CP-SAT."""
-        self._work = 0.0
+        self._work = self._beside = 0.0
         self._models = self._variables = self._constraints = 0
         self._patterns = 0
 
@@ -57,7 +57,9 @@ class Budget:
             self._variables = max(self._variables, effort.variables)
             self._constraints = max(self._constraints, effort.constraints)
             self._work += effort.work
-        self.remaining -= max((effort.work for effort in efforts), default=0.0)
+        most = max((effort.work for effort in efforts), default=0.0)
+        self._beside += sum(effort.work for effort in efforts) - most
+        self.remaining -= most
 
     def count_patterns(self, patterns: int) -> None:
         """Note that there were so many patterns to choose from."""
@@ -71,4 +73,5 @@ class Budget:
             constraints=self._constraints,
             patterns=self._patterns,
             work=round(self._work, 6),
+            beside=round(self._beside, 6),
         )

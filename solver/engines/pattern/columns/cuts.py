@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import mul
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from ortools.sat.python import cp_model
 
 from solver.engines.cpsat import Solved
@@ -89,11 +89,18 @@ class CutMaster:
     def _solve(
         self, model: cp_model.CpModel, budget: Budget, limit: float
     ) -> Solved | None:
-        """Solve without presolve, which seldom pays; where that fails, with it."""
-        outcome = budget.solve(model, min(QUICK_WORK, limit), presolve=False)
-        if outcome is not None and outcome.optimal:
-            return outcome
-        return budget.solve(model, max(0.0, limit - QUICK_WORK)) or outcome
+        """Solve without presolve, which seldom pays; where that fails, with it.
+
+        The better choice of both, with the lower bound.
+        """
+        first = budget.solve(model, min(QUICK_WORK, limit), presolve=False)
+        if limit <= QUICK_WORK or (first is not None and first.optimal):
+            return first
+        second = budget.solve(model, limit - QUICK_WORK)
+        if first is None or second is None or second.optimal:
+            return second or first
+        better = max(second, first, key=lambda outcome: outcome.value_reached)
+        return structs.replace(better, bound=min(first.bound, second.bound))
 
     def _choose_cheaper(
         self, goal: CutMasterGoal, best: Gangs, budget: Budget, reserve: float

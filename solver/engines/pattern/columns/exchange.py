@@ -16,6 +16,7 @@ from solver.engines.pattern.columns.integer_master import Solution
 from solver.engines.pattern.columns.master import MasterResult
 from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.portfolio import Search, race
+from solver.stages import stage
 
 SEARCHES = 2
 """As many as there are processors where little is said of the machine."""
@@ -42,6 +43,8 @@ def exchange(
     `incumbent`: gets the best answer; all its objectives must be of gangs only.
     `work`: of each search.
     """
+    if source.budget.remaining <= 0:
+        return
 
     def begin(order: int) -> Search[Report]:
         def search() -> Iterator[Report]:
@@ -53,7 +56,9 @@ def exchange(
         return search
 
     searches = [begin(order) for order in range(SEARCHES)]
-    told = [reports[-1:] for reports in race(searches, lambda told: told.is_proven)]
+    with stage("solve"):  # also while it waits for a copy
+        raced = race(searches, lambda told: told.is_proven)
+    told = [reports[-1:] for reports in raced]
     last = [report for reports in told for report in reports]
     for report in last:
         if report.best is not None:

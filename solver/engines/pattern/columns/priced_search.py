@@ -107,8 +107,9 @@ class PricedSearch:
             solution = incumbent.best
         work, chosen = budget.remaining, FIRST_PENALTY
         for number in range(1, PHASES + 1):
-            # Of the work each phase has a part, and what those before it left.
-            until = work * (1 - number / PHASES)
+            # Of the work each phase has a part, and what those before it left; one
+            # more is for taking gangs out at last.
+            until = work * (1 - number / (PHASES + 1))
             current = self._run_with(solution, PENALTIES[chosen], until)
             solution = current.solution
             self._take_out(solution)

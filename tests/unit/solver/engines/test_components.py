@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from msgspec import structs
 
 from contracts.gang import Gang
 from solver.allocate import allocate
@@ -154,6 +155,29 @@ def test_a_part_that_nobody_decides_has_first_fit_and_a_bound(
     assert bound is not None
     assert 8 < value < bound <= 8 + 8
     assert all(later_bound is None for _, later_bound in later)
+
+
+def test_work_beside_other_work_is_not_taken_from_the_next_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two searches side by side count as the one that took the most."""
+    given: list[float] = []
+    run = PatternSearch.run
+
+    def search(self: PatternSearch) -> EngineResult:
+        if len(self._model.demand.gangs) > 1:
+            raise GraphTooLargeError("too many states")
+        given.append(self._budget.remaining)
+        result = run(self)
+        effort = structs.replace(result.effort, work=4.0, beside=2.0)
+        return structs.replace(result, effort=effort)
+
+    monkeypatch.setattr(PatternSearch, "run", search)
+    asked = problem(*(asking(i, model) for i, model in enumerate(MODELS)))
+    decision = allocate(asked)
+    limit = asked.parameters.work_limit
+    assert given == [limit / 3, (limit - 2) / 2, limit - 4]
+    assert decision.statistics.work == 12.0
 
 
 def test_below_a_gap_only_the_sum_of_all_gangs_is_a_bound(

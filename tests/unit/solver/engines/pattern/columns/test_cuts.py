@@ -12,6 +12,7 @@ import pytest
 from solver.engines.cpsat import Solved
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.cuts import (
+    QUICK_WORK,
     CutMaster,
     CutMasterGoal,
     CutMasterResult,
@@ -83,6 +84,39 @@ def test_a_choice_that_is_not_proven_soon_is_made_with_presolve(
     monkeypatch.setattr(Budget, "solve", give_up_once)
     assert solve() == [5, 5, 25]
     assert asked == [False, True]
+
+
+@pytest.mark.parametrize("better", [0, 1])
+def test_of_two_choices_that_are_not_proven_the_better_and_the_lower_bound_count(
+    monkeypatch: pytest.MonkeyPatch, better: int
+) -> None:
+    outcomes = [
+        Solved((5, 4), optimal=False, value_reached=22, bound=24.0, work=0.1),
+        Solved((4, 4), optimal=False, value_reached=20, bound=23.0, work=0.1),
+    ]
+    given = iter([outcomes[better], outcomes[1 - better]])
+    monkeypatch.setattr(Budget, "solve", lambda *_, **__: next(given))
+    assert solve() == [5, 4, 22]
+    given = iter([outcomes[better], outcomes[1 - better]])
+    goal = CutMasterGoal(Objective((2, 3)), (), 99)
+    assert CutMaster(DATA, []).solve(goal, Budget(10.0, 1), 10.0).bound == 23
+
+
+def test_without_work_for_presolve_there_is_no_second_choice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[float] = []
+    outcome = Solved((5, 4), optimal=False, value_reached=22, bound=24.0, work=0.1)
+
+    def give(_: Budget, __: Any, limit: float, **___: object) -> Solved:
+        asked.append(limit)
+        return outcome
+
+    monkeypatch.setattr(Budget, "solve", give)
+    goal = CutMasterGoal(Objective((2, 3)), (), 99)
+    result = CutMaster(DATA, []).solve(goal, Budget(10.0, 1), QUICK_WORK)
+    assert result == CutMasterResult((5, 4), 22, 24)
+    assert asked == [pytest.approx(QUICK_WORK)]
 
 
 def test_cuts_that_came_later_count() -> None:

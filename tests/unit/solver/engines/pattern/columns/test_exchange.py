@@ -100,13 +100,23 @@ def test_the_search_with_the_most_work_is_what_counts(
     run(source, incumbent)
     assert source.budget.remaining == 8.0 - 0.75
     assert source.budget.to_effort() == Effort(
-        models=5, variables=7, constraints=4, work=1.25
+        models=5, variables=7, constraints=4, work=1.25, beside=0.5
     )
+    assert source.budget.to_effort().spent == 0.75
+    assert incumbent.value == 0
+
+
+def test_without_work_nobody_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even for as long as it takes to begin."""
+    monkeypatch.setattr(module, "race", lambda *_: pytest.fail("a search began"))
+    source, incumbent = begin(gangs_model((5, 1), sizes=(5,)), 5)
+    source.budget.join([Effort(work=8.0)])
+    run(source, incumbent)
     assert incumbent.value == 0
 
 
 def test_in_copies_of_the_process_the_same_is_found(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Also where the bound is out of reach, so that both go on to their end."""
     monkeypatch.setattr(forks, "count_processors", lambda: 2)
@@ -122,3 +132,4 @@ def test_in_copies_of_the_process_the_same_is_found(
         effort = source.budget.to_effort()
         found.append((incumbent.best, incumbent.value, effort, source.budget.remaining))
     assert found[0] == found[1]
+    assert not caplog.messages, "no copy was lost, whose search would be made good here"

@@ -106,15 +106,17 @@ def _tell(search: Search, parent: int, reading: int, writing: int) -> None:
         os.close(reading)  # else nothing would say that the parent is gone
         if os.getppid() != parent:
             return
-        with os.fdopen(writing, "wb") as pipe:
-            _enlarge(writing)
-            for report in search():
-                pipe.write(_MORE)
-                pickle.dump(report, pipe)
-                pipe.flush()
-            pipe.write(_END)
+        _enlarge(writing)
+        pipe = os.fdopen(writing, "wb")
+        for report in search():
+            pipe.write(_MORE)
+            pickle.dump(report, pipe)
+            pipe.flush()
+        pipe.write(_END)
+        pipe.flush()
     except BaseException:  # noqa: BLE001 # it ends here, and is found out by the parent
-        # Not by sys.stderr, which a thread may have held.
+        # Not by sys.stderr, which a thread may have held; nor after the pipe's end,
+        # at which the parent ends this process.
         os.write(2, traceback.format_exc().encode())
     finally:
         os._exit(0)

@@ -34,6 +34,7 @@ from moorings.plan.extended_resources import find_extended
 from moorings.plan.known_kinds import check_version, explain_passed_by, makes_no_pods
 from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import with_next_job
+from solver.snapshot.slices import check_selection
 
 Say = Callable[[str], None]
 _MANY_VALUES = 1000
@@ -201,7 +202,10 @@ def _check_stored(decoded: Decoded, unknown: tuple[str, ...]) -> None:
     if unknown:
         more = f"; and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         raise DecodeError(what, unknown[0], f"unknown field{more}")
-    if not isinstance(value, ResourceSlice) or value.metadata.resource_version:
+    if not isinstance(value, ResourceSlice):
+        return
+    check_selection(value.metadata.name, value)
+    if value.metadata.resource_version:
         return
     for violation in check_resource_slice(value):
         reason = ": ".join(filter(None, (violation.rule, violation.message)))

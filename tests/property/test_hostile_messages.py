@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from contracts import messages, topics
@@ -125,7 +125,26 @@ def test_no_gang_stops_the_decision_of_others(said: tuple[Words, ...]) -> None:
     decide_innocent(snapshot)
 
 
+def slice_of(*requirements: dict[str, Any]) -> tuple[Any, Any]:
+    """Make a ResourceSlice of the nodes that meet these."""
+    raw = {
+        "apiVersion": OBJECTS[ResourceSlice],
+        "kind": "ResourceSlice",
+        "metadata": {"name": "bad"},
+        "spec": {
+            "driver": "",
+            "pool": {"name": ""},
+            "nodeSelector": {
+                "nodeSelectorTerms": [{"matchExpressions": [*requirements]}]
+            },
+        },
+    }
+    return ResourceSlice, raw
+
+
 @SOME
+@example(observed=slice_of({"key": "", "operator": ""}))
+@example(observed=slice_of({"key": "a", "operator": "Gt", "values": ["x"]}))
 @given(observed=st.sampled_from([*OBJECTS]).flatmap(object_of))
 def test_no_object_stops_the_decision_of_others(observed: tuple[Any, Any]) -> None:
     """Whatever the API server is made to hold."""

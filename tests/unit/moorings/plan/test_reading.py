@@ -117,6 +117,17 @@ def test_a_field_that_the_api_server_refuses_is_an_error(
     assert refusal(stored) == ""
 
 
+def test_a_slice_that_no_node_can_be_told_of_is_an_error_wherever_it_is_from() -> None:
+    """The API server takes what kube-scheduler cannot evaluate."""
+    raw = to_builtins(to_kubernetes(builders.resource_slice(name="s")))
+    label = {"key": "rank", "operator": "Gt", "values": ["high"]}
+    terms = [{"matchExpressions": [label]}]
+    raw["spec"] |= {"nodeSelector": {"nodeSelectorTerms": terms}, "allNodes": None}
+    raw["metadata"]["resourceVersion"] = "7"
+    place = "spec.nodeSelector.nodeSelectorTerms[0].matchExpressions[0].values[0]"
+    assert refusal(raw).startswith(f"error: f: ResourceSlice s: {place}: must be an")
+
+
 def test_other_unknown_fields_of_pods_are_no_error() -> None:
     """Most of a pod decides no device."""
     assert refusal(written_pod("p", colour="red")) == ""

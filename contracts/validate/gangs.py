@@ -20,7 +20,6 @@ from contracts.pod_terms import MAX_PORT, PROTOCOLS, HostPort
 from contracts.pods.node_affinity import (
     NODE_AFFINITY,
     REQUIRED,
-    find_unreadable_numbers,
     list_required_pods,
     read_required_nodes,
 )
@@ -28,7 +27,7 @@ from contracts.pods.pod_rules import rules_of_node
 from contracts.validate import names
 from contracts.validate.claims import check_claim_spec
 from contracts.validate.gang_rules import check_constraints, check_topology
-from contracts.validate.nodes import check_node_selector
+from contracts.validate.nodes import check_evaluable
 from contracts.validate.taints import check_node_toleration
 from contracts.validate.violation import (
     Violations,
@@ -158,6 +157,4 @@ def _check_affinity(value: dict[str, Any], path: str) -> Violations:
         return
     if selector is not None:
         place = f"{path}.{NODE_AFFINITY}.{REQUIRED}"
-        yield from check_node_selector(selector, place)
-        for field in find_unreadable_numbers(selector):
-            yield invalid(f"{place}.{field}", None, "is compared as a number")
+        yield from check_evaluable(selector, place)

@@ -8,6 +8,7 @@ Source: k8s.io/kubernetes/pkg/apis/core/validation, ValidateNodeSelector.
 from __future__ import annotations
 
 from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from contracts.pods.node_affinity import find_unreadable_numbers
 from contracts.validate import names
 from contracts.validate.violation import (
     Violations,
@@ -19,12 +20,19 @@ from contracts.validate.violation import (
 
 
 def check_node_selector(selector: NodeSelector, path: str) -> Violations:
-    """Require terms that kube-scheduler can evaluate."""
+    """Require terms that the API server would store."""
     terms = selector.node_selector_terms
     if not terms:
         message = "must have at least one node selector term"
         yield required(f"{path}.nodeSelectorTerms", message)
     yield from check_each(terms, None, f"{path}.nodeSelectorTerms", _check_term)
+
+
+def check_evaluable(selector: NodeSelector, path: str) -> Violations:
+    """Require terms that kube-scheduler can evaluate, too."""
+    yield from check_node_selector(selector, path)
+    for field in find_unreadable_numbers(selector):
+        yield invalid(f"{path}.{field}", None, "is compared as a number")
 
 
 def _check_term(term: NodeSelectorTerm, path: str) -> Violations:

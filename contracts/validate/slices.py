@@ -13,7 +13,7 @@ from contracts.validate.devices import (
     check_device,
     has_list_attributes,
 )
-from contracts.validate.nodes import check_node_selector
+from contracts.validate.nodes import check_evaluable, check_node_selector
 from contracts.validate.violation import (
     Violations,
     check_each_unique,
@@ -81,6 +81,22 @@ def check_skip_node_operations(operations: tuple[str, ...], path: str) -> Violat
 def _check_operation(operation: str, path: str) -> Violations:
     if operation not in NODE_OPERATIONS:
         yield unsupported(path, operation, NODE_OPERATIONS)
+
+
+def check_node_selection(value: ResourceSlice) -> Violations:
+    """Require that any node can be told whether it sees the slice's devices.
+
+    Else it is an error of every node, as kube-scheduler has it, and no pod of anybody
+    gets devices. The API server takes `Gt` and `Lt` of words.
+    """
+    spec = value.spec
+    selectors = {"spec": spec.node_selector}
+    if spec.per_device_node_selection:
+        for number, device in enumerate(spec.devices):
+            selectors[f"spec.devices[{number}]"] = device.node_selector
+    for place, selector in selectors.items():
+        if selector is not None:
+            yield from check_evaluable(selector, f"{place}.nodeSelector")
 
 
 def _check_pool(pool: SlicePool, path: str) -> Violations:

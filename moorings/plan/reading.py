@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from msgspec import structs
@@ -27,14 +28,13 @@ from contracts.meta import ObjectMeta
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.templates import without_templates
 from contracts.shapes import read
-from contracts.validate.slices import check_resource_slice
+from contracts.validate.slices import check_node_selection, check_resource_slice
 from contracts.workload import Pod, Workload
 from moorings.plan.claims import list_group_claims
 from moorings.plan.extended_resources import find_extended
 from moorings.plan.known_kinds import check_version, explain_passed_by, makes_no_pods
 from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import with_next_job
-from solver.snapshot.slices import check_selection
 
 Say = Callable[[str], None]
 _MANY_VALUES = 1000
@@ -204,10 +204,10 @@ def _check_stored(decoded: Decoded, unknown: tuple[str, ...]) -> None:
         raise DecodeError(what, unknown[0], f"unknown field{more}")
     if not isinstance(value, ResourceSlice):
         return
-    check_selection(value.metadata.name, value)
-    if value.metadata.resource_version:
-        return
-    for violation in check_resource_slice(value):
+    violations = check_node_selection(value)
+    if not value.metadata.resource_version:
+        violations = chain(check_resource_slice(value), violations)
+    for violation in violations:
         reason = ": ".join(filter(None, (violation.rule, violation.message)))
         raise DecodeError(what, violation.field, reason)
 

@@ -7,37 +7,8 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from contracts.device import ResourceSlice
-from contracts.errors import DecodeError
-from contracts.pods.node_affinity import find_unreadable_numbers
-from contracts.validate.nodes import check_node_selector
 from solver.snapshot.inventory import Inventory, with_pools
 from solver.snapshot.parts import pool_key
-
-
-def check_selection(key: str, resource_slice: ResourceSlice) -> None:
-    """Require of a slice that any node can be told whether it sees the devices.
-
-    Else it is an error of every node, as kube-scheduler has it: no pod of anybody gets
-    devices. The API server lets numbers through that are none (`Gt`, `Lt`).
-
-    Raises:
-        DecodeError: a node selector cannot be evaluated.
-    """
-    spec = resource_slice.spec
-    selectors = {"spec": spec.node_selector}
-    for number, device in enumerate(spec.devices):
-        if device.node_selector is not None:
-            selectors[f"spec.devices[{number}]"] = device.node_selector
-    for place, selector in selectors.items():
-        if selector is None:
-            continue
-        path = f"{place}.nodeSelector"
-        for broken in check_node_selector(selector, path):
-            reason = f"{broken.rule}: {broken.message}"
-            raise DecodeError(f"ResourceSlice {key}", broken.field, reason)
-        for field in find_unreadable_numbers(selector):
-            reason = "must be an integer of 64 bits for `Gt` and `Lt`"
-            raise DecodeError(f"ResourceSlice {key}", f"{path}.{field}", reason)
 
 
 def with_slice(

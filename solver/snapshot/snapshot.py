@@ -45,7 +45,7 @@ from solver.snapshot.inventory import (
 )
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.node_usage import uses_of_gang, uses_of_pod, with_node_uses
-from solver.snapshot.slices import check_selection, with_slice, without_slice
+from solver.snapshot.slices import with_slice, without_slice
 from solver.snapshot.usage import with_holder, without_holder
 
 KEPT_GANGS = 4096
@@ -291,10 +291,7 @@ def _collect_allocations(record: GangRecord) -> dict[ClaimRef, AllocationResult]
 def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
     if message.kind == RELEASE:
         return _with_release(snapshot, read_release(message.object))
-    value = decode_object(message.object).value
-    if isinstance(value, ResourceSlice):
-        check_selection(message.key, value)
-    return observe(snapshot, message.key, value)
+    return observe(snapshot, message.key, decode_object(message.object).value)
 
 
 def observe(snapshot: Snapshot, key: str, value: KubernetesObject) -> Snapshot:

@@ -9,9 +9,12 @@ from msgspec.structs import replace
 
 from contracts.device import (
     NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
 )
 from contracts.ids import NodeName
 from contracts.validate import Validated
+from contracts.validate.slices import check_node_selection
 from tests.builders import (
     DRIVER,
     counter_set,
@@ -134,3 +137,42 @@ def test_a_partition_type_is_a_string_of_each_device_with_counters() -> None:
     assert_broken(judged(profile="1g"))
     assert_broken(judged(), f"{place}: Required value")
     assert_broken(judged(profile=1), f"{place}: Invalid value")
+
+
+def selecting(key: str, operator: str, *values: str) -> NodeSelector:
+    """Select nodes by a label."""
+    label = NodeSelectorRequirement(key=key, operator=operator, values=values)
+    term = NodeSelectorTerm(match_expressions=(label,))
+    return NodeSelector(node_selector_terms=(term,))
+
+
+@pytest.mark.parametrize(
+    ("selector", "field"),
+    [
+        (selecting("", "Exists"), "key: Invalid value"),
+        (selecting("a", "Is", "b"), "operator: Invalid value"),
+        (selecting("a", "In"), "values: Required value"),
+        (selecting("a", "Gt", "x"), "values[0]: Invalid value"),
+    ],
+)
+def test_it_is_said_of_which_slices_no_node_can_be_told(
+    selector: NodeSelector, field: str
+) -> None:
+    """In the slice itself or in a device, by field; also what the API server takes."""
+    whole = resource_slice(node_selector=selector)
+    devices = [device("first"), device("second", node_selector=selector)]
+    by_device = resource_slice(*devices, per_device_node_selection=True)
+    for value, place in ((whole, "spec"), (by_device, "spec.devices[1]")):
+        (text,) = map(str, check_node_selection(value))
+        path = f"{place}.nodeSelector.nodeSelectorTerms[0].matchExpressions[0]"
+        assert text.startswith(f"{path}.{field}"), text
+
+
+def test_most_slices_say_clearly_which_nodes_they_are_for() -> None:
+    for value in (
+        resource_slice(node="n"),
+        resource_slice(all_nodes=True),
+        resource_slice(node_selector=selecting("a", "Gt", "4")),
+        resource_slice(node_selector=selecting("a", "In", "b", "c")),
+    ):
+        assert not list(check_node_selection(value))

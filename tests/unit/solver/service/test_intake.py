@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contracts import topics
-from contracts.errors import AddressError, ContractsError
+from contracts.errors import AddressError, ContractsError, DecodeError
 from contracts.ids import (
     DeviceID,
     GangUID,
@@ -18,6 +18,7 @@ from contracts.messages import (
     DevicesAnnounced,
     HealthJudged,
     NodeSeen,
+    ObjectObserved,
     SubmitGang,
 )
 from contracts.topics import Topic
@@ -75,6 +76,38 @@ def test_nothing_is_left_of_an_agent_that_is_silent_for_long() -> None:
     kept = {name: getattr(inventory, name) for name in inventory.__struct_fields__}
     maps = {name: of for name, of in kept.items() if isinstance(of, FrozenMap)}
     assert {name: list(of) for name, of in maps.items() if len(of)} == {}
+
+
+@pytest.mark.parametrize("place", ["slice", "device"])
+def test_a_slice_of_which_no_node_can_be_told_is_refused(place: str) -> None:
+    """kube-scheduler would give no pod devices then; we go on without the slice."""
+    label = {"key": "rank", "operator": "Gt", "values": ["high"]}
+    selector = {"nodeSelectorTerms": [{"matchExpressions": [label]}]}
+    spec: dict[str, Any] = {"driver": "d", "pool": {"name": "p"}}
+    if place == "slice":
+        spec["nodeSelector"] = selector
+    else:
+        devices = [{"name": "a"}, {"name": "b", "nodeSelector": selector}]
+        spec |= {"devices": devices, "perDeviceNodeSelection": True}
+
+    def hear() -> object:
+        raw = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": "odd"},
+            "spec": spec,
+        }
+        message = ObjectObserved(
+            cluster=CLUSTER, kind="ResourceSlice", key="odd", object=raw
+        )
+        data = topics.STATE.codec.encode(message)
+        subject = topics.STATE.subject(CLUSTER, "ResourceSlice", "odd")
+        return snapshot_message(Incoming.of(topics.STATE, received(subject, data)))
+
+    with pytest.raises(DecodeError, match=r"ResourceSlice odd: .*values\[0\]: Invalid"):
+        hear()
+    label["values"] = ["4"]
+    assert isinstance(hear(), ObjectObserved)
 
 
 def test_a_heartbeat_changes_nothing_in_the_snapshot() -> None:

@@ -25,8 +25,13 @@ class Violation(Struct, frozen=True, kw_only=True):
     """Such as `Required value`, `Invalid value` or `Too many`."""
     message: str = ""
 
+    @property
+    def reason(self) -> str:
+        """What is wrong, for who names the field apart."""
+        return ": ".join(part for part in (self.rule, self.message) if part)
+
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.field, self.rule, self.message) if part)
+        return ": ".join(part for part in (self.field, self.reason) if part)
 
 
 Violations = Iterator[Violation]

@@ -133,7 +133,7 @@ def _check_validity(entry: PlanObject) -> Iterator[Finding]:
             name=value.metadata.name,
             field=violation.field,
             rule=LintRule.INVALID,
-            message=": ".join(filter(None, (violation.rule, violation.message))),
+            message=violation.reason,
         )
 
 

@@ -60,8 +60,9 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
             continue
         for path, spec in list_specs_by_path(value):
             for violation in check_pod_spec(spec, path):
-                text = ": ".join(filter(None, (violation.rule, violation.message)))
-                yield _report(entry, violation.field, LintRule.INVALID, text)
+                yield _report(
+                    entry, violation.field, LintRule.INVALID, violation.reason
+                )
             yield from _check_references(entry, spec, path, claims, templates)
 
 

@@ -108,7 +108,7 @@ def find_fault(spec: PodSpec, subject: str, path: str = "spec") -> Reason | None
             rule=Rule.INVALID,
             subject=subject,
             field=violation.field,
-            message=": ".join(filter(None, (violation.rule, violation.message))),
+            message=violation.reason,
         )
     return None
 

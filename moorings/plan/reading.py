@@ -208,8 +208,7 @@ def _check_stored(decoded: Decoded, unknown: tuple[str, ...]) -> None:
     if not value.metadata.resource_version:
         violations = chain(check_resource_slice(value), violations)
     for violation in violations:
-        reason = ": ".join(filter(None, (violation.rule, violation.message)))
-        raise DecodeError(what, violation.field, reason)
+        raise DecodeError(what, violation.field, violation.reason)
 
 
 def _read_without_pods(raw: Mapping[str, Any]) -> Workload:

@@ -46,8 +46,7 @@ def _check_rules(name: str, members: Iterable[Member], joins: JoinedGang) -> Non
         check_topology(joins.topology, members, "joins.topology"),
     ):
         for violation in violations:
-            message = f"{violation.rule}: {violation.message}".rstrip(": ")
-            raise invalid(name, violation.field, message)
+            raise invalid(name, violation.field, violation.reason)
 
 
 def _list_members(spec: GangSpec, joins: JoinedGang) -> Iterator[Member]:

@@ -154,8 +154,7 @@ def _refuse_unmodelled(members: tuple[MemberPart, ...]) -> None:
 
 def _validate(subject: str, value: Gang | ResourceClaim) -> None:
     for violation in validate(value):
-        message = f"{violation.rule}: {violation.message}".rstrip(": ")
-        raise invalid(subject, violation.field, message)
+        raise invalid(subject, violation.field, violation.reason)
 
 
 def _resolve_member(gang: Gang, member: Member, how: ResolveOptions) -> MemberPart:

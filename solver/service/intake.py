@@ -48,8 +48,7 @@ def _check_selection(message: ObjectObserved) -> None:
     if isinstance(value, ResourceSlice):
         for violation in check_node_selection(value):
             what = f"ResourceSlice {value.metadata.name}"
-            reason = ": ".join(filter(None, (violation.rule, violation.message)))
-            raise DecodeError(what, violation.field, reason)
+            raise DecodeError(what, violation.field, violation.reason)
 
 
 def _expired(incoming: Incoming[Any]) -> InventoryExpired | HealthJudged | None:

@@ -54,18 +54,10 @@ def run_in_forks(searches: Sequence[Search]) -> Iterator[Sequence[Iterator[Any]]
 def _run_in_fork(search: Search) -> Iterator[Iterator[Any]]:
     """Run a search in a copy, and end that with the block."""
     try:
-        reading, writing = os.pipe()
-    except OSError:  # too many files are open
+        pid, reading = _fork(search)
+    except OSError:  # no memory, no processes or no files are left
         yield search()
         return
-    try:
-        pid = _fork(search, reading, writing)
-    except OSError:  # no memory or no processes are left
-        os.close(reading)
-        os.close(writing)
-        yield search()
-        return
-    os.close(writing)
     try:
         with os.fdopen(reading, "rb") as pipe:
             yield _listen(pipe, search)
@@ -76,12 +68,14 @@ def _run_in_fork(search: Search) -> Iterator[Iterator[Any]]:
             os.waitpid(pid, 0)
 
 
-def _fork(search: Search, reading: int, writing: int) -> int:
-    """Begin the copy; Ctrl-C is for this process alone.
+def _fork(search: Search) -> tuple[int, int]:
+    """Begin the copy: its process id, and the pipe that it tells through.
 
-    Other threads do not go on in a copy: those of OpenBLAS end before, and begin again
-    after; those that show progress hold nothing that a search needs.
+    Ctrl-C is for this process alone. Other threads do not go on in a copy: those of
+    OpenBLAS end before, and begin again after; those that show progress hold nothing
+    that a search needs.
     """
+    reading, writing = os.pipe()
     parent = os.getpid()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
@@ -90,9 +84,13 @@ def _fork(search: Search, reading: int, writing: int) -> int:
             pid = os.fork()
         if pid == 0:
             _tell(search, parent, reading, writing)
-        return pid
+    except OSError:
+        os.close(reading)
+        raise
     finally:
+        os.close(writing)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return pid, reading
 
 
 def _tell(search: Search, parent: int, reading: int, writing: int) -> None:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec import structs
+
 from contracts.ids import ClusterName, SolveID
 from contracts.solves import SolveDecided, SolveOpened
+from solver.decision import DECISION, Decision
+from solver.problem.problem import Problem
+from solver.record import Recorded, sha_of
+from solver.versions import VERSION, dependency_versions, platform_tag
 
 
 def solve_opened(name: str, cluster: ClusterName) -> SolveOpened:
@@ -31,4 +39,31 @@ def solve_decided(name: str, cluster: ClusterName) -> SolveDecided:
         pending=0,
         rejected=0,
         solve_seconds=0.1,
+    )
+
+
+def recorded(
+    problem: Problem, decision: Decision | None, cluster: ClusterName, **opened: Any
+) -> Recorded:
+    """Record a Problem here and now, with this answer, as the service does."""
+    data = b"" if decision is None else DECISION.encode(decision)
+    whole = SolveOpened(
+        cluster=cluster,
+        solve=SolveID("s"),
+        problem=problem.hash,
+        version=VERSION,
+        platform=platform_tag(),
+        dependencies=dependency_versions(),
+        epoch=1,
+        opened_at="",
+    )
+    answer = structs.replace(
+        solve_decided("s", cluster), problem=problem.hash, decision=sha_of(data)
+    )
+    return Recorded(
+        opened=structs.replace(whole, **opened),
+        decided=None if decision is None else answer,
+        root=problem.data,
+        pages={page.sha: page.data for page in problem.pages},
+        decision=data,
     )

@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from contracts.ids import SolveID
-from contracts.solves import SolveDecided, SolveOpened
 from solver.allocate import allocate
 from solver.decision import DECISION
 from solver.engines.pattern.columns import exchange
@@ -24,7 +22,6 @@ from solver.portfolio import race
 from solver.problem.problem import Problem
 from solver.record import PartCache, Recorded, dump_export, load_export, sha_of
 from solver.replay import replay
-from solver.versions import VERSION, dependency_versions, platform_tag
 from tests.builders import (
     DRIVER,
     constraint,
@@ -36,6 +33,7 @@ from tests.builders import (
     request,
 )
 from tests.builders.problems import CLUSTER, problem_of, snapshot_of
+from tests.builders.solves import recorded
 from tests.draw.crowds import crowd, world
 
 ROOT = "resource.kubernetes.io/pcieRoot"
@@ -112,39 +110,8 @@ def small(seed: int) -> Problem:
 @cache
 def record_of(made: Callable[[], Problem]) -> Recorded:
     """Record what is made and its answer, once: hard ones take long."""
-    return recorded(made())
-
-
-def recorded(problem: Problem) -> Recorded:
-    """Record a Problem and its answer, as the service does."""
-    data = DECISION.encode(allocate(problem))
-    solve = SolveID(problem.hash[:32])
-    return Recorded(
-        opened=SolveOpened(
-            cluster=CLUSTER,
-            solve=solve,
-            problem=problem.hash,
-            version=VERSION,
-            platform=platform_tag(),
-            dependencies=dependency_versions(),
-            epoch=1,
-            opened_at="2026-01-01T00:00:00Z",
-        ),
-        decided=SolveDecided(
-            cluster=CLUSTER,
-            solve=solve,
-            problem=problem.hash,
-            decision=sha_of(data),
-            status="Optimal",
-            allocated=0,
-            pending=0,
-            rejected=0,
-            solve_seconds=0.0,
-        ),
-        root=problem.data,
-        pages={page.sha: page.data for page in problem.pages},
-        decision=data,
-    )
+    problem = made()
+    return recorded(problem, allocate(problem), CLUSTER)
 
 
 def test_200_repeats_in_one_process_give_the_same_bytes() -> None:
@@ -228,13 +195,13 @@ def test_a_fresh_interpreter_gives_the_same_bytes(
 
 
 def test_an_export_reads_back_as_it_was_written() -> None:
-    record = recorded(crowded())
+    record = record_of(crowded)
     assert load_export(dump_export(record)) == record
 
 
 @pytest.mark.parametrize("part", ["root", "pages", "decision"])
 def test_a_changed_byte_is_said_plainly(part: str) -> None:
-    record = recorded(crowded())
+    record = record_of(crowded)
     match part:
         case "root":
             changed = record.root.replace(b'"count":2', b'"count":1', 1)
@@ -252,7 +219,7 @@ def test_a_changed_byte_is_said_plainly(part: str) -> None:
 
 def test_another_answer_is_described() -> None:
     """A record of other code: the bytes differ, and what differs is named."""
-    record = recorded(crowded())
+    record = record_of(crowded)
     decision = DECISION.decode(record.decision)
     gangs = tuple(reversed(decision.gangs))
     data = DECISION.encode(structs.replace(decision, gangs=gangs))

@@ -7,14 +7,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from contracts.ids import SolveID
-from contracts.solves import SolveDecided, SolveOpened
 from solver.allocate import allocate
-from solver.decision import DECISION, Decision, Status
-from solver.record import Recorded, sha_of
+from solver.decision import Decision, Status
+from solver.record import Recorded
 from solver.replay import replay
-from solver.versions import VERSION, dependency_versions, platform_tag
-from tests.builders import devices, gang, pool
+from tests.builders import devices, gang, pool, solves
 from tests.builders.problems import CLUSTER, problem_of, snapshot_of
 
 PROBLEM = problem_of(snapshot_of({"n": [pool(*devices(2), name="n")]}, [gang()]))
@@ -23,35 +20,7 @@ DECIDED = allocate(PROBLEM)
 
 def recorded(decision: Decision | None, **opened: Any) -> Recorded:
     """Record the Problem here and now, with this answer."""
-    data = b"" if decision is None else DECISION.encode(decision)
-    whole = SolveOpened(
-        cluster=CLUSTER,
-        solve=SolveID("s"),
-        problem=PROBLEM.hash,
-        version=VERSION,
-        platform=platform_tag(),
-        dependencies=dependency_versions(),
-        epoch=1,
-        opened_at="",
-    )
-    answer = SolveDecided(
-        cluster=CLUSTER,
-        solve=SolveID("s"),
-        problem=PROBLEM.hash,
-        decision=sha_of(data),
-        status="Optimal",
-        allocated=1,
-        pending=0,
-        rejected=0,
-        solve_seconds=0.0,
-    )
-    return Recorded(
-        opened=structs.replace(whole, **opened),
-        decided=None if decision is None else answer,
-        root=PROBLEM.data,
-        pages={page.sha: page.data for page in PROBLEM.pages},
-        decision=data,
-    )
+    return solves.recorded(PROBLEM, decision, CLUSTER, **opened)
 
 
 def test_the_same_problem_has_the_same_answer_to_the_byte() -> None:

@@ -16,6 +16,7 @@ SolverError
 |   |-- GraphTooLargeError     states of nodes
 |   |-- TooManyStepsError      from state to state; counted more coarsely first
 |   `-- PriceOverflowError     prices whose sums could leave 64 bits
+|-- NotPackableError           rules that packing does not know: another engine decides
 |-- UpstreamError              how kube-scheduler's search ends without an answer
 |   |-- FatalError             what aborts its attempt for all nodes, or for this one
 |   |-- AbortedError           its time is over
@@ -109,6 +110,10 @@ class AmountError(DeviceError):
 
 class PatternLimitError(SolverError):
     """A limit of the pattern engine is passed: another model must decide."""
+
+
+class NotPackableError(SolverError):
+    """A batch with rules, or more states, than packing knows."""
 
 
 class TooManyPlacementsError(PatternLimitError):

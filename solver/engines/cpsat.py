@@ -16,7 +16,8 @@ from ortools.sat.python import cp_model
 from solver.errors import ModelInvalidError
 from solver.stages import stage
 
-Term = tuple[cp_model.IntVar, int]
+IntVar = cp_model.IntVar
+Term = tuple[IntVar, int]
 """A variable and its coefficient."""
 
 
@@ -106,3 +107,8 @@ def solve(
     if status == cp_model.MODEL_INVALID:
         raise ModelInvalidError(model.validate())
     return Unknown(work, solver.best_objective_bound)
+
+
+def new_model() -> cp_model.CpModel:
+    """Make an empty model."""
+    return cp_model.CpModel()

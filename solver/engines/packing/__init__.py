@@ -1,0 +1,1 @@
+"""Gangs packed onto nodes that are cut into parts: construct, bound, improve."""

@@ -1,0 +1,489 @@
+"""Some nodes decided anew: which gangs are there, by one model of CP-SAT.
+
+Everything on these nodes is taken out. A gang all of whose pods were there may leave,
+and gangs that are out may come, with all of their pods; both are counted by sort. Of a
+gang that has pods elsewhere, those here stay here, unless it is free to leave.
+
+Domains are nested, so it is enough to count: what the nodes of a domain supply is at
+least what blocks in it need, for every domain from the narrowest to the widest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from solver.engines import cpsat
+from solver.engines.cpsat import Term
+from solver.engines.packing.batch import Batch
+from solver.engines.packing.blocks import Block
+from solver.engines.packing.carrying import (
+    ANYWHERE,
+    Chosen,
+    Offer,
+    Path,
+    Place,
+    Want,
+    carry_out,
+    offers_of_nodes,
+    offers_of_parts,
+)
+from solver.engines.packing.cells import Cell, CellMaker, PartPatterns
+from solver.engines.packing.loads import Loads, Spot
+from solver.engines.packing.work import Work
+
+
+class Scope(Struct, frozen=True):
+    """What is decided anew."""
+
+    nodes: frozenset[int]
+    leaving: frozenset[int]
+    """Gangs with pods there and elsewhere that may leave."""
+    coming: tuple[int, ...]
+    """Gangs that are out and may come."""
+
+
+class Decided(Struct, frozen=True):
+    """How a neighborhood ended."""
+
+    is_better: bool
+    is_solved: bool
+    """Whether nothing better is there."""
+    bound: int | None = None
+    """What the gangs there cannot exceed together, where one priority is decided."""
+
+
+class _Uses:
+    """What blocks need of each domain, by pod kind."""
+
+    def __init__(self) -> None:
+        self.terms: dict[tuple[Place, int], list[Term]] = defaultdict(list)
+        self.fixed: Counter[tuple[Place, int]] = Counter()
+
+
+class NeighborhoodModel:
+    """One model; `solve` it once."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        loads: Loads,
+        scope: Scope,
+        makers: tuple[CellMaker, PartPatterns],
+        levels: Sequence[int],
+    ) -> None:
+        """`levels`: priorities whose gangs count, highest first."""
+        self._batch, self._loads, self._scope = batch, loads, scope
+        self._cell_maker, self._part_patterns = makers
+        self._levels = levels
+        self.model = cpsat.new_model()
+        self._uses = _Uses()
+        self._inside: dict[int, list[int]] = {}
+        """By sort, the gangs that are in with all of their pods here."""
+        self._partial: list[int] = []
+        self._coming: dict[int, list[int]] = {}
+        """By sort, those that may come."""
+        self._sort_out_gangs()
+        kinds = self._list_kinds()
+        self.cells: list[Cell] = self._cell_maker.make(sorted(scope.nodes), kinds)
+        self._depth = {label: depth for depth, label in enumerate(batch.labels)}
+        self._rooms = self._count_rooms(kinds)
+        self._gangs: dict[int, cpsat.IntVar] = {}
+        self._stays: dict[int, cpsat.IntVar] = {}
+        self._blocks: dict[tuple[int, Path, Place, int], cpsat.IntVar] = {}
+        """By (sort or ~gang, path, place of the outer block, domain)."""
+        self._supply: dict[tuple[int, int], list[Term]] = {}
+        """By (cell, pod kind)."""
+        self._pods: dict[tuple[int, int], cpsat.IntVar] = {}
+        self._node_uses: dict[tuple[int, int], cpsat.IntVar] = {}
+        self._part_uses: dict[tuple[int, int, tuple[int, ...]], cpsat.IntVar] = {}
+        self._add_gangs()
+        for number, cell in enumerate(self.cells):
+            if cell.node_patterns:
+                self._add_node_patterns(number, cell)
+            else:
+                self._add_parts(number, cell)
+        self._balance()
+        self._maximize()
+
+    # --- what is there ---------------------------------------------------------------
+
+    def _sort_out_gangs(self) -> None:
+        batch, loads, nodes = self._batch, self._loads, self._scope.nodes
+        touched = sorted({gang for node in nodes for gang in loads.on_node[node]})
+        for gang in touched:
+            if all(spot.node in nodes for spot in loads.gangs[gang]):
+                self._inside.setdefault(batch.sort_of[gang], []).append(gang)
+            else:
+                self._partial.append(gang)
+        for gang in self._scope.coming:
+            self._coming.setdefault(batch.sort_of[gang], []).append(gang)
+
+    def _list_kinds(self) -> list[int]:
+        kinds = {
+            kind
+            for sort in (*self._inside, *self._coming)
+            for kind in self._batch.totals[sort]
+        }
+        for gang in self._partial:
+            kinds |= {
+                spot.kind
+                for spot in self._loads.gangs[gang]
+                if spot.node in self._scope.nodes
+            }
+        return sorted(kinds)
+
+    def _count_rooms(self, kinds: Sequence[int]) -> dict[tuple[Place, int], int]:
+        """Count the pods of each kind that the nodes of a domain take, at most."""
+        rooms: Counter[tuple[Place, int]] = Counter()
+        for cell in self.cells:
+            places = self._places_of(cell)
+            for kind in cell.kinds:
+                count = sum(self._batch.first_rooms[kind][list(cell.nodes)].tolist())
+                for place in places:
+                    rooms[place, kind] += count
+        return rooms
+
+    def _places_of(self, cell: Cell) -> list[Place]:
+        own = [
+            (label, domain) for label, domain in enumerate(cell.domains) if domain >= 0
+        ]
+        return [ANYWHERE, *own]
+
+    # --- gangs and blocks --------------------------------------------------------------
+
+    def _add_gangs(self) -> None:
+        for sort in sorted({*self._inside, *self._coming}):
+            inside = len(self._inside.get(sort, ()))
+            most = inside + len(self._coming.get(sort, ()))
+            var = self.model.new_int_var(0, most, "")
+            self.model.add_hint(var, inside)
+            self._gangs[sort] = var
+            block = self._batch.sorts[sort].block
+            self._add_block(sort, (), block, [(var, 1)], 0, ANYWHERE, most)
+        for gang in self._partial:
+            self._add_partial(gang)
+
+    def _add_partial(self, gang: int) -> None:
+        """Keep the pods of a gang here, in the domains of their blocks."""
+        terms, fixed = list[Term](), 1
+        if gang in self._scope.leaving:
+            var = self.model.new_int_var(0, 1, "")
+            self.model.add_hint(var, 1)
+            self._stays[gang] = var
+            terms, fixed = [(var, 1)], 0
+        for want in self._list_kept(gang):
+            self._use(want.place, want.kind, want.count, terms, fixed)
+
+    def _list_kept(self, gang: int) -> list[Want]:
+        """List the pods of a gang here, each with the domain that it must stay in."""
+        counts: Counter[tuple[Place, int, int]] = Counter()
+        for spot in self._loads.gangs[gang]:
+            if spot.node in self._scope.nodes:
+                place = self._place_of(gang, spot)
+                counts[place, spot.instance, spot.kind] += 1
+        return [
+            Want(place, gang, instance, kind, count)
+            for (place, instance, kind), count in counts.items()
+        ]
+
+    def _place_of(self, gang: int, spot: Spot) -> Place:
+        instances = self._batch.instances[gang]
+        number = spot.instance
+        while number >= 0 and instances[number].block.label < 0:
+            number = instances[number].parent
+        if number < 0:
+            return ANYWHERE
+        label = instances[number].block.label
+        return label, int(self._batch.domain[label, spot.node])
+
+    def _use(
+        self, place: Place, kind: int, count: int, terms: Sequence[Term], fixed: int
+    ) -> None:
+        for var, factor in terms:
+            self._uses.terms[place, kind].append((var, factor * count))
+        if fixed:
+            self._uses.fixed[place, kind] += fixed * count
+
+    def _add_block(
+        self,
+        owner: int,
+        path: Path,
+        block: Block,
+        terms: Sequence[Term],
+        fixed: int,
+        outer: Place,
+        most: int,
+    ) -> None:
+        """Add so many of a block inside an outer place: `terms` plus `fixed`."""
+        places = [(outer, terms, fixed, most)]
+        if block.label >= 0:
+            places = []
+            mine: list[Term] = []
+            for place, limit in self._list_places(block, outer, most):
+                var = self.model.new_int_var(0, limit, "")
+                self._blocks[owner, path, outer, place[1]] = var
+                mine.append((var, 1))
+                places.append((place, [(var, 1)], 0, limit))
+            whole = cpsat.total([*mine, *((var, -factor) for var, factor in terms)])
+            self.model.add(whole == fixed)
+        for place, own, constant, limit in places:
+            for kind, count in block.pods:
+                self._use(place, kind, count, own, constant)
+            for number, (inner, count) in enumerate(block.inner):
+                grown = [(var, factor * count) for var, factor in own]
+                self._add_block(
+                    owner,
+                    (*path, number),
+                    inner,
+                    grown,
+                    constant * count,
+                    place,
+                    limit * count,
+                )
+
+    def _list_places(
+        self, block: Block, outer: Place, most: int
+    ) -> list[tuple[Place, int]]:
+        """List domains of a block's label inside an outer place that may hold some."""
+        label, batch = block.label, self._batch
+        domains = set[int]()
+        for cell in self.cells:
+            own = cell.domains[label]
+            inside = outer[0] < 0 or cell.domains[outer[0]] == outer[1]
+            if own >= 0 and inside:
+                domains.add(own)
+        found = []
+        for domain in sorted(domains):
+            limit = most
+            for kind, count in batch.total_of(block):
+                limit = min(limit, self._rooms.get(((label, domain), kind), 0) // count)
+            if limit:
+                found.append(((label, domain), limit))
+        return found
+
+    # --- nodes -------------------------------------------------------------------------
+
+    def _add_node_patterns(self, number: int, cell: Cell) -> None:
+        count = len(cell.nodes)
+        uses: list[Term] = []
+        for index, pattern in enumerate(cell.node_patterns):
+            var = self.model.new_int_var(0, count, "")
+            self._node_uses[number, index] = var
+            uses.append((var, 1))
+            for kind, pods in pattern.counts.items():
+                self._supply.setdefault((number, kind), []).append((var, pods))
+        self.model.add(cpsat.total(uses) <= count)
+
+    def _add_parts(self, number: int, cell: Cell) -> None:
+        batch, loads = self._batch, self._loads
+        wanted = frozenset(
+            slot for kind in cell.kinds for slot, _ in batch.pods[kind].slots
+        )
+        now = Counter(
+            spot.kind
+            for node in cell.nodes
+            for gang in loads.on_node[node]
+            for spot in loads.gangs[gang]
+            if spot.node == node
+        )
+        needed: dict[int, list[Term]] = defaultdict(list)
+        for kind in cell.kinds:
+            most = int(batch.first_rooms[kind][list(cell.nodes)].sum())
+            if not most:
+                continue
+            var = self.model.new_int_var(0, most, "")
+            self.model.add_hint(var, now[kind])
+            self._pods[number, kind] = var
+            self._supply[number, kind] = [(var, 1)]
+            for slot, count in batch.pods[kind].slots:
+                needed[slot].append((var, count))
+        for resource, amount in enumerate(cell.free):
+            terms = [
+                (self._pods[number, kind], int(batch.needs[kind, resource]))
+                for kind in cell.kinds
+                if (number, kind) in self._pods and batch.needs[kind, resource]
+            ]
+            if terms:
+                self.model.add(cpsat.total(terms) <= amount)
+        if self._is_plain(cell, wanted):
+            for _, count in cell.parts:
+                terms = [term for terms in needed.values() for term in terms]
+                if terms:
+                    self.model.add(cpsat.total(terms) <= count)
+            return
+        served = loads.served_on(cell.nodes)
+        supply: dict[int, list[Term]] = defaultdict(list)
+        for start, count in cell.parts:
+            uses: list[Term] = []
+            for pattern in self._part_patterns.of(start, wanted, served.get(start, ())):
+                var = self.model.new_int_var(0, count, "")
+                self._part_uses[number, start, pattern] = var
+                uses.append((var, 1))
+                for slot, often in Counter(pattern).items():
+                    supply[slot].append((var, -often))
+            if uses:
+                self.model.add(cpsat.total(uses) <= count)
+        for slot, terms in needed.items():
+            self.model.add(cpsat.total([*terms, *supply[slot]]) <= 0)
+
+    def _is_plain(self, cell: Cell, wanted: frozenset[int]) -> bool:
+        """Whether all parts are of one sort that serves any one slot."""
+        if len(cell.parts) != 1:
+            return False
+        start, after = cell.parts[0][0], self._batch.states.after
+        return all(
+            after[start, slot] >= 0 and not (after[after[start, slot]] >= 0).any()
+            for slot in wanted
+        )
+
+    def _balance(self) -> None:
+        """Let every domain supply what blocks in it need."""
+        kinds = {kind for _, kind in (*self._uses.terms, *self._uses.fixed)}
+        for kind in sorted(kinds):
+            by_place: dict[Place, list[Term]] = defaultdict(list)
+            for number, cell in enumerate(self.cells):
+                for var, pods in self._supply.get((number, kind), ()):
+                    for place in self._places_of(cell):
+                        by_place[place].append((var, pods))
+            places = {
+                place for place, k in (*self._uses.terms, *self._uses.fixed) if k == kind
+            }
+            for place in sorted({ANYWHERE, *places}):
+                needs: list[Term] = []
+                fixed = 0
+                for other in places:
+                    if self._is_inside(other, place):
+                        needs += self._uses.terms.get((other, kind), ())
+                        fixed += self._uses.fixed.get((other, kind), 0)
+                if needs or fixed:
+                    row = [*by_place[place], *((var, -pods) for var, pods in needs)]
+                    self.model.add(cpsat.total(row) >= fixed)
+
+    def _is_inside(self, inner: Place, outer: Place) -> bool:
+        if outer == ANYWHERE or inner == outer:
+            return True
+        if inner == ANYWHERE or self._depth[inner[0]] <= self._depth[outer[0]]:
+            return False
+        return self._batch.outer_of(inner, outer[0]) == outer[1]
+
+    @property
+    def size(self) -> int:
+        """Count the variables of the model."""
+        return len(self.model.proto.variables)
+
+    # --- solving -------------------------------------------------------------------------
+
+    def _worth(self) -> list[Term]:
+        """Weigh gangs so that no lower priority outweighs a higher one."""
+        sorts = self._batch.sorts
+        most: Counter[int] = Counter()
+        for sort in self._gangs:
+            count = len(self._inside.get(sort, ())) + len(self._coming.get(sort, ()))
+            most[sorts[sort].priority] += count * sorts[sort].weight
+        for gang in self._stays:
+            sort = self._batch.sort_of[gang]
+            most[sorts[sort].priority] += sorts[sort].weight
+        factor_of, factor = dict[int, int](), 1
+        for priority in sorted(most):
+            factor_of[priority] = factor
+            factor *= most[priority] + 1
+        terms = [
+            (var, factor_of[sorts[sort].priority] * sorts[sort].weight)
+            for sort, var in self._gangs.items()
+        ]
+        for gang, var in self._stays.items():
+            sort = self._batch.sort_of[gang]
+            worth = factor_of[sorts[sort].priority] * sorts[sort].weight
+            terms.append((var, worth))
+        return [(var, worth) for var, worth in terms if worth]
+
+    def _maximize(self) -> None:
+        terms = self._worth()
+        self._before = sum(
+            worth
+            * (
+                len(self._inside.get(sort, ()))
+                if (sort := self._sort_of_var(var)) is not None
+                else 1
+            )
+            for var, worth in terms
+        )
+        if terms:
+            self._objective = cpsat.total(terms)
+            self.model.maximize(self._objective)
+        self._has_objective = bool(terms)
+
+    def _sort_of_var(self, var: cpsat.IntVar) -> int | None:
+        for sort, own in self._gangs.items():
+            if own is var:
+                return sort
+        return None
+
+    def solve(self, work: Work, limit: float, bound: int | None = None) -> Decided:
+        """Solve, and carry out what is at least as good; `bound`: of the objective."""
+        if not self._has_objective:
+            return Decided(is_better=False, is_solved=True)
+        if bound is not None:
+            self.model.add(self._objective <= bound)
+        self.model.add(self._objective >= self._before)
+        outcome = cpsat.solve(self.model, work_limit=limit, seed=1, feasibility=False)
+        work.spend_units(outcome.work)
+        if not isinstance(outcome, cpsat.Solved):
+            solved = isinstance(outcome, cpsat.Infeasible)
+            return Decided(is_better=False, is_solved=solved)
+        found = outcome.whole_bound
+        is_better = outcome.value_reached > self._before
+        done = carry_out(self._batch, self._loads, self._read(outcome))
+        return Decided(
+            is_better=is_better and done, is_solved=outcome.optimal, bound=found
+        )
+
+    def _read(self, outcome: cpsat.Solved) -> Chosen:
+        """Read what was chosen: gangs, domains of blocks, places on nodes."""
+        wholes: dict[int, list[int]] = {}
+        for sort, var in self._gangs.items():
+            gangs = (*self._inside.get(sort, ()), *self._coming.get(sort, ()))
+            wholes[sort] = list(gangs[: outcome.value(var)])
+        gone = [g for g, var in self._stays.items() if not outcome.value(var)]
+        kept = {
+            gang: self._list_kept(gang) for gang in self._partial if gang not in gone
+        }
+        domains: dict[tuple[int, Path, Place], list[int]] = defaultdict(list)
+        for (owner, path, outer, domain), var in self._blocks.items():
+            domains[owner, path, outer] += [domain] * outcome.value(var)
+        offers: list[Offer] | None = []
+        for number, cell in enumerate(self.cells):
+            own = self._read_cell(number, cell, outcome)
+            offers = None if own is None or offers is None else [*offers, *own]
+        touched = [gang for gangs in self._inside.values() for gang in gangs]
+        return Chosen(
+            nodes=self._scope.nodes,
+            touched=(*touched, *self._partial),
+            wholes=wholes,
+            kept=kept,
+            domains=domains,
+            offers=offers,
+        )
+
+    def _read_cell(
+        self, number: int, cell: Cell, outcome: cpsat.Solved
+    ) -> list[Offer] | None:
+        if cell.node_patterns:
+            often = [
+                outcome.value(self._node_uses[number, index])
+                for index in range(len(cell.node_patterns))
+            ]
+            return offers_of_nodes(cell, often)
+        pods = {
+            kind: outcome.value(var)
+            for kind in cell.kinds
+            if (var := self._pods.get((number, kind))) is not None
+        }
+        uses: dict[int, list[tuple[int, ...]]] = defaultdict(list)
+        for (own, start, pattern), var in self._part_uses.items():
+            if own == number:
+                uses[start] += [pattern] * outcome.value(var)
+        return offers_of_parts(self._batch, cell, pods, uses)

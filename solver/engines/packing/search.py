@@ -1,0 +1,190 @@
+"""Packing as one call: construct, bound, improve; proven where value and bound meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from solver.decision import Status
+from solver.engines.goals import Effort, EngineResult, Goal
+from solver.engines.packing.batch import Batch
+from solver.engines.packing.bound import Bounds, GangRow
+from solver.engines.packing.construct import (
+    Density,
+    construct,
+    costs_at,
+    devices_scale,
+    even_scale,
+    list_orders,
+)
+from solver.engines.packing.extract import extract
+from solver.engines.packing.improve import PLACE_WORK, LocalSearch
+from solver.engines.packing.loads import Floats, Loads, Scale
+from solver.engines.packing.work import UNIT, Work
+from solver.kinds.demand import Demand
+from solver.kinds.shapes import NodeKind
+from solver.problem.problem import Parameters
+from solver.tiers import Tier
+
+FIRST_WORK, SIZE_WORK, MOST_WORK = 6.0, 0.006, 75.0
+"""Units of work at least, for each node and gang, and at most."""
+DEFAULT_LIMIT = 8.0
+"""`Parameters.work_limit` by which units are as they are."""
+CONSTRUCT_SHARE = 0.15
+"""Of the work, what goes to constructed answers at most, beyond the first."""
+WHOLE_SHARE = 0.5
+"""And to the model of the whole."""
+EVEN_SHARE = 0.05
+"""Of what a pod takes, how much counts evenly beside prices: none is free."""
+
+
+class PackingSearch:
+    """One batch; `run` it once. `Batch` says what is raised when it is made."""
+
+    def __init__(
+        self,
+        demand: Demand,
+        kinds: Sequence[NodeKind],
+        parameters: Parameters,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.batch = Batch(demand, kinds)
+        size = len(self.batch.nodes) + len(demand.gangs)
+        limit = min(FIRST_WORK + SIZE_WORK * size, MOST_WORK)
+        self.work = Work(limit * parameters.work_limit / DEFAULT_LIMIT, is_cancelled)
+        self._limit = self.work.left
+        self._bounds = Bounds(self.batch, self.work)
+        self._even = even_scale(self.batch)
+
+    def run(self) -> EngineResult:
+        """Decide which gangs are in, and where."""
+        batch, everybody = self.batch, self._everybody()
+        order = list_orders(batch, self._density(None))["weight for what is scarce"]
+        best = construct(batch, order, self._even, range(len(batch.sort_of)))
+        if best.worth() < everybody:
+            limits = self._bound_levels()
+            best = self._construct(best, limits)
+            limits = self._improve(best, limits)
+        else:
+            limits = everybody
+        return self._to_result(best, limits)
+
+    def _everybody(self) -> tuple[int, ...]:
+        """Add up the weight of all gangs, by priority."""
+        return tuple(
+            sum(weights[sort] * len(own) for sort, own in enumerate(self.batch.gangs_of))
+            for weights in map(self._weights_of, self.batch.priorities)
+        )
+
+    def _weights_of(self, priority: int) -> list[int]:
+        return [
+            sort.weight if sort.priority == priority else 0 for sort in self.batch.sorts
+        ]
+
+    # --- bound -------------------------------------------------------------------------
+
+    def _bound_levels(self) -> tuple[int, ...]:
+        """Bound the worth of each priority, as if those above it reach their bound."""
+        limits: list[int] = []
+        floors: list[GangRow] = []
+        self.target: list[int] | None = None
+        for priority in self.batch.priorities:
+            weights = self._weights_of(priority)
+            bound = self._bounds.relax(weights, floors)
+            bound, chosen = self._bounds.choose(weights, floors, bound)
+            limits.append(bound)
+            if chosen is not None:
+                self.target = chosen
+                reached = sum(w * n for w, n in zip(weights, chosen, strict=True))
+                floors.append(GangRow(tuple(-w for w in weights), -reached))
+        return tuple(limits)
+
+    # --- construct -----------------------------------------------------------------------
+
+    def _density(self, scale: Scale | None) -> Density:
+        """Weigh what gangs take at prices, and a little of it evenly."""
+        even = costs_at(self.batch, self._even)
+        if scale is None:
+            return Density(self.batch, even)
+        costs = costs_at(self.batch, scale)
+        factor = EVEN_SHARE * max(float(costs.sum()), 1.0) / max(float(even.sum()), 1.0)
+        mixed: Floats = costs + factor * even
+        return Density(self.batch, mixed)
+
+    def _construct(self, best: Loads, limits: tuple[int, ...]) -> Loads:
+        """Try further orders and ways to choose nodes; return the best answer."""
+        pods = sum(self.batch.demand.pods)
+        most = self._limit * CONSTRUCT_SHARE
+        for loads in self._list_constructed():
+            self.work.spend(pods * PLACE_WORK)
+            if loads.worth() > best.worth():
+                best = loads
+            if best.worth() >= limits or self.work.spent > most or self.work.is_spent:
+                break
+        return best
+
+    def _list_constructed(self) -> Iterator[Loads]:
+        batch, gangs = self.batch, range(len(self.batch.sort_of))
+        priced = self._bounds.scale()
+        scales = [self._even, devices_scale(batch)]
+        if priced is not None:
+            scales.insert(0, priced)
+        if self.target is not None:
+            left = list(self.target)
+            aimed = set[int]()
+            for gang in gangs:
+                if left[batch.sort_of[gang]]:
+                    left[batch.sort_of[gang]] -= 1
+                    aimed.add(gang)
+            largest = list_orders(batch, self._density(None))["largest first"]
+            hardest = list_orders(batch, self._density(None))["hardest first"]
+            for scale in scales:
+                for order in (largest, hardest):
+                    yield construct(
+                        batch,
+                        lambda g, own=order: (  # type: ignore[misc]
+                            -batch.sorts[batch.sort_of[g]].priority,
+                            g not in aimed,
+                            *own(g),
+                        ),
+                        scale,
+                        gangs,
+                    )
+        for name in list_orders(batch, self._density(priced)):
+            for scale in scales:
+                order = list_orders(batch, self._density(priced))[name]
+                yield construct(batch, order, scale, gangs)
+
+    # --- improve -------------------------------------------------------------------------
+
+    def _improve(self, best: Loads, limits: tuple[int, ...]) -> tuple[int, ...]:
+        if best.worth() >= limits or self.work.is_spent:
+            return limits
+        priced = self._bounds.scale()
+        if priced is not None:
+            best.set_scale(priced)
+        density = self._density(priced)
+        search = LocalSearch(self.batch, best, density, limits, self.work)
+        found = search.decide_whole(self.work.left * WHOLE_SHARE / UNIT)
+        if found is not None:
+            limits = (min(limits[0], found),)
+            search.limit(limits)
+        search.run()
+        return limits
+
+    # --- result --------------------------------------------------------------------------
+
+    def _to_result(self, best: Loads, limits: tuple[int, ...]) -> EngineResult:
+        bounds: dict[Goal, int | None] = {}
+        is_proven = True
+        for priority, value, limit in zip(
+            self.batch.priorities, best.worth(), limits, strict=True
+        ):
+            # A bound holds beside priorities above that reach what they reached.
+            bounds[Tier.GANGS, priority] = limit if is_proven else None
+            is_proven = is_proven and value == limit
+        return EngineResult(
+            status=Status.OPTIMAL if is_proven else Status.FEASIBLE,
+            placements=extract(self.batch, best),
+            bounds=bounds,
+            effort=Effort(models=self.work.models, work=self.work.deterministic),
+        )

@@ -23,6 +23,8 @@ from solver.kinds.shapes import NodeKind, NodeShape, NodeView
 
 UNLIMITED = 1 << 40
 """What is left of a resource that a node does not limit."""
+Parts = tuple[tuple[int, int], ...]
+"""(slot, part) of a pod."""
 Booleans = NDArray[np.bool_]
 
 
@@ -218,7 +220,20 @@ class Batch:
             row = fits[pod.fit].copy()
             for label in pod.labels:
                 row &= self.domain[label] >= 0
-            self.fits[kind] = row
+            self.fits[kind] = row & self._is_served(kind, row)
+
+    def _is_served(self, kind: int, asked: Booleans) -> Booleans:
+        """Say of each node whether its parts serve one pod, while it is empty."""
+        slots = self.pods[kind].slots
+        known: dict[tuple[int, ...], bool] = {}
+        served = np.zeros(len(self.nodes), bool)
+        for node in np.flatnonzero(asked):
+            parts = tuple(self.starts[node])
+            if parts not in known:
+                ways = list_services(self.states, self.is_spread, parts, slots)
+                known[parts] = bool(ways)
+            served[node] = known[parts]
+        return served
 
     @cached_property
     def first_rooms(self) -> Integers:
@@ -283,3 +298,32 @@ def _find_spread_slots(
     return tuple(
         any(shareable >> ask.kind & 1 for ask in kind.asks) for kind in kinds
     )
+
+
+def list_services(
+    states_of_parts: PartStates,
+    is_spread: Sequence[bool],
+    states: Sequence[int],
+    slots: Sequence[tuple[int, int]],
+) -> list[tuple[tuple[int, ...], Parts]]:
+    """List the ways in which parts serve a pod, those that differ in what is left."""
+    after = states_of_parts.after
+    ways: dict[tuple[int, ...], tuple[tuple[int, ...], Parts]] = {
+        tuple(sorted(states)): (tuple(states), ())
+    }
+    for slot, count in slots:
+        spread = count > 1 and is_spread[slot]
+        for _ in range(count):
+            grown: dict[tuple[int, ...], tuple[tuple[int, ...], Parts]] = {}
+            for own, parts in ways.values():
+                used = {part for s, part in parts if s == slot} if spread else set()
+                seen = set[int]()
+                for part, state in enumerate(own):
+                    if after[state, slot] < 0 or part in used or state in seen:
+                        continue
+                    seen.add(state)
+                    left = (*own[:part], int(after[state, slot]), *own[part + 1 :])
+                    way = (left, (*parts, (slot, part)))
+                    grown.setdefault(tuple(sorted(left)), way)
+            ways = grown
+    return list(ways.values())

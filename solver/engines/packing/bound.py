@@ -22,6 +22,13 @@ from msgspec import Struct
 from solver.engines import cpsat
 from solver.engines.glop import Program
 from solver.engines.packing.batch import Batch
+from solver.engines.packing.counting import (
+    Amounts,
+    GangRow,
+    count_amounts,
+    count_domains,
+    count_kinds,
+)
 from solver.engines.packing.loads import Floats, Scale
 from solver.engines.packing.part_states import Integers
 from solver.engines.packing.strata import Stratum, make_strata
@@ -45,14 +52,9 @@ class Prices(Struct, frozen=True, eq=False):
     slots: Integers
     """[stratum, slot]."""
     amounts: Integers
-    """[stratum, resource]."""
-
-
-class GangRow(Struct, frozen=True, eq=False):
-    """sum over gang sorts of cost * gangs in <= total."""
-
-    costs: tuple[int, ...]
-    total: int
+    """[stratum, amount]."""
+    rows: Integers
+    """Of rows about gangs."""
 
 
 class Bounds:
@@ -60,8 +62,13 @@ class Bounds:
 
     def __init__(self, batch: Batch, work: Work) -> None:
         self._batch, self._work = batch, work
-        self.strata: list[Stratum] = make_strata(batch)
-        self.rows: list[GangRow] = list(self._count())
+        self._amounts: Amounts = count_amounts(batch)
+        self.strata: list[Stratum] = make_strata(batch, self._amounts.free)
+        self._counted = [
+            *count_kinds(batch),
+            *count_domains(batch, self._amounts),
+        ]
+        self.rows: list[GangRow] = [*self._count(), *self._counted]
         self.prices: Prices | None = None
         self.fractions: Floats = np.zeros(len(batch.sorts), np.float64)
         """Of each gang sort, gangs that are in by the linear program."""
@@ -73,7 +80,8 @@ class Bounds:
         nodes = np.array([len(s.nodes) for s in self.strata], np.float64)
         share = nodes / max(nodes.sum(), 1.0)
         slots = share @ self.prices.slots
-        amounts = share @ self.prices.amounts
+        resources = self._batch.needs.shape[1]
+        amounts = share @ self.prices.amounts[:, :resources]
         return Scale(np.rint(slots).astype(np.int64), amounts.astype(np.float64))
 
     def _count(self) -> list[GangRow]:
@@ -87,11 +95,11 @@ class Bounds:
                 for state, count in stratum.parts
             )
             rows.append(self._row(batch.slot_counts[:, slot], total))
-        for resource in range(batch.needs.shape[1]):
+        for resource in range(self._amounts.needs.shape[1]):
             amounts = [stratum.free[resource] for stratum in self.strata]
             known = [amount for amount in amounts if amount is not None]
             if len(known) == len(amounts):
-                rows.append(self._row(batch.needs[:, resource], sum(known)))
+                rows.append(self._row(self._amounts.needs[:, resource], sum(known)))
         return rows
 
     def _row(self, cost: Sequence[int] | Integers, total: int) -> GangRow:
@@ -109,7 +117,10 @@ class Bounds:
 
         `floors`: what the gangs of higher priority keep, with signs changed.
         """
-        program = _PatternProgram(self._batch, self.strata, weights, floors)
+        extra = [*self._counted, *floors]
+        program = _PatternProgram(
+            self._batch, self._amounts, self.strata, weights, extra
+        )
         best = sum(
             weight * len(gangs)
             for weight, gangs in zip(weights, self._batch.gangs_of, strict=True)
@@ -120,7 +131,7 @@ class Bounds:
             if solution is None:
                 break
             prices, worth = solution
-            bound, row = self._lagrange(prices, weights)
+            bound, row = self._lagrange(prices, weights, extra)
             if bound <= best:
                 best, self.prices = bound, prices
             self.rows.append(row)
@@ -133,7 +144,7 @@ class Bounds:
         return best
 
     def _lagrange(
-        self, prices: Prices, weights: Sequence[int]
+        self, prices: Prices, weights: Sequence[int], extra: Sequence[GangRow]
     ) -> tuple[int, GangRow]:
         batch = self._batch
         total = 0
@@ -146,7 +157,7 @@ class Bounds:
                     total += amount * int(prices.amounts[number, resource])
             kinds = list(stratum.kinds)
             taken = batch.slot_counts[kinds] @ prices.slots[number] + (
-                batch.needs[kinds] @ prices.amounts[number]
+                self._amounts.needs[kinds] @ prices.amounts[number]
             )
             for kind, price in zip(kinds, taken.tolist(), strict=True):
                 cost[kind] = price if cost[kind] < 0 else min(cost[kind], price)
@@ -154,6 +165,10 @@ class Bounds:
             sum(max(cost[kind], 0) * pods for kind, pods in of.items())
             for of in batch.totals
         ]
+        for row, price in zip(extra, prices.rows.tolist(), strict=True):
+            if price:
+                total += row.total * price
+                costs = [c + a * price for c, a in zip(costs, row.costs, strict=True)]
         over = sum(
             max(0, weight * PRICE - cost_of) * len(gangs)
             for weight, cost_of, gangs in zip(
@@ -211,12 +226,14 @@ class _PatternProgram:
     def __init__(
         self,
         batch: Batch,
+        amounts: Amounts,
         strata: Sequence[Stratum],
         weights: Sequence[int],
         floors: Sequence[GangRow],
     ) -> None:
-        self._batch, self._strata = batch, strata
-        slots, resources = batch.slot_counts.shape[1], batch.needs.shape[1]
+        """`floors`: rows about gangs alone."""
+        self._batch, self._needs, self._strata = batch, amounts.needs, strata
+        slots, resources = batch.slot_counts.shape[1], amounts.needs.shape[1]
         bounds: list[tuple[float | None, float | None]] = []
         self._part_row: dict[tuple[int, int], int] = {}
         self._slot_row: dict[tuple[int, int], int] = {}
@@ -236,6 +253,7 @@ class _PatternProgram:
         self._pod_row = range(len(bounds), len(bounds) + len(batch.pods))
         bounds += [(0.0, None)] * len(batch.pods)
         first_floor = len(bounds)
+        self._floor_row = range(first_floor, first_floor + len(floors))
         bounds += [(None, float(row.total)) for row in floors]
         self._program = Program(bounds)
         self.columns = 0
@@ -257,6 +275,7 @@ class _PatternProgram:
             Prices(
                 np.tile(slots_of, (len(strata), 1)),
                 np.zeros((len(strata), resources), np.int64),
+                np.zeros(len(floors), np.int64),
             )
         )
 
@@ -278,7 +297,7 @@ class _PatternProgram:
                 ]
                 entries += [
                     (self._amount_row[number, resource], float(need))
-                    for resource, need in enumerate(pod.needs)
+                    for resource, need in enumerate(self._needs[kind].tolist())
                     if need and (number, resource) in self._amount_row
                 ]
                 self._add(0.0, entries, None)
@@ -291,7 +310,7 @@ class _PatternProgram:
             return None
         strata = len(self._strata)
         slots = np.zeros((strata, self._batch.slot_counts.shape[1]), np.int64)
-        amounts = np.zeros((strata, self._batch.needs.shape[1]), np.int64)
+        amounts = np.zeros((strata, self._needs.shape[1]), np.int64)
         for (number, slot), row in self._slot_row.items():
             slots[number, slot] = round(abs(solution.prices[row]) * PRICE)
         for (number, resource), row in self._amount_row.items():
@@ -300,7 +319,8 @@ class _PatternProgram:
             key: abs(solution.prices[row]) * PRICE
             for key, row in self._part_row.items()
         }
-        return Prices(slots, amounts), solution.worth
+        rows = [round(abs(solution.prices[row]) * PRICE) for row in self._floor_row]
+        return Prices(slots, amounts, np.array(rows, np.int64)), solution.worth
 
     _part_prices: dict[tuple[int, int], float] = {}
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from solver.engines.packing.batch import Batch
-from solver.engines.packing.cells import Cell, Parts
+from solver.engines.packing.batch import Batch, Parts
+from solver.engines.packing.cells import Cell
 from solver.engines.packing.loads import Loads, Spot
 
 Place = tuple[int, int]

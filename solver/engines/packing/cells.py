@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from msgspec import Struct
 
-from solver.engines.packing.batch import UNLIMITED, Batch
+from solver.engines.packing.batch import UNLIMITED, Batch, Parts, list_services
 from solver.engines.packing.part_states import Integers
 
 MOST_NODE_KINDS = 12
@@ -25,8 +25,6 @@ MOST_NODE_PATTERNS = 150
 MOST_PART_PATTERNS = 60
 MOST_LISTED = 4_000
 """Multisets of slots of a part that are looked at."""
-Parts = tuple[tuple[int, int], ...]
-"""(slot, part) of a pod."""
 
 
 class NodePattern(Struct, frozen=True):
@@ -62,8 +60,8 @@ class PartPatterns:
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
-        self._listed: dict[int, tuple[tuple[int, ...], ...] | None] = {}
         self._pool: dict[int, dict[tuple[int, ...], None]] = {}
+        self.is_complete = True
 
     def note(self, start: int, pattern: tuple[int, ...]) -> None:
         """Remember a pattern of some answer or program."""
@@ -72,7 +70,10 @@ class PartPatterns:
     def of(
         self, start: int, wanted: frozenset[int], in_use: Iterable[tuple[int, ...]]
     ) -> list[tuple[int, ...]]:
-        """List patterns over the wanted slots, those in use among them."""
+        """List patterns over the wanted slots, those in use among them.
+
+        `is_complete` says from then on whether all maximal ones were listed each time.
+        """
         found: dict[tuple[int, ...], None] = {}
         for pattern in (*in_use, *self._pool.get(start, ())):
             kept = tuple(slot for slot in pattern if slot in wanted)
@@ -81,6 +82,7 @@ class PartPatterns:
         for pattern in self._list(start, wanted):
             found[pattern] = None
             if len(found) >= MOST_PART_PATTERNS * 2:
+                self.is_complete = False
                 break
         return _drop_contained(list(found))
 
@@ -101,6 +103,8 @@ class PartPatterns:
                 target = int(after[state, slots[index]])
                 if target >= 0:
                     stack.append((target, index, (*pattern, slots[index])))
+        if stack:
+            self.is_complete = False
         return list(found)
 
 
@@ -195,7 +199,7 @@ class CellMaker:
 
     def _list_patterns(self, node: int, kinds: tuple[int, ...]) -> tuple[NodePattern, ...]:
         batch = self._batch
-        found: list[NodePattern] = []
+        found: dict[tuple[tuple[int, int], ...], NodePattern] = {}
         stack = [(tuple(batch.starts[node]), batch.free[node], 0, NodePattern(()))]
         looked = 0
         while stack:
@@ -207,40 +211,16 @@ class CellMaker:
             for index, kind in enumerate(kinds):
                 if (batch.needs[kind] > free).any():
                     continue
-                served = serve(batch, states, kind)
-                if served is None:
-                    continue
-                is_full = False
-                if index >= first:
-                    after, parts = served
+                for after, parts in list_services(
+                    batch.states, batch.is_spread, states, batch.pods[kind].slots
+                ):
+                    is_full = False
+                    if index < first:
+                        break
                     grown = NodePattern((*pattern.pods, (kind, parts)))
                     stack.append((after, free - batch.needs[kind], index, grown))
             if is_full and pattern.pods:
-                found.append(pattern)
+                found[tuple(sorted(pattern.counts.items()))] = pattern
                 if len(found) > MOST_NODE_PATTERNS:
                     return ()
-        return tuple(found)
-
-
-def serve(
-    batch: Batch, states: Sequence[int], kind: int
-) -> tuple[tuple[int, ...], Parts] | None:
-    """Serve a pod by parts, the fullest first; None: they have no room for it."""
-    own, after, most = list(states), batch.states.after, batch.states.most
-    chosen: list[tuple[int, int]] = []
-    for slot, count in batch.pods[kind].slots:
-        used = set[int]()
-        for _ in range(count):
-            rooms = [
-                (int(most[state].sum()), part)
-                for part, state in enumerate(own)
-                if after[state, slot] >= 0 and part not in used
-            ]
-            if not rooms:
-                return None
-            _, part = min(rooms)
-            own[part] = int(after[own[part], slot])
-            chosen.append((slot, part))
-            if count > 1 and batch.is_spread[slot]:
-                used.add(part)
-    return tuple(own), tuple(chosen)
+        return tuple(found.values())

@@ -100,6 +100,7 @@ class NeighborhoodModel:
         self._node_uses: dict[tuple[int, int], cpsat.IntVar] = {}
         self._part_uses: dict[tuple[int, int, tuple[int, ...]], cpsat.IntVar] = {}
         self._add_gangs()
+        self._part_patterns.is_complete = True
         for number, cell in enumerate(self.cells):
             if cell.node_patterns:
                 self._add_node_patterns(number, cell)
@@ -434,7 +435,7 @@ class NeighborhoodModel:
         if not isinstance(outcome, cpsat.Solved):
             solved = isinstance(outcome, cpsat.Infeasible)
             return Decided(is_better=False, is_solved=solved)
-        found = outcome.whole_bound
+        found = outcome.whole_bound if self._part_patterns.is_complete else None
         is_better = outcome.value_reached > self._before
         done = carry_out(self._batch, self._loads, self._read(outcome))
         return Decided(

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from solver.decision import Status
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.packing.batch import Batch
-from solver.engines.packing.bound import Bounds, GangRow
+from solver.engines.packing.bound import Bounds
+from solver.engines.packing.counting import GangRow
 from solver.engines.packing.construct import (
     Density,
     construct,

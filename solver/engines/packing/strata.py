@@ -25,13 +25,16 @@ class Stratum(Struct, frozen=True, eq=False):
     parts: tuple[tuple[int, int], ...]
     """(first state, parts of it)."""
     free: tuple[int | None, ...]
-    """Of each resource the sum; None: no limit."""
+    """Of each amount the sum; None: no limit."""
     kinds: tuple[int, ...]
     """Pod kinds that may be on some of its nodes."""
 
 
-def make_strata(batch: Batch) -> list[Stratum]:
-    """Put nodes together that have equal parts, amounts and pods, if these are few."""
+def make_strata(batch: Batch, amounts: Integers) -> list[Stratum]:
+    """Put nodes together that have equal parts, amounts and pods, if these are few.
+
+    `amounts`: [node, amount], what is added up.
+    """
     number = range(len(batch.nodes))
     states = [tuple(sorted(parts)) for parts in batch.starts]
     fits = [batch.fits[:, node].tobytes() for node in number]
@@ -44,8 +47,8 @@ def make_strata(batch: Batch) -> list[Stratum]:
     ):
         groups = _group(key)
         if len(groups) <= MOST_STRATA:
-            return [_stratum(batch, nodes) for nodes in groups]
-    return [_stratum(batch, list(number))]
+            return [_stratum(batch, nodes, amounts) for nodes in groups]
+    return [_stratum(batch, list(number), amounts)]
 
 
 def _group(keys: list[tuple[tuple[int, ...], bytes, bytes]]) -> list[list[int]]:
@@ -55,10 +58,10 @@ def _group(keys: list[tuple[tuple[int, ...], bytes, bytes]]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _stratum(batch: Batch, nodes: list[int]) -> Stratum:
+def _stratum(batch: Batch, nodes: list[int], amounts: Integers) -> Stratum:
     rows = np.array(nodes, np.int64)
     parts = Counter(state for node in nodes for state in batch.starts[node])
-    free = batch.free[rows]
+    free = amounts[rows]
     sums = free.sum(axis=0)
     unlimited = (free >= UNLIMITED).any(axis=0)
     kinds = np.flatnonzero(batch.fits[:, rows].any(axis=1))

@@ -6,6 +6,7 @@ Installed as `kubectl-moorings` too, which kubectl runs as `kubectl moorings`.
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import sys
@@ -87,12 +88,14 @@ def main() -> None:
     _leave(code)
 
 
-def _quieten() -> None:
-    """Let logs be of errors alone, on standard error, where anything can write some.
+def _begin() -> None:
+    """Get ready for a command that is imported: garbage is collected from now on.
 
-    Standard output is the answer's alone. Commands that neither serve nor connect need
-    no logs, and structlog is slow to import.
+    Logs are of errors alone, on standard error, where anything can write some: standard
+    output is the answer's. Commands that neither serve nor connect need no logs, and
+    structlog is slow to import.
     """
+    gc.enable()
     if "structlog" not in sys.modules:
         return
     import structlog  # noqa: PLC0415
@@ -113,7 +116,7 @@ def _run(program: str) -> int:
         SystemExit: likewise.
     """
     try:
-        code = app(standalone_mode=False, prog_name=program, obj=_quieten)
+        code = app(standalone_mode=False, prog_name=program, obj=_begin)
     except typer.Abort:
         notify("aborted")
         code = ExitCode.ERROR

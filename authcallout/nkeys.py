@@ -50,12 +50,6 @@ def decode_public(kind: Kind, text: str) -> bytes:
     return data[1:]
 
 
-def encode_seed(kind: Kind, raw: bytes) -> str:
-    """Write a private key of 32 bytes as text."""
-    prefix = _PREFIXES[kind]
-    return _encode(bytes([_SEED | prefix >> 5, (prefix & 31) << 3]) + raw)
-
-
 def decode_seed(kind: Kind, text: str) -> bytes:
     """Read the 32 bytes of a private key.
 

@@ -19,6 +19,7 @@ MAX_LEVELS = 400
 of a list in JSON counts by itself."""
 MAX_ALIASED = 100_000
 """Nodes that the aliases of one document may stand for, all together."""
+_COLLECTIONS = (dict, list)
 TOO_DEEP = f"nested over {MAX_LEVELS} deep"
 
 
@@ -28,23 +29,18 @@ def check_levels(source: str, value: Any) -> None:
     Raises:
         BadInputError: it is nested too deeply.
     """
-    level = _find_collections((value,))
+    level = [value] if isinstance(value, _COLLECTIONS) else []
     for _ in range(MAX_LEVELS):
         if not level:
             return
         level = [
             found
             for node in level
-            for found in _find_collections(
-                node.values() if isinstance(node, dict) else node
-            )
+            for found in (node.values() if isinstance(node, dict) else node)
+            if isinstance(found, _COLLECTIONS)
         ]
     if level:
         raise BadInputError(source, TOO_DEEP)
-
-
-def _find_collections(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if isinstance(value, dict | list)]
 
 
 class _Node(Struct):

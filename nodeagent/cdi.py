@@ -22,7 +22,6 @@ MAX_EDITS = 1024
 """Entries of each list of one device."""
 _MAX_TEXT = 4096
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*=[^\0]*", re.ASCII | re.DOTALL)
-_DEVICE_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.:-]*[A-Za-z0-9])?", re.ASCII)
 _NO_VARIABLE = re.compile(r"[^A-Za-z0-9]", re.ASCII)
 _INTERFACE = re.compile(r"[A-Za-z0-9_.-]{1,15}", re.ASCII)
 _HOOK_NAMES = (
@@ -162,11 +161,6 @@ def name_variable(what: str, device: DeviceID, value: str) -> str:
     """
     name = _NO_VARIABLE.sub("_", f"{device.pool}_{device.device}").upper()
     return f"MOORINGS_{what}_{name}={value}"
-
-
-def is_device_name(name: str) -> bool:
-    """Whether runtimes take it as the name of a device."""
-    return _DEVICE_NAME.fullmatch(name) is not None
 
 
 def find_violations(edits: ContainerEdits) -> Iterator[str]:

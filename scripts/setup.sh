@@ -54,5 +54,9 @@ install --require-hashes --only-binary :all: --requirement constraints.txt ||
   fail "the pinned packages could not be installed (see above)"
 install --no-deps --no-build-isolation --editable . ||
   fail "the project could not be installed (see above)"
+# Else each start of a command compiles what it imports, where PYTHONDONTWRITEBYTECODE is
+# set every time.
+"$venv/bin/python" -m compileall -q -j 2 \
+  authcallout contracts moorings nodeagent publisher runtime solver
 touch "$venv/.ready"
 echo "setup: ready after $((SECONDS - started)) s"

@@ -44,7 +44,7 @@ def direct_alone(problem: Problem, limit_s: float) -> Found:
     solver.parameters.symmetry_level = 0
     solver.parameters.linearization_level = 2
     solver.parameters.max_time_in_seconds = limit_s - (time.perf_counter() - started)
-    status = solver.solve(placements.model)
+    status = solver.solve(cp_model.CpModel(placements.model.proto))
     has_value = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     return Found(
         status=solver.status_name(status).capitalize(),

@@ -122,32 +122,32 @@ def _list_set_fields(
     attribute: DeviceAttribute,
 ) -> Iterator[tuple[str, tuple[int | bool | str, ...]]]:
     """Yield each field that is set, by its wire name, with its values."""
-    scalars: dict[str, int | bool | str | None] = {
-        "int": attribute.int_value,
-        "bool": attribute.bool_value,
-        "string": attribute.string_value,
-        "version": attribute.version_value,
-    }
-    lists: dict[str, tuple[int | bool | str, ...] | None] = {
-        "ints": attribute.int_values,
-        "bools": attribute.bool_values,
-        "strings": attribute.string_values,
-        "versions": attribute.version_values,
-    }
-    for field, scalar in scalars.items():
+    for field, scalar in (
+        ("int", attribute.int_value),
+        ("bool", attribute.bool_value),
+        ("string", attribute.string_value),
+        ("version", attribute.version_value),
+    ):
         if scalar is not None:
             yield field, (scalar,)
-    for field, values in lists.items():
+    for field, values in (
+        ("ints", attribute.int_values),
+        ("bools", attribute.bool_values),
+        ("strings", attribute.string_values),
+        ("versions", attribute.version_values),
+    ):
         if values is not None:
             yield field, values
 
 
 def _count_values(attribute: DeviceAttribute) -> int:
     """Count values; an attribute without a list counts once, whatever it has."""
-    lists = [
-        len(values) for field, values in _list_set_fields(attribute) if field[-1] == "s"
-    ]
-    return sum(lists) or 1
+    return (
+        len(attribute.int_values or ())
+        + len(attribute.bool_values or ())
+        + len(attribute.string_values or ())
+        + len(attribute.version_values or ())
+    ) or 1
 
 
 def _check_attribute(attribute: DeviceAttribute, path: str) -> Violations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from moorings.cli.exit_codes import ExitCode
@@ -9,6 +10,7 @@ from moorings.cli.exit_codes import ExitCode
 
 def main() -> None:
     """Import the command line and run it; Ctrl-C ends both without a traceback."""
+    gc.disable()  # until a command begins: what is imported stays
     try:
         from moorings.cli.main import main as run  # noqa: PLC0415  # may be interrupted
     except KeyboardInterrupt:

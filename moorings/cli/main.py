@@ -6,30 +6,26 @@ Installed as `kubectl-moorings` too, which kubectl runs as `kubectl moorings`.
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import sys
-from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-import structlog
 import typer
 from typer.exceptions import TyperException
 
 from contracts.errors import ContractsError
 from moorings.cli.commands import LazyCommands
 from moorings.cli.exit_codes import ExitCode
-from moorings.cli.options import Output
-from moorings.cli.output import Format, console, notify, show
+from moorings.cli.output import console, notify
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
 from publisher.errors import PublisherError
-from runtime.bus.permissions import server_configuration
 from runtime.errors import ServiceError
 from runtime.kube.errors import KubernetesError
 from solver.errors import SolverError
-from solver.versions import dependency_versions, platform_tag
 
 app = typer.Typer(
     name="moorings",
@@ -44,7 +40,9 @@ app = typer.Typer(
 
 def _show_version(*, asked: bool) -> None:
     if asked:
-        console.print(f"moorings {installed_version('moorings')}")
+        from importlib.metadata import version  # noqa: PLC0415  # opens archives
+
+        console.print(f"moorings {version('moorings')}")
         raise typer.Exit(ExitCode.YES)
 
 
@@ -63,33 +61,6 @@ def _read_options(
     pass
 
 
-@app.command()
-def permissions(
-    tokens: Annotated[
-        bool,
-        typer.Option(
-            help="Who has no password may show a token of Kubernetes; "
-            "the auth callout must run."
-        ),
-    ] = False,
-) -> None:
-    """Print what nats-server should allow to whom; k8s/base has it already."""
-    console.file.write(server_configuration(tokens=tokens))
-
-
-@app.command()
-def version(
-    output: Output = Format.TABLE,
-) -> None:
-    """Show the versions that an answer's bytes depend on."""
-    versions = {
-        "moorings": installed_version("moorings"),
-        **dependency_versions(),
-        "platform": platform_tag(),
-    }
-    show(versions, output, ("what", "version"), versions.items())
-
-
 EXPECTED_ERRORS = (
     ContractsError,
     ServiceError,
@@ -105,12 +76,6 @@ def main() -> None:
     """Run the command line; never shows a traceback unless MOORINGS_DEBUG is set."""
     plugin = Path(sys.argv[0]).stem == "kubectl-moorings"
     program = "kubectl moorings" if plugin else "moorings"
-    quiet = logging.INFO if os.environ.get("MOORINGS_DEBUG") else logging.ERROR
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(quiet),
-        # Standard output is the answer's alone.
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
     try:
         code = _run(program)
         console.file.flush()
@@ -123,6 +88,26 @@ def main() -> None:
     _leave(code)
 
 
+def _begin() -> None:
+    """Get ready for a command that is imported: garbage is collected from now on.
+
+    Logs are of errors alone, on standard error, where anything can write some: standard
+    output is the answer's. Commands that neither serve nor connect need no logs, and
+    structlog is slow to import.
+    """
+    gc.enable()
+    if "structlog" not in sys.modules:
+        return
+    import structlog  # noqa: PLC0415
+
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.INFO if os.environ.get("MOORINGS_DEBUG") else logging.ERROR
+        ),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
 def _run(program: str) -> int:
     """Run the command line and say what went wrong; returns the exit code.
 
@@ -131,7 +116,7 @@ def _run(program: str) -> int:
         SystemExit: likewise.
     """
     try:
-        code = app(standalone_mode=False, prog_name=program)
+        code = app(standalone_mode=False, prog_name=program, obj=_begin)
     except typer.Abort:
         notify("aborted")
         code = ExitCode.ERROR

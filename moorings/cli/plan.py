@@ -113,9 +113,6 @@ def plan(
 
     kubectl get resourceslices,deviceclasses -o yaml | moorings plan -f - -f gang.yaml
     """
-    from moorings.plan.decide import Planner, PlanOptions  # noqa: PLC0415  # OR-Tools
-    from moorings.plan.lines import plan_lines  # noqa: PLC0415  # is slow to import
-
     features = read_features(kubernetes_version, parse_gates(feature_gates))
     if jsonl and filename:
         raise UsageError("plan takes -f FILE or --jsonl, not both")
@@ -126,6 +123,11 @@ def plan(
         collecting_between_batches(),
         run_by(run_in_forks),
     ):
+        # OR-Tools is slow to import: meanwhile the sandbox starts, and no garbage is
+        # looked for.
+        from moorings.plan.decide import Planner, PlanOptions  # noqa: PLC0415
+        from moorings.plan.lines import plan_lines  # noqa: PLC0415
+
         if jsonl:
             codes: list[int] = []
 

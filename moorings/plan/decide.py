@@ -16,10 +16,10 @@ from moorings.plan.objects import PlanObject, with_defaults
 from moorings.plan.plan import Plan
 from moorings.plan.sharing import continue_work
 from moorings.plan.work import PlanWork, prepare_work
+from moorings.upstream.allocate import allocate_upstream
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
-from solver.engines.upstream.allocate import allocate_upstream
 from solver.errors import SolverError
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.expected import PastDemand

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from math import floor
 
 from msgspec import Struct
-from ortools.sat.python import cp_model
+from ortools.sat.python import cp_model_helper as binding
 
+from solver.engines import cp_model
 from solver.errors import ModelInvalidError
 from solver.stages import stage
 
@@ -84,8 +85,7 @@ def solve(
     Raises:
         ModelInvalidError: CP-SAT refused the model.
     """
-    solver = cp_model.CpSolver()
-    parameters = solver.parameters
+    parameters = binding.SatParameters()
     parameters.num_workers = 1
     parameters.random_seed = seed
     parameters.max_deterministic_time = max(work_limit, 1e-3)
@@ -93,22 +93,18 @@ def solve(
     parameters.symmetry_level = 0
     parameters.cp_model_presolve = presolve
     parameters.linearization_level = 1 if feasibility else 2
+    solver = binding.SolveWrapper()
+    solver.set_parameters(parameters)
     with stage("solve"):
-        status = solver.solve(model)
-    response = solver.response_proto
-    work = response.deterministic_time
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        optimal = status == cp_model.OPTIMAL
-        bound = solver.best_objective_bound
-        value = round(solver.objective_value)
+        response = solver.solve(model.proto)  # type: ignore[no-untyped-call]
+    work, bound = response.deterministic_time, response.best_objective_bound
+    status = response.status
+    if status in (binding.OPTIMAL, binding.FEASIBLE):
+        optimal = status == binding.OPTIMAL
+        value = round(response.objective_value)
         return Solved(tuple(response.solution), optimal, value, bound, work)
-    if status == cp_model.INFEASIBLE:
+    if status == binding.INFEASIBLE:
         return Infeasible(work)
-    if status == cp_model.MODEL_INVALID:
+    if status == binding.MODEL_INVALID:
         raise ModelInvalidError(model.validate())
-    return Unknown(work, solver.best_objective_bound)
-
-
-def new_model() -> cp_model.CpModel:
-    """Make an empty model."""
-    return cp_model.CpModel()
+    return Unknown(work, bound)

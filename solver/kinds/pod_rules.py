@@ -8,8 +8,6 @@ domains. docs/semantics.md has the rules in words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec import structs
 
 from contracts.allocation import Reason, Rule
@@ -257,15 +255,3 @@ def _be_near(
     for other in targets:
         bits = MEANT | ANCHOR * (other in anchors)
         settling.play(settling.crowds[other], rule, bits)
-
-
-def list_rules(gangs: Iterable[GangPart]) -> tuple[DomainRule, ...]:
-    """List the rules about domains of some gangs, each once."""
-    return tuple(
-        dict.fromkeys(
-            role.rule
-            for gang in gangs
-            for member in gang.members
-            for role in member.settled.roles
-        )
-    )

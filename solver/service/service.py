@@ -164,8 +164,6 @@ class SolverService:
     def _follower(self, topic: Topic[Any]) -> Task:
         # The fence is read in one with the decisions: it says how far they go.
         read = (topic, topics.FENCE) if topic is topics.DECISIONS else (topic,)
-        # Commands from the first one kept: a publisher's own may hide another's.
-
         # What is over by its decision needs not be read at all.
         waits = topic in topics.GANG_TOPICS and topic is not topics.DECISIONS
 

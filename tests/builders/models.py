@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ortools.sat.python import cp_model
-
 from contracts.gang import Member
-from solver.engines import cpsat
+from solver.engines import cp_model, cpsat
 from solver.engines.direct.build import require_all_gangs
 from solver.engines.direct.rules import RULES
 from solver.engines.direct.variables import Placements

@@ -11,10 +11,10 @@ from contracts.device import CounterSet, Device
 from contracts.features import Features
 from contracts.gang import MemberClaim
 from contracts.ids import DeviceID, NodeName
+from moorings.upstream.search import Search
+from moorings.upstream.state import State
+from moorings.upstream.world import Requests, World, check_requests
 from solver.devices.gather import Cluster
-from solver.engines.upstream.search import Search
-from solver.engines.upstream.state import State
-from solver.engines.upstream.world import Requests, World, check_requests
 from solver.problem.gangs import ClaimPart, MemberPart
 from solver.problem.problem import Problem
 from tests.builders.devices import pool

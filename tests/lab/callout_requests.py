@@ -8,7 +8,8 @@ from typing import Any
 
 from nacl.signing import SigningKey
 
-from authcallout.nkeys import AccountKey, CurveKey, encode_public, encode_seed
+from authcallout.nkeys import AccountKey, CurveKey, encode_public
+from tests.lab.nkeys import encode_seed
 
 NOW_S = 1_000_000
 SERVER_KEY = SigningKey(b"s" * 32)

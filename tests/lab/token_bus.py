@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from authcallout.nkeys import AccountKey, CurveKey, encode_seed
+from authcallout.nkeys import AccountKey, CurveKey
 from moorings.local.nats_server import find_server_program
 from moorings.local.process import ChildProcess, find_free_port
 from runtime.bus.permissions import CALLOUT_KEYS, PASSWORDS, server_configuration
@@ -19,6 +19,7 @@ from runtime.users import CALLOUT, USERS, logins_of, password_variable
 from runtime.wire import BusSettings
 from tests.lab.controlplane.client import Json, named
 from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.nkeys import encode_seed
 from tests.lab.personas import SYSTEM
 from tests.lab.services import Process
 

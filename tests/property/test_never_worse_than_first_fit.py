@@ -13,6 +13,7 @@ import pytest
 from msgspec import structs
 
 from contracts.gang import Gang
+from moorings.upstream.allocate import allocate_upstream
 from solver.allocate import allocate
 from solver.decision import Decision
 from solver.engines import choose
@@ -20,7 +21,6 @@ from solver.engines.apart import APART
 from solver.engines.choose import DIRECT
 from solver.engines.pattern.states import graph
 from solver.engines.truncated import TRUNCATED
-from solver.engines.upstream.allocate import allocate_upstream
 from solver.problem.problem import Problem
 from tests.builders import gang, member, member_claim, request
 from tests.draw.crowds import UID, world

@@ -1,5 +1,6 @@
 // Recorded solves: their list, and one with its question, its answer, replay and what-if.
 
+import { noDevices, objectiveTable } from "./answers.js";
 import { ask } from "./bus.js";
 import { ageOf, cells, count, el, gangLink, link, nodeLink, phaseBadge, section, solveLink, table } from "./dom.js";
 import { store } from "./store.js";
@@ -69,18 +70,6 @@ function answer(gang) {
   const shown = places.slice(0, MOST_PLACES).map(([node, pods]) => el("div", {}, nodeLink(node), ` ${count(pods, "pod")}`));
   const hidden = places.length - shown.length;
   return el("div", {}, phaseBadge("allocated"), shown, hidden > 0 ? el("div", { class: "muted" }, `and ${count(hidden, "more node")}`) : null);
-}
-
-export const noDevices = () => el("span", { class: "badge phase-none" }, "no devices");
-
-export function objectiveTable(tiers) {
-  const columns = ["Tier", "Value", "Bound", "Proven"];
-  const rows = tiers.map((tier) => el("tr", {}, ...cells(columns, [
-    el("span", {}, el("b", {}, tier.tier), `: ${tier.what}`, el("span", { class: "muted" }, ` (${tier.best}${tier.priority === null ? "" : `, priority ${tier.priority}`})`)),
-    tier.value.toLocaleString("en"), tier.bound === null ? "none" : tier.bound.toLocaleString("en"),
-    tier.bound === tier.value ? el("span", { class: "ok" }, "best possible") : el("span", { class: "muted" }, tier.bound === null ? "no bound" : `gap ${Math.abs(tier.bound - tier.value).toLocaleString("en")}`),
-  ])));
-  return table(columns, rows, { class: "cards" });
 }
 
 const objectiveSection = (tiers) => section("Objective", tiers.length ? objectiveTable(tiers) : el("p", { class: "muted" }, "Not answered yet."));

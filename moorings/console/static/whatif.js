@@ -1,9 +1,9 @@
 // A what-if: the form for it, and the difference drawn.
 
+import { noDevices, objectiveTable } from "./answers.js";
 import { ask } from "./bus.js";
 import { colorOf } from "./colors.js";
 import { cells, count, el, nodeLink, phaseBadge, section, table } from "./dom.js";
-import { noDevices, objectiveTable } from "./solves.js";
 import { store } from "./store.js";
 
 const MOST_NODES = 40;

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msgspec import Struct
-from ortools.sat.python import cp_model
 
 from contracts.pods.node_resources import PODS
+from solver.engines import cp_model
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Lot, Placements
 from solver.problem.pod_rules import (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ortools.sat.python import cp_model
-
+from solver.engines import cp_model
 from solver.engines.direct.places import Places
 from solver.engines.direct.rules import RULES
 from solver.engines.direct.variables import Placements

@@ -11,9 +11,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
 
-from ortools.sat.python import cp_model
-
 from contracts.pods.node_resources import PODS
+from solver.engines import cp_model
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Lot, Placements
 from solver.kinds.demand import GangKind

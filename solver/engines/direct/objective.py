@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ortools.sat.python import cp_model
-
+from solver.engines import cp_model
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.gangs import count_preferences
 from solver.engines.direct.slack import value_kept

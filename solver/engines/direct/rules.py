@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from ortools.sat.python import cp_model
-
 from contracts.allocation import MAX_DEVICES
+from solver.engines import cp_model
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.between import (
     pods_are_apart,

@@ -238,7 +238,7 @@ class DirectSearch:
 def _hint(placements: Placements, best: Best | None) -> None:
     """Start from the best so far, of this model or of one over its first nodes."""
     model = placements.model
-    model.clear_hints()  # type: ignore[no-untyped-call]  # ships no types for it
+    model.clear_hints()
     if best is None:
         return
     solved_placements, solved = best

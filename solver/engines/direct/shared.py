@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from math import gcd
 from typing import NamedTuple
 
-from ortools.sat.python import cp_model
-
+from solver.engines import cp_model
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Lot, Placements
 from solver.kinds.demand import RequestAlternative

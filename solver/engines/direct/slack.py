@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from math import gcd
 
-from ortools.sat.python import cp_model
-
+from solver.engines import cp_model
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Placements
 from solver.kinds.counting import bound_uses

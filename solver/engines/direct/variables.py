@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ortools.sat.python import cp_model
-
 from contracts.allocation import MAX_DEVICES
 from solver.cache import cached
+from solver.engines import cp_model
 from solver.engines.cpsat import Term
 from solver.engines.direct.places import Places
 from solver.kinds.counting import bound_pods, bound_uses

@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
-from ortools.sat.python import cp_model
 
-from solver.engines import cpsat
+from solver.engines import cp_model, cpsat
 from solver.engines.cpsat import Term, total
 from solver.engines.pattern.columns.pseudo_random import shuffled
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from solver.engines import cpsat
+from solver.engines import cp_model, cpsat
 from solver.engines.glop import Program
 from solver.engines.packing.batch import Batch
 from solver.engines.packing.counting import (
@@ -186,7 +186,7 @@ class Bounds:
 
         None: nothing was found within the limit.
         """
-        model = cpsat.new_model()
+        model = cp_model.CpModel()
         gangs = [
             model.new_int_var(0, len(own), "") for own in self._batch.gangs_of
         ]

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from solver.engines import cpsat
+from solver.engines import cp_model, cpsat
 from solver.engines.cpsat import Term
 from solver.engines.packing.batch import Batch
 from solver.engines.packing.blocks import Block
@@ -78,7 +78,7 @@ class NeighborhoodModel:
         self._batch, self._loads, self._scope = batch, loads, scope
         self._cell_maker, self._part_patterns = makers
         self._levels = levels
-        self.model = cpsat.new_model()
+        self.model = cp_model.CpModel()
         self._uses = _Uses()
         self._inside: dict[int, list[int]] = {}
         """By sort, the gangs that are in with all of their pods here."""
@@ -90,15 +90,15 @@ class NeighborhoodModel:
         self.cells: list[Cell] = self._cell_maker.make(sorted(scope.nodes), kinds)
         self._depth = {label: depth for depth, label in enumerate(batch.labels)}
         self._rooms = self._count_rooms(kinds)
-        self._gangs: dict[int, cpsat.IntVar] = {}
-        self._stays: dict[int, cpsat.IntVar] = {}
-        self._blocks: dict[tuple[int, Path, Place, int], cpsat.IntVar] = {}
+        self._gangs: dict[int, cp_model.IntVar] = {}
+        self._stays: dict[int, cp_model.IntVar] = {}
+        self._blocks: dict[tuple[int, Path, Place, int], cp_model.IntVar] = {}
         """By (sort or ~gang, path, place of the outer block, domain)."""
         self._supply: dict[tuple[int, int], list[Term]] = {}
         """By (cell, pod kind)."""
-        self._pods: dict[tuple[int, int], cpsat.IntVar] = {}
-        self._node_uses: dict[tuple[int, int], cpsat.IntVar] = {}
-        self._part_uses: dict[tuple[int, int, tuple[int, ...]], cpsat.IntVar] = {}
+        self._pods: dict[tuple[int, int], cp_model.IntVar] = {}
+        self._node_uses: dict[tuple[int, int], cp_model.IntVar] = {}
+        self._part_uses: dict[tuple[int, int, tuple[int, ...]], cp_model.IntVar] = {}
         self._add_gangs()
         self._part_patterns.is_complete = True
         for number, cell in enumerate(self.cells):
@@ -417,7 +417,7 @@ class NeighborhoodModel:
             self.model.maximize(self._objective)
         self._has_objective = bool(terms)
 
-    def _sort_of_var(self, var: cpsat.IntVar) -> int | None:
+    def _sort_of_var(self, var: cp_model.IntVar) -> int | None:
         for sort, own in self._gangs.items():
             if own is var:
                 return sort

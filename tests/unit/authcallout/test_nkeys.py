@@ -14,9 +14,9 @@ from authcallout.nkeys import (
     decode_public,
     decode_seed,
     encode_public,
-    encode_seed,
     is_signed,
 )
+from tests.lab.nkeys import encode_seed
 
 # The pair in NATS' own documentation of nkeys.
 USER_SEED = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"

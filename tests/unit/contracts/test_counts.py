@@ -21,7 +21,7 @@ ROOMS = (
     "runtime",
     "solver",
 )
-UNSAID = ("solver/judge", "solver/engines/upstream")
+UNSAID = ("solver/judge", "moorings/upstream")
 """A fault of ours, which nobody is told, and the words of kube-scheduler."""
 NOUN = re.compile(
     r" (agents|checks|claims|devices|domains|drivers|errors|gangs|groups|messages"

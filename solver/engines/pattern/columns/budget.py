@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ortools.sat.python import cp_model
-
-from solver.engines import cpsat
+from solver.engines import cp_model, cpsat
 from solver.engines.goals import Effort
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from operator import mul
 
 from msgspec import Struct, structs
-from ortools.sat.python import cp_model
 
+from solver.engines import cp_model
 from solver.engines.cpsat import Solved
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.master import Cut, MasterData, count_pods

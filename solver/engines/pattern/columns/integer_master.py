@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 
 from msgspec import Struct
-from ortools.sat.python import cp_model
 
+from solver.engines import cp_model
 from solver.engines.cpsat import Solved, Term, total
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.master import MasterData, PatternUse, count_pods

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from ortools.sat.python import cp_model
 
+from solver.engines import cp_model
 from solver.engines.cpsat import Infeasible, Solved, Unknown, solve, total
 from solver.errors import ModelInvalidError
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ortools.sat.python import cp_model
-
+from solver.engines import cp_model
 from solver.engines.pattern.columns.budget import Budget
 
 

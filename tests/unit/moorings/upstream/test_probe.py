@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from contracts.gang import MemberClaim
+from moorings.upstream.probe import first_solution, may_meet_errors
 from solver.engines import cpsat
-from solver.engines.upstream.probe import first_solution, may_meet_errors
 from solver.errors import StepsSpentError
 from tests.builders import (
     DRIVER,

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from functools import cached_property
 
-from solver.engines.upstream.state import State
-from solver.engines.upstream.world import RequestData, Requests, World
+from moorings.upstream.state import State
+from moorings.upstream.world import RequestData, Requests, World
 from solver.errors import FatalError
 from solver.problem.attributes import elements_of
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from contracts.device import Device
 from contracts.gang import MemberClaim
-from solver.engines.upstream.state import State
-from solver.engines.upstream.symmetry import Symmetry
-from solver.engines.upstream.world import RequestData
+from moorings.upstream.state import State
+from moorings.upstream.symmetry import Symmetry
+from moorings.upstream.world import RequestData
 from tests.builders import DRIVER, constraint, device, devices, member_claim, request
 from tests.builders.upstream import pod_at_node
 

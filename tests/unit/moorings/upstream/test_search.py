@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from solver.engines.upstream import search as search_module
-from solver.engines.upstream.search import LOOKING, Search
+from moorings.upstream import search as search_module
+from moorings.upstream.search import LOOKING, Search
 from solver.errors import AbortedError, FatalError, StepsSpentError
 from tests.builders import (
     DRIVER,

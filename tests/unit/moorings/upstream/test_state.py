@@ -7,8 +7,8 @@ from msgspec import structs
 
 from contracts.device import Device
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
-from solver.engines.upstream.state import State
-from solver.engines.upstream.world import RequestData
+from moorings.upstream.state import State
+from moorings.upstream.world import RequestData
 from solver.errors import FatalError
 from tests.builders import (
     DRIVER,

@@ -13,9 +13,9 @@ from functools import cached_property
 from msgspec import Struct
 
 from contracts.device import Device, DeviceCounterConsumption
+from moorings.upstream.constraints import Constraint
+from moorings.upstream.world import RequestData, World
 from solver.devices.candidates import indices_of
-from solver.engines.upstream.constraints import Constraint
-from solver.engines.upstream.world import RequestData, World
 from solver.errors import FatalError
 from solver.problem.gangs import ClaimPart
 

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from enum import Enum
 
 from contracts.allocation import MAX_DEVICES
-from solver.engines.upstream.probe import first_solution, may_meet_errors
-from solver.engines.upstream.state import State
-from solver.engines.upstream.symmetry import Symmetry
-from solver.engines.upstream.world import RequestData, World, check_requests
+from moorings.upstream.probe import first_solution, may_meet_errors
+from moorings.upstream.state import State
+from moorings.upstream.symmetry import Symmetry
+from moorings.upstream.world import RequestData, World, check_requests
 from solver.errors import AbortedError, FatalError, ProbingWantedError, StepsSpentError
 from solver.problem.gangs import MemberPart
 from solver.problem.problem import Problem

@@ -11,12 +11,12 @@ from __future__ import annotations
 from msgspec import structs
 
 from contracts.ids import GangUID
+from moorings.upstream.constraints import Constraint
+from moorings.upstream.world import RequestData, Requests, World
 from solver.engines import cpsat
 from solver.engines.cpsat import Term
 from solver.engines.direct.build import build, fix, require_all_gangs
 from solver.engines.direct.variables import Lot, Placements
-from solver.engines.upstream.constraints import Constraint
-from solver.engines.upstream.world import RequestData, Requests, World
 from solver.errors import FatalError, StepsSpentError
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import view_of

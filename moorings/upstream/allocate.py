@@ -14,12 +14,12 @@ from contracts.allocation import Reason, Rule
 from contracts.ids import NodeName, PoolID
 from contracts.messages import MemberAllocated
 from contracts.pods.node_resources import PODS
+from moorings.upstream.search import STEPS, Search
+from moorings.upstream.world import World
 from solver.decision import Decision, GangDecision, Statistics, Status
 from solver.devices.gather import Cluster, NodePools
 from solver.devices.pools import SeenPool
 from solver.engines.taking import with_result
-from solver.engines.upstream.search import STEPS, Search
-from solver.engines.upstream.world import World
 from solver.errors import AbortedError, FatalError, ResultError, StepsSpentError
 from solver.kinds.node_fit import fit_of, is_fit, left_of, need_of
 from solver.kinds.pod_rules import settle_rules

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contracts.device import Device
 from contracts.ids import FullyQualifiedName
-from solver.engines.upstream.constraints import Constraint
-from solver.engines.upstream.world import RequestData
+from moorings.upstream.constraints import Constraint
+from moorings.upstream.world import RequestData
 from tests.builders import (
     DRIVER,
     Value,

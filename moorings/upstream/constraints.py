@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from contracts.claim import DeviceConstraint
 from contracts.device import DeviceAttribute
+from moorings.upstream.world import RequestData, World
 from solver.devices.published import find_published
-from solver.engines.upstream.world import RequestData, World
 from solver.errors import FatalError
 from solver.problem.attributes import (
     Element,

@@ -6,9 +6,9 @@ import pytest
 
 from contracts.allocation import Rule
 from contracts.gang import Gang
+from moorings.upstream import search
+from moorings.upstream.allocate import allocate_upstream
 from solver.decision import Decision, GangDecision, Status
-from solver.engines.upstream import search
-from solver.engines.upstream.allocate import allocate_upstream
 from tests.builders import (
     DRIVER,
     counter_set,

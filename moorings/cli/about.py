@@ -1,0 +1,44 @@
+"""`moorings version` and `moorings permissions`: what is installed, and its rights."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed_version
+from typing import Annotated
+
+import typer
+
+from moorings.cli.options import Output
+from moorings.cli.output import Format, console, show
+from runtime.bus.permissions import server_configuration
+from solver.versions import dependency_versions, platform_tag
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the app."""
+    app.command()(permissions)
+    app.command()(version)
+
+
+def permissions(
+    tokens: Annotated[
+        bool,
+        typer.Option(
+            help="Who has no password may show a token of Kubernetes; "
+            "the auth callout must run."
+        ),
+    ] = False,
+) -> None:
+    """Print what nats-server should allow to whom; k8s/base has it already."""
+    console.file.write(server_configuration(tokens=tokens))
+
+
+def version(
+    output: Output = Format.TABLE,
+) -> None:
+    """Show the versions that an answer's bytes depend on."""
+    versions = {
+        "moorings": installed_version("moorings"),
+        **dependency_versions(),
+        "platform": platform_tag(),
+    }
+    show(versions, output, ("what", "version"), versions.items())

@@ -32,11 +32,12 @@ from solver.engines.elastic import ElasticSearch
 from solver.engines.first_fit import raise_to_first_fit, raise_to_turns
 from solver.engines.goals import Effort, EngineResult
 from solver.engines.leftover import LeftoverSearch
+from solver.engines.packing.search import PackingSearch
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.split import SplitSearch, is_split
-from solver.engines.tier_values import tier_values_of
+from solver.engines.tier_values import better_of, tier_values_of
 from solver.engines.truncated import TruncatedSearch
-from solver.errors import PatternLimitError
+from solver.errors import NotPackableError, PatternLimitError
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
@@ -46,6 +47,9 @@ from solver.placement import GangPlacement
 from solver.problem.problem import Parameters, Problem
 from solver.tiers import Tier
 
+PACKING = "packing"
+MANY = 16
+"""Pods of a batch for which the parts of nodes are looked at first."""
 SMALL = 1_000
 """Pods times nodes of a batch that the direct model decides soon."""
 SMALL_WORK = 1.0
@@ -140,6 +144,10 @@ def _decide_together(
         decided = _decide(demand, kinds, pursued, None, kinds_of)
         return raise_to_first_fit(demand, kinds, pursued, decided)
 
+    if is_in_parts or _has_parts(demand, kinds):
+        decided = _pack_alone(problem, demand, is_in_parts=is_in_parts)
+        if decided is not None:
+            return decided
     if is_in_parts:
         return SplitSearch(problem, demand, decide).run()
     if demand.expected:
@@ -185,12 +193,26 @@ def _decide(
     choice = choose_engine(demand, kinds)
     if engine is not None:
         choice = EngineChoice(engine, "as asked")
+    if choice.engine == PACKING:
+        return choice, PackingSearch(demand, kinds, parameters).run()
+    packing, first = None, None
+    if choice.engine == PATTERN and engine is None and not is_small(demand, kinds):
+        packing = _pack(demand, kinds, parameters)
+    if packing is not None:
+        packed = EngineChoice(PACKING, "constructed, and proven by counting")
+        first = packing.construct()
+        if first.status is Status.OPTIMAL:
+            return packed, first
+        if not packing.lists_nodes:
+            return EngineChoice(PACKING, "parts of nodes"), packing.improve()
     if choice.engine == PATTERN:
         try:
             result = PatternSearch(demand, kinds, parameters).run()
         except PatternLimitError as error:
             if engine is not None:
                 raise
+            if packing is not None:
+                return EngineChoice(PACKING, str(error)), packing.improve()
             if problem is not None and len(parts := find_components(demand, kinds)) > 1:
                 search = ComponentSearch(problem, demand, parameters, _decide_component)
                 return search.run(parts, str(error))
@@ -204,10 +226,49 @@ def _decide(
                 # Counted coarsely, what rules between pods leave room for is lost.
                 choice = EngineChoice(DIRECT, "rules between pods, not proven best")
                 return choice, DirectSearch(demand, kinds, parameters).run()
+            if is_open and first is not None:
+                return choice, better_of(demand, result, first)
             if is_open:
                 return _close_gap(demand, kinds, parameters, (choice, result))
             return choice, result
     return choice, DirectSearch(demand, kinds, parameters).run()
+
+
+def _has_parts(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
+    """Whether many pods share cards or partitions: nodes may come to many states."""
+    return sum(demand.pods) >= MANY and any(
+        group.traits.draws or group.is_shareable
+        for kind in kinds
+        for group in kind.shape.groups
+    )
+
+
+def _pack_alone(
+    problem: Problem, demand: Demand, *, is_in_parts: bool
+) -> Decided | None:
+    """Pack a batch whose nodes come to too many states for patterns of nodes.
+
+    What is left over has no value then. None: it is not such a batch.
+    """
+    plain = Demand(demand.gangs)
+    kinds = find_node_kinds(problem, plain.query)
+    packing = _pack(plain, kinds, problem.parameters)
+    if packing is None or (packing.lists_nodes and not is_in_parts):
+        return None
+    decided = EngineChoice(PACKING, "parts of nodes"), packing.run()
+    if decided[1].status is Status.OPTIMAL or is_in_parts:
+        return decided
+    return _close_gap(plain, kinds, problem.parameters, decided)
+
+
+def _pack(
+    demand: Demand, kinds: tuple[NodeKind, ...], parameters: Parameters
+) -> PackingSearch | None:
+    """Prepare to pack a batch; None: it has rules that packing does not know."""
+    try:
+        return PackingSearch(demand, kinds, parameters)
+    except NotPackableError:
+        return None
 
 
 def _decide_component(

@@ -83,6 +83,27 @@ def extra_in(demand: Demand, placements: Iterable[GangPlacement], priority: int)
     return extra
 
 
+def better_of(demand: Demand, one: EngineResult, other: EngineResult) -> EngineResult:
+    """Return the answer of more weight, with the lower bound of the first priority."""
+    priorities = sorted({gang.priority for gang in demand.gangs}, reverse=True)
+    goal: Goal = (Tier.GANGS, priorities[0])
+    weights = [
+        [weight_in(demand, result.placements, priority) for priority in priorities]
+        for result in (one, other)
+    ]
+    best = one if weights[0] >= weights[1] else other
+    known = [b for r in (one, other) if (b := r.bounds.get(goal)) is not None]
+    bounds = {**best.bounds, goal: min(known)} if known else best.bounds
+    is_proven = len(priorities) == 1 and max(weights)[0] == bounds.get(goal)
+    is_proven = is_proven and not demand.has_alternatives
+    return EngineResult(
+        status=Status.OPTIMAL if is_proven else best.status,
+        placements=best.placements,
+        bounds=bounds,
+        effort=one.effort.plus(other.effort),
+    )
+
+
 def join_parts(
     demand: Demand,
     kinds: tuple[NodeKind, ...],

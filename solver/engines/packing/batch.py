@@ -235,6 +235,15 @@ class Batch:
             served[node] = known[parts]
         return served
 
+    @property
+    def has_shares(self) -> bool:
+        """Whether some part has counters, or devices that may be shared."""
+        return any(
+            group.traits.draws or group.is_shareable
+            for shape in self.states.starts
+            for group in shape.groups
+        )
+
     @cached_property
     def first_rooms(self) -> Integers:
         """[pod kind, node]: pods that each node takes at most, while it is empty."""

@@ -54,6 +54,7 @@ class PartStates:
         self._numbers: dict[frozenset[int], int] = {}
         self._members: list[frozenset[int]] = []
         self._work = 0
+        self._reachable: dict[int, int] = {}
         self.starts = {shape: self._start(shape) for shape in dict.fromkeys(shapes)}
         """The state of each part that serves nobody."""
         self.after = self._follow()
@@ -121,25 +122,17 @@ class PartStates:
             chosen.append(placement)
         return form.order, chosen[::-1]
 
-    def patterns(self, start: int, most: int) -> list[tuple[int, ...]] | None:
-        """List all multisets of slots that a state serves; None: more than `most`."""
-        found = {(): start}
-        queue: list[tuple[int, ...]] = [()]
-        for pattern in queue:
-            last = pattern[-1] if pattern else 0
-            for slot in range(last, len(self.slots)):
-                target = int(self.after[found[pattern], slot])
-                if target >= 0:
-                    grown = (*pattern, slot)
-                    found[grown] = target
-                    queue.append(grown)
-                    if len(queue) > most:
-                        return None
-        return queue
-
-    def is_full(self, state: int) -> bool:
-        """Whether a state serves nothing more."""
-        return not (self.after[state] >= 0).any()
+    def reachable(self, start: int) -> int:
+        """Count the states that a state leads to, itself among them."""
+        known = self._reachable.get(start)
+        if known is None:
+            seen, queue = {start}, [start]
+            for state in queue:
+                found = {int(target) for target in self.after[state] if target >= 0}
+                queue += sorted(found - seen)
+                seen |= found
+            known = self._reachable[start] = len(seen)
+        return known
 
     # --- building -------------------------------------------------------------------
 

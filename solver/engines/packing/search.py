@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from math import comb, prod
 
 from solver.decision import Status
 from solver.engines.goals import Effort, EngineResult, Goal
@@ -34,6 +36,14 @@ CONSTRUCT_SHARE = 0.15
 """Of the work, what goes to constructed answers at most, beyond the first."""
 WHOLE_SHARE = 0.5
 """And to the model of the whole."""
+FIRST_SHARE = 1.0
+"""Units for constructed answers where another search goes on."""
+MOST_NODE_STATES = 60_000
+"""States of nodes, by counting, up to which patterns of nodes are tried."""
+MOST_STATES_OF_SHARES = 500
+"""The same where parts have counters or shares: naming such states takes longer."""
+MOST_ALIKE = 8
+"""Kinds of pod with the same slots, on average: with more of them amounts decide."""
 EVEN_SHARE = 0.05
 """Of what a pod takes, how much counts evenly beside prices: none is free."""
 
@@ -58,16 +68,43 @@ class PackingSearch:
 
     def run(self) -> EngineResult:
         """Decide which gangs are in, and where."""
+        self.construct(self._limit * CONSTRUCT_SHARE)
+        return self.improve()
+
+    def construct(self, most: float = FIRST_SHARE) -> EngineResult:
+        """Construct answers and bound them; `most`: units of work for it."""
         batch, everybody = self.batch, self._everybody()
         order = list_orders(batch, self._density(None))["weight for what is scarce"]
-        best = construct(batch, order, self._even, range(len(batch.sort_of)))
-        if best.worth() < everybody:
-            limits = self._bound_levels()
-            best = self._construct(best, limits)
-            limits = self._improve(best, limits)
-        else:
-            limits = everybody
-        return self._to_result(best, limits)
+        gangs = range(len(batch.sort_of))
+        self._best = construct(batch, order, self._even, gangs)
+        self._limits = everybody
+        if self._best.worth() < everybody:
+            self._limits = self._bound_levels()
+            self._best = self._construct(self._best, self._limits, most)
+        return self._to_result(self._best, self._limits)
+
+    def improve(self) -> EngineResult:
+        """Improve what was constructed until the bound is met or the work is spent."""
+        self._limits = self._improve(self._best, self._limits)
+        return self._to_result(self._best, self._limits)
+
+    @property
+    def lists_nodes(self) -> bool:
+        """Whether nodes come to few states as a whole, by counting those of parts.
+
+        Then patterns of nodes are few enough to be listed, which bounds more tightly.
+        """
+        batch = self.batch
+        states = sum(
+            prod(
+                comb(batch.states.reachable(start) + count - 1, count)
+                for start, count in Counter(parts).items()
+            )
+            for parts in {tuple(sorted(own)) for own in batch.starts}
+        )
+        needs = {pod.slots for pod in batch.pods}
+        most = MOST_STATES_OF_SHARES if batch.has_shares else MOST_NODE_STATES
+        return states <= most and len(batch.pods) <= MOST_ALIKE * len(needs)
 
     def _everybody(self) -> tuple[int, ...]:
         """Add up the weight of all gangs, by priority."""
@@ -111,10 +148,11 @@ class PackingSearch:
         mixed: Floats = costs + factor * even
         return Density(self.batch, mixed)
 
-    def _construct(self, best: Loads, limits: tuple[int, ...]) -> Loads:
+    def _construct(
+        self, best: Loads, limits: tuple[int, ...], most: float
+    ) -> Loads:
         """Try further orders and ways to choose nodes; return the best answer."""
         pods = sum(self.batch.demand.pods)
-        most = self._limit * CONSTRUCT_SHARE
         for loads in self._list_constructed():
             self.work.spend(pods * PLACE_WORK)
             if loads.worth() > best.worth():

@@ -2,7 +2,8 @@
 
 The tables in `data/` hold the node list as runs of equal nodes in the order of their
 names, and the pod list as how often each distinct pod occurs. Most experiments shuffle
-the arrivals; `order.txt` has the order of the list, for those that draw from it. Source: Alibaba GPU-sharing trace of 2023; see NOTICE.
+the arrivals; `order.txt` has the order of the list, for those that draw from it.
+Source: Alibaba GPU-sharing trace of 2023; see NOTICE.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Family(Struct, frozen=True, kw_only=True):
 
 
 FAMILIES = {
-    "helios": Family(draw=helios, small=8, full=(100,)),
+    "helios": Family(draw=helios, small=4, full=(100,)),
     "nvl72": Family(draw=nvl72, small=18, full=(126, 252, 504)),
     "nvl72 squeezed": Family(
         draw=nvl72, small=18, full=(252, 504), squeeze=Squeeze(cpu=0.12)
@@ -50,9 +50,9 @@ FAMILIES = {
     "cputight squeezed": Family(
         draw=cputight, small=4, full=(100,), squeeze=Squeeze(cpu=0.5, memory=0.5)
     ),
-    "twomember": Family(draw=twomember, small=4, full=(100,)),
+    "twomember": Family(draw=twomember, small=8, full=(100,)),
     "twomember squeezed": Family(
-        draw=twomember, small=4, full=(100,), squeeze=Squeeze(cpu=0.33, memory=0.3)
+        draw=twomember, small=8, full=(100,), squeeze=Squeeze(cpu=0.33, memory=0.3)
     ),
     "selectors": Family(draw=selectors, small=4, full=(50,)),
     "huge": Family(draw=huge, small=144, full=(1296,)),

@@ -60,9 +60,7 @@ def helios(nodes: int, seed: int) -> list[Json]:
         cpu = str(each * draw.choice([4, 8, 12, 14]))
         memory = f"{each * draw.choice([32, 64, 200])}Gi"
         claims = _job_claims(each, pods, draw)
-        objects.append(
-            gang(gangs, [member("w", pods, claims, cpu=cpu, memory=memory)])
-        )
+        objects.append(gang(gangs, [member("w", pods, claims, cpu=cpu, memory=memory)]))
         gangs += 1
     return objects
 

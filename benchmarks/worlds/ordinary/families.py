@@ -54,7 +54,7 @@ FAMILIES = {
     "twomember squeezed": Family(
         draw=twomember, small=8, full=(100,), squeeze=Squeeze(cpu=0.33, memory=0.3)
     ),
-    "selectors": Family(draw=selectors, small=4, full=(50,)),
+    "selectors": Family(draw=selectors, small=2, full=(50,)),
     "huge": Family(draw=huge, small=144, full=(1296,)),
 }
 

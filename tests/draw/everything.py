@@ -40,7 +40,7 @@ from tests.builders import (
     topology_rule,
 )
 from tests.builders.problems import observe_core, problem_of, snapshot_of
-from tests.builders.values import Amount
+from tests.builders.values import Amount, Value
 from tests.draw.crowds import NUMA, ROOT, UID, of_type
 from tests.draw.neighbours import (
     HOST,
@@ -51,6 +51,13 @@ from tests.draw.neighbours import (
     draw_terms,
 )
 
+ASKED: tuple[dict[str, Amount], ...] = (
+    {},
+    {"cpu": "1500m"},
+    {"cpu": 3, "memory": "7Gi"},
+    {"memory": "12Gi"},
+)
+"""Of a node by a pod."""
 RACK = "example.com/rack"
 RAIL = f"{DRIVER}/rail"
 FEATURES = (
@@ -136,7 +143,7 @@ class _Drawing:
         devices = [item for (own,) in pools.values() for item in own.devices]
         self._types = {str(item.attributes["type"].string_value) for item in devices}
         gangs = [self._gang(n) for n in range(draw.randint(*scale.gangs))]
-        names = [each.name for each in nodes]
+        names = [str(each.name) for each in nodes]
         running = [
             draw_running(number, draw, names)
             for number in range(draw.randint(0, scale.running))
@@ -177,7 +184,7 @@ class _Drawing:
 
     def _tree(self, gpus: int) -> Iterator[Device]:
         for number in range(gpus):
-            place = {
+            place: dict[str, Value] = {
                 ROOT: f"pci{number // 2}",
                 "numa": number // 4,
                 "rail": number % 2 if self._draw.random() < 0.9 else 2,
@@ -231,9 +238,7 @@ class _Drawing:
         claims = [self._claim("c")]
         if draw.random() < 0.15:
             claims.append(self._claim("e"))
-        resources: dict[str, Amount] = draw.choice(
-            ({}, {"cpu": "1500m"}, {"cpu": 3, "memory": "7Gi"}, {"memory": "12Gi"})
-        )
+        resources = draw.choice(ASKED)
         self.seen["node resources"] += bool(resources)
         count = draw.choice(self._scale.pods)
         fewest = draw.randint(1, count) if draw.random() < 0.3 else count

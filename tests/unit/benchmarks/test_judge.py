@@ -103,7 +103,7 @@ def test_what_is_not_understood_is_refused() -> None:
 
 def test_expressions_are_read_with_their_precedence() -> None:
     one, two = attribute_is("model", "A"), attribute_is("memory", 40, ">=")
-    attributes = {"model": "A", "memory": 39}
+    attributes: dict[str, bool | int | str] = {"model": "A", "memory": 39}
     for text, expected in (
         (of_driver(one), True),
         (f"{one} && {two}", False),
@@ -117,5 +117,6 @@ def test_expressions_are_read_with_their_precedence() -> None:
 
 
 def test_quantities_are_read_in_thousandths() -> None:
-    read = {"3750m": 3750, "2": 2000, "1Gi": 2**30 * 1000, 3: 3000}
-    assert {text: read_quantity(text) for text in read} == read
+    texts: dict[str | int, int] = {"3750m": 3750, "2": 2000, "1Gi": 2**30 * 1000}
+    assert {text: read_quantity(text) for text in texts} == texts
+    assert read_quantity(3) == 3000

@@ -118,6 +118,7 @@ def _answer(plan: Any, verdict: Verdict) -> Row:
     bounds = [tier["bound"] for tier in tiers]
     answer: dict[str, str | float | int] = {
         "status": plan["status"],
+        "engine": plan["stats"]["engine"],
         "in": verdict.gangs,
         "value": verdict.value,
         "wrong": sum(verdict.wrong.values()),

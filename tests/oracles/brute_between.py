@@ -52,6 +52,7 @@ class Between:
             if n.node in self.nodes
             for _ in range(n.pod.count)
         ]
+        self._needing: dict[tuple[int, int], bool] = {}
         rules = [m.pod_rules for gang in problem.gangs for m in gang.members]
         self.is_quiet = not self.running and set(rules) <= {PodRules()}
         for gang in problem.gangs:
@@ -130,6 +131,11 @@ class Between:
 
     def _needs(self, one: int, two: int) -> bool:
         """Say whether pods of a sort need those of another near, in turn."""
+        if (one, two) not in self._needing:
+            self._needing[one, two] = self._find_needs(one, two)
+        return self._needing[one, two]
+
+    def _find_needs(self, one: int, two: int) -> bool:
         seen: set[int] = set()
         left = [one]
         while left:

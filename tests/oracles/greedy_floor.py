@@ -131,6 +131,8 @@ class _Filling:
     ) -> None:
         self._world, self._between, self._ways = world, between, ways
         self._best_fit = best_fit
+        self._sorts: dict[int, int] = {}
+        """What pods are to others, by the identity of their member."""
         self._uses: list[_Use] = []
         self._here: list[list[tuple[Thing, Cost]]] = [[] for _ in world.places]
         self._needs: list[dict[str, int]] = [{} for _ in world.places]
@@ -262,7 +264,9 @@ class _Filling:
     ) -> Somebody | None:
         if self._between.is_quiet:
             return None
-        return self._between.pod(number, self._between.sort_of(gang, member))
+        if id(member) not in self._sorts:
+            self._sorts[id(member)] = self._between.sort_of(gang, member)
+        return self._between.pod(number, self._sorts[id(member)])
 
     def _may_join(self, pod: Somebody) -> bool:
         everybody = self._everybody()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import copy
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.judge import expressions
 from benchmarks.judge.cluster import Cluster, read_quantity
 from benchmarks.judge.expressions import UnknownExpressionError, read_expression
 from benchmarks.judge.greedy import Greedy, write_plan
@@ -15,6 +19,20 @@ from benchmarks.worlds.ordinary.families import FAMILIES, draw_world
 from benchmarks.worlds.ordinary.objects import DRIVER, attribute_is, of_driver
 
 SEED = 3
+
+
+def test_the_judge_shares_no_code_with_the_product() -> None:
+    """Nothing but the standard library and itself."""
+    folder = Path(expressions.__file__).parent
+    modules = set()
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                modules.add(node.module or "")
+            elif isinstance(node, ast.Import):
+                modules.update(alias.name for alias in node.names)
+    foreign = {name for name in modules if not name.startswith("benchmarks.judge.")}
+    assert {name.partition(".")[0] for name in foreign} <= sys.stdlib_module_names
 
 
 def greedy_plan(objects: list[Any], *, best: bool = True) -> tuple[int, Any]:

@@ -5,7 +5,7 @@ set -euo pipefail
 mkdir -p build/benchmarks
 console=$(command -v chromium >/dev/null && echo console.pictures || true) # needs a browser
 for name in bus.decisions bus.arrivals bus.soak solver.incremental solver.metrics openb \
-  solver.scale solver.selectors solver.semantics solver.upstream_rate \
+  solver.scale solver.selectors solver.semantics solver.upstream_rate solver.worlds \
   cluster.claim_writes cluster.watch_state cluster.slices cluster.gang_gates \
   cluster.rate cluster.families cluster.admin_load $console; do
   echo "== $name"

@@ -1,8 +1,9 @@
 """The openb trace as the published experiments use it: GPU nodes and distinct pods.
 
 The tables in `data/` hold the node list as runs of equal nodes in the order of their
-names, and the pod list as how often each distinct pod occurs: arrivals are shuffled,
-so its order means nothing. Source: Alibaba GPU-sharing trace of 2023; see NOTICE.
+names, and the pod list as how often each distinct pod occurs. Most experiments shuffle
+the arrivals; `order.txt` has the order of the list, for those that draw from it.
+Source: Alibaba GPU-sharing trace of 2023; see NOTICE.
 """
 
 from __future__ import annotations
@@ -91,6 +92,12 @@ def models_of(gpu_spec: str) -> tuple[str, ...]:
 def read_trace(folder: Path = DATA) -> Trace:
     """Read both tables."""
     return Trace(tuple(_nodes(folder)), tuple(_pods(folder)))
+
+
+def read_order(trace: Trace, folder: Path = DATA) -> tuple[TracePod, ...]:
+    """List the pods with GPUs one by one, in the order of the published list."""
+    numbers = (folder / "order.txt").read_text(encoding="utf-8").split()
+    return tuple(trace.pods[int(number)] for number in numbers)
 
 
 def _nodes(folder: Path) -> list[TraceNode]:

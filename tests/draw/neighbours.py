@@ -35,7 +35,7 @@ def neighbourhood(seed: int) -> Problem:
     }
     gangs = [_gang(number, draw) for number in range(draw.choice((1, 1, 2, 2, 3)))]
     running = [
-        _running(number, draw, [item.name for item in nodes])
+        draw_running(number, draw, [item.name for item in nodes])
         for number in range(draw.choice((0, 0, 1, 2, 3)))
     ]
     snapshot = observe_core(snapshot_of(pools, gangs), *nodes, *running)
@@ -51,7 +51,8 @@ def _node(number: int, draw: random.Random) -> Node:
     return node(f"n{number}", labels=labels, ready=draw.random() > 0.05)
 
 
-def _labels(draw: random.Random) -> dict[str, str]:
+def draw_labels(draw: random.Random) -> dict[str, str]:
+    """Draw the labels of a pod."""
     labels = {"app": draw.choice(("x", "x", "y"))}
     if draw.random() < 0.3:
         labels["role"] = draw.choice(("one", "two"))
@@ -95,14 +96,16 @@ def _term(draw: random.Random) -> dict[str, Any]:
     return term
 
 
-def _terms(draw: random.Random, part: str, chance: float) -> dict[str, Any]:
+def draw_terms(draw: random.Random, part: str, chance: float) -> dict[str, Any]:
+    """Draw what a pod must be near to, or apart from, if anything."""
     if draw.random() >= chance:
         return {}
     terms = [_term(draw) for _ in range(draw.choice((1, 1, 1, 2)))]
     return {part: {REQUIRED: terms}}
 
 
-def _spread(draw: random.Random) -> TopologySpreadConstraint:
+def draw_spread(draw: random.Random) -> TopologySpreadConstraint:
+    """Draw how evenly pods must be spread."""
     return TopologySpreadConstraint(
         max_skew=draw.choice((1, 1, 2)),
         topology_key=draw.choice((HOST, ZONE)),
@@ -125,16 +128,16 @@ def _member(number: int, draw: random.Random) -> Member:
         ports = (HostPort(port=80, protocol=protocol, ip=ip or HostPort(port=80).ip),)
     spread: tuple[TopologySpreadConstraint, ...] = ()
     if draw.random() < 0.25:
-        spread = tuple(_spread(draw) for _ in range(draw.choice((1, 1, 2))))
+        spread = tuple(draw_spread(draw) for _ in range(draw.choice((1, 1, 2))))
     selector = {ZONE: "a"} if draw.random() < 0.08 else {}
     return member(
         name=f"m{number}",
         count=draw.choice((1, 1, 2, 2, 3)) if draw.random() < 0.6 else 1,
-        labels=_labels(draw),
+        labels=draw_labels(draw),
         node_selector=selector,
         affinity={
-            **_terms(draw, "podAffinity", 0.5 if sort < 0.5 else 0.1),
-            **_terms(draw, "podAntiAffinity", 0.5 if sort >= 0.5 else 0.1),
+            **draw_terms(draw, "podAffinity", 0.5 if sort < 0.5 else 0.1),
+            **draw_terms(draw, "podAntiAffinity", 0.5 if sort >= 0.5 else 0.1),
         },
         host_ports=ports,
         topology_spread_constraints=spread,
@@ -158,7 +161,8 @@ def _gang(number: int, draw: random.Random) -> Gang:
     )
 
 
-def _running(number: int, draw: random.Random, nodes: list[str]) -> Pod:
+def draw_running(number: int, draw: random.Random, nodes: list[str]) -> Pod:
+    """Draw a pod that runs on one of these nodes."""
     container = Container(name="main")
     if draw.random() < 0.2:
         port = ContainerPort(
@@ -168,9 +172,9 @@ def _running(number: int, draw: random.Random, nodes: list[str]) -> Pod:
     made = pod(
         f"r{number}",
         namespace=draw.choice(("default", "default", "default", "other")),
-        labels=_labels(draw),
+        labels=draw_labels(draw),
         node_name=draw.choice(nodes),
-        affinity=_terms(draw, "podAntiAffinity", 0.25),
+        affinity=draw_terms(draw, "podAntiAffinity", 0.25),
         phase="Running",
     )
     return _with_container(made, container, is_going=draw.random() < 0.1)

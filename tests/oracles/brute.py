@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import combinations, product
 
 from msgspec import Struct
 
-from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
+from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.oracles.brute_between import Between
@@ -21,7 +20,6 @@ from tests.oracles.brute_gangs import (
     Member,
     allowed,
     is_plain,
-    list_had,
     list_standing,
     may_grow,
     preferences_cost,
@@ -35,13 +33,13 @@ from tests.oracles.brute_sharing import (
 )
 from tests.oracles.brute_slack import Leftover
 from tests.oracles.brute_sums import Cost, sums_hold
+from tests.oracles.brute_ways import ways_on
 from tests.oracles.brute_world import Place, Thing, World
 
 Value = tuple[int, ...]
 """Weight that is in, by priority, highest first; likewise what extra pods are worth,
 where any may be; then, negative, the ranks, the value of what is left over that is
 lost, what preferences cost, and the nodes touched."""
-MAX = 32
 POD = -1
 """Stands for a pod itself among the things that are taken."""
 WAYS = 30_000
@@ -214,110 +212,21 @@ class Brute:
         state: tuple[Taken, ...],
     ) -> Iterator[tuple[tuple[Taken, ...], int, tuple[Place, tuple[Had, ...]]]]:
         member, sort = pod
-        requests = [r for claim in member.claims for r in claim.requests]
-        for ranks in product(*(range(len(r.alternatives)) for r in requests)):
-            asked = [r.alternatives[k] for r, k in zip(requests, ranks, strict=True)]
-            options = [list(self._options(item, place)) for item in asked]
-            for chosen in product(*options):
-                self._ways += 1
-                if self._ways > WAYS:
-                    raise TooManyWaysError
-                mine = self._holds(member, asked, ranks, chosen, place)
-                if mine is None or not self._fits(place, [], mine):
-                    continue
-                kept = [
-                    Taken(number, thing, cost)
-                    for thing, cost, admin in mine
-                    if not admin
-                ]
-                if sort is not None:  # a claim is no pod
-                    needs = {"pods": 1, **member.resources}
-                    kept.append(Taken(number, POD, tuple(sorted(needs.items())), sort))
-                more = tuple(sorted([*state, *kept]))
-                if self._all_fit(more) and self.between.may_hold(_pods_of(more)):
-                    devices = list_had(member, asked, chosen, place)
-                    yield more, sum(ranks), (place, devices)
-
-    def _options(
-        self, asked: SubrequestPart, place: Place
-    ) -> Iterator[tuple[int, ...]]:
-        world = self.world
-        meant = [i for i, t in enumerate(place.things) if world.meant(asked, t)]
-        free = [i for i in meant if world.open(asked, place.things[i], place)]
-        if not asked.all_devices:
-            yield from combinations(free, asked.count)
-            return
-        fails = any(world.selected(asked, t) is None for t in place.things)
-        if place.whole and not fails and meant and free == meant:
-            yield tuple(free)
-
-    def _holds(
-        self,
-        member: MemberPart,
-        asked: list[SubrequestPart],
-        ranks: tuple[int, ...],
-        chosen: tuple[tuple[int, ...], ...],
-        place: Place,
-    ) -> list[tuple[int, Cost, bool]] | None:
-        """Check what holds inside the pod; None: something does not."""
-        first, uses = 0, list[tuple[int, SubrequestPart, int]]()
-        for number, claim in enumerate(member.claims):
-            last = first + len(claim.requests)
-            part = list(
-                zip(
-                    asked[first:last],
-                    ranks[first:last],
-                    chosen[first:last],
-                    strict=True,
-                )
-            )
-            if sum(len(devices) for _, _, devices in part) > MAX:
-                return None
-            if not self._constraints_hold(claim, part, place):
-                return None
-            for item, _, devices in part:
-                uses.extend((number, item, device) for device in devices)
-            first = last
-        for i, (owner, _, device) in enumerate(uses):
-            for other, later, same in uses[i + 1 :]:
-                if device != same or self.world.shareable(place.things[device]):
-                    continue
-                if owner == other or not later.admin_access:
-                    return None
-        return [
-            (
-                device,
-                tuple(
-                    sorted((self.world.cost(item, place.things[device]) or {}).items())
-                ),
-                item.admin_access,
-            )
-            for _, item, device in uses
-        ]
-
-    def _constraints_hold(
-        self,
-        claim: ClaimPart,
-        part: list[tuple[SubrequestPart, int, tuple[int, ...]]],
-        place: Place,
-    ) -> bool:
-        for constraint in claim.constraints:
-            name = constraint.match_attribute or constraint.distinct_attribute or ""
-            values = []
-            for request, (asked, _, devices) in zip(claim.requests, part, strict=True):
-                names = {request.name, f"{request.name}/{asked.name}"}
-                if not constraint.requests or names & set(constraint.requests):
-                    values += [
-                        self.world.values(asked, name, place.things[d]) for d in devices
-                    ]
-            if not all(values):
-                return False
-            if constraint.match_attribute is not None:
-                if values and not frozenset.intersection(*values):
-                    return False
-            elif sum(map(len, values)) > len(frozenset().union(*values)):
-                return False
-        return True
+        for ranks, mine, devices in ways_on(self.world, member, place):
+            self._ways += 1
+            if self._ways > WAYS:
+                raise TooManyWaysError
+            if mine is None or not self._fits(place, [], mine):
+                continue
+            kept = [
+                Taken(number, thing, cost) for thing, cost, admin in mine if not admin
+            ]
+            if sort is not None:  # a claim is no pod
+                needs = {"pods": 1, **member.resources}
+                kept.append(Taken(number, POD, tuple(sorted(needs.items())), sort))
+            more = tuple(sorted([*state, *kept]))
+            if self._all_fit(more) and self.between.may_hold(_pods_of(more)):
+                yield more, sum(ranks), (place, devices)
 
     # --- what everybody has together -----------------------------------------------
 

@@ -5,6 +5,7 @@ Written from docs/semantics.md alone; shares no code with kinds, models or judge
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from contracts.pods.pod_rules import PodRules, PodTerm, SpreadTerm
@@ -51,6 +52,7 @@ class Between:
             if n.node in self.nodes
             for _ in range(n.pod.count)
         ]
+        self._needing: dict[tuple[int, int], bool] = {}
         rules = [m.pod_rules for gang in problem.gangs for m in gang.members]
         self.is_quiet = not self.running and set(rules) <= {PodRules()}
         for gang in problem.gangs:
@@ -68,14 +70,13 @@ class Between:
 
     def pods(self, placed: list[tuple[int, int]]) -> list[Somebody]:
         """List all pods: those that run, and those placed as (place, sort)."""
-        found = list(self.running)
-        for place, number in placed:
-            namespace, member = self.sorts[number]
-            node = self.world.places[place].node
-            found.append(
-                Somebody(node, namespace, member.labels, member.pod_rules, number)
-            )
-        return found
+        return [*self.running, *(self.pod(*each) for each in placed)]
+
+    def pod(self, place: int, number: int) -> Somebody:
+        """Make a pod of a sort on a place."""
+        namespace, member = self.sorts[number]
+        node = self.world.places[place].node
+        return Somebody(node, namespace, member.labels, member.pod_rules, number)
 
     # --- what more pods never mend -------------------------------------------------
 
@@ -86,9 +87,7 @@ class Between:
             for two in pods[i + 1 :]:
                 if one.sort == two.sort == -1:
                     continue
-                if one.node.name == two.node.name and _ports_meet(one, two):
-                    return False
-                if _repels(one, two) or _repels(two, one):
+                if not may_meet(one, two):
                     return False
         return True
 
@@ -96,11 +95,14 @@ class Between:
 
     def hold(self, placed: list[tuple[int, int]]) -> bool:
         """Check who must be near whom, and the spread."""
-        pods = [] if self.is_quiet else self.pods(placed)
+        return self.is_quiet or self.all_hold(self.pods(placed))
+
+    def all_hold(self, pods: list[Somebody]) -> bool:
+        """Check the same of pods that are known already; equal ones on a node once."""
+        asking = {(pod.sort, pod.node.name): pod for pod in pods if pod.sort >= 0}
         return all(
             self._is_near(pod, pods) and self._is_spread(pod, pods)
-            for pod in pods
-            if pod.sort >= 0
+            for pod in asking.values()
         )
 
     def _is_near(self, pod: Somebody, pods: list[Somebody]) -> bool:
@@ -129,6 +131,11 @@ class Between:
 
     def _needs(self, one: int, two: int) -> bool:
         """Say whether pods of a sort need those of another near, in turn."""
+        if (one, two) not in self._needing:
+            self._needing[one, two] = self._find_needs(one, two)
+        return self._needing[one, two]
+
+    def _find_needs(self, one: int, two: int) -> bool:
         seen: set[int] = set()
         left = [one]
         while left:
@@ -160,23 +167,22 @@ class Between:
             return False
         for term in pod.rules.spread:
             key = term.topology_key
+            chosen = Counter(
+                p.node.name
+                for p in pods
+                if p.namespace == pod.namespace
+                and not p.going
+                and _chosen(term.selector, p.labels)
+            )
             counts: dict[str, int] = {}
             beside = 0
             for node in self.nodes.values():
                 if not self._counts(node, member, term):
                     continue
-                here = [
-                    p
-                    for p in pods
-                    if p.node.name == node.name
-                    and p.namespace == pod.namespace
-                    and not p.going
-                    and _chosen(term.selector, p.labels)
-                ]
-                value = node.labels[key]
-                counts[value] = counts.get(value, 0) + len(here)
+                value, here = node.labels[key], chosen[node.name]
+                counts[value] = counts.get(value, 0) + here
                 if node.name == pod.node.name:
-                    beside = len(here)
+                    beside = here
             least = min(counts.values()) if len(counts) >= term.min_domains else 0
             if counts[pod.node.labels[key]] - least > term.max_skew:
                 return False
@@ -205,6 +211,13 @@ class Between:
                 tolerations=member.tolerations,
             )
         return self.world.admits(tolerates, asks)
+
+
+def may_meet(one: Somebody, two: Somebody) -> bool:
+    """Say whether two pods may both be where they are, as to ports and being apart."""
+    if one.node.name == two.node.name and _ports_meet(one, two):
+        return False
+    return not _repels(one, two) and not _repels(two, one)
 
 
 def _ports_meet(one: Somebody, two: Somebody) -> bool:

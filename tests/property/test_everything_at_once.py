@@ -1,0 +1,68 @@
+"""Tiny batches over all features at once get the best answer, as trying all says.
+
+The judge has agreed to each answer (`allocate`). The two yardsticks of larger batches
+(`test_larger_batches.py`) are tried here as well, where the best answer is known.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+import pytest
+
+from solver.allocate import allocate
+from solver.decision import Status
+from solver.kinds.pod_rules import settle_rules
+from solver.problem.problem import Problem
+from solver.tiers import Tier
+from tests.draw.everything import FEATURES, TINY, draw_everything
+from tests.oracles.brute import Brute, TooManyWaysError
+from tests.oracles.disagreement import disagreement
+from tests.oracles.greedy_floor import GreedyFloor
+from tests.oracles.linear_bound import LinearBound
+
+BATCHES = 2_000 if os.environ.get("MOORINGS_SOAK") else 30
+AT_ONCE = BATCHES // 10
+SEEN: Counter[str] = Counter()
+
+
+@pytest.mark.parametrize("first", range(0, BATCHES, AT_ONCE))
+def test_value_is_that_of_brute_force(first: int) -> None:
+    """Tiers equal the best of all answers as far as they are proven; none is above."""
+    for seed in range(first, first + AT_ONCE):
+        problem, seen = draw_everything(seed, TINY)
+        tried = settle_rules(problem)
+        try:
+            brute = Brute(tried)
+            best = brute.value()
+        except TooManyWaysError:
+            SEEN["skipped"] += 1
+            continue
+        decision = allocate(problem)
+        wrong = disagreement(decision.objective, brute.tiers(), best)
+        assert not wrong, f"seed {seed}: {wrong}"
+        assert decision.status is Status.OPTIMAL, f"seed {seed}"
+        tiers = zip(brute.tiers(), best, strict=True)
+        compare_yardsticks(seed, tried, [v for t, v in tiers if t is Tier.GANGS])
+        SEEN.update(feature for feature in FEATURES if seen[feature])
+        SEEN["in" if any(gang.members for gang in decision.gangs) else "out"] += 1
+
+
+def compare_yardsticks(seed: int, problem: Problem, best: list[int]) -> None:
+    """Greedy is no better than the best of all answers, and no bound is below it."""
+    floor, linear = GreedyFloor(problem).best(), LinearBound(problem)
+    assert floor <= tuple(best), f"seed {seed}"
+    assert linear.of_all() >= sum(best), f"seed {seed}"
+    priorities = {gang.priority for gang in problem.gangs if not gang.refused}
+    for priority, value in zip(sorted(priorities, reverse=True), best, strict=True):
+        assert linear.of_priority(priority) >= value, f"seed {seed}"
+
+
+def test_every_feature_was_met() -> None:
+    """The law above is about all features, and about yes and no."""
+    met = SEEN["in"] + SEEN["out"]
+    assert SEEN["skipped"] <= BATCHES // 10, SEEN
+    assert SEEN["in"] > met // 2, SEEN
+    rare = {name for name in FEATURES if SEEN[name] < max(1, met // 50)}
+    assert not rare, (rare, SEEN)

@@ -37,7 +37,7 @@ TRY_WORK, SIZE_WORK = 3e-4, 1e-7
 """Units of one try of ruin and recreate: at least, and for each node and gang."""
 GROWTH_PATIENCE = 6
 """Neighborhoods without gain after which they grow."""
-PATIENCE, PATIENCE_SHARE = 2.5, 0.3
+PATIENCE, PATIENCE_SHARE = 4.0, 0.5
 """Units without gain after which it ends, and of all that was spent."""
 WHOLE_VARIABLES = 8_000
 """Variables of a model of all nodes at once, about; more are not tried."""

@@ -7,13 +7,13 @@ victim once in `make test`, 300 kills in `make soak` (MOORINGS_SOAK=1).
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from contracts.names import GANG, GATE
 from runtime.bus.bus import Bus
@@ -34,6 +34,9 @@ from tests.lab.secured_cluster import (
 )
 from tests.lab.secured_nats import SERVERS
 from tests.lab.services import eventually
+from tests.lab.soak import sized
+
+pytestmark = pytest.mark.soak
 
 SERVER, ALL_SERVERS = "a server", "all servers"
 """Of NATS."""
@@ -41,7 +44,7 @@ VICTIMS = (
     *(*SOLVERS, *PUBLISHERS, *CALLOUTS),
     *(SERVER, ALL_SERVERS, API_SERVER, ETCD),
 )
-KILLS = 300 if os.environ.get("MOORINGS_SOAK") else len(VICTIMS)
+KILLS = sized(len(VICTIMS), 300)
 DRIVER = "gpu.example.com"
 NODES, DEVICES = 4, 4
 SETTLED_S = 120.0

@@ -26,9 +26,7 @@ PACKAGES += ",libstdc++6,tzdata"  # the image that it stands for has them, too
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 TOOLS = ("buildah", "mmdebstrap")
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("MOORINGS_SOAK"), reason="a long form: MOORINGS_SOAK=1"
-)
+pytestmark = pytest.mark.soak
 
 
 class Builder:

@@ -26,8 +26,9 @@ from tests.lab.services import (
     running,
     solver,
 )
+from tests.lab.soak import sized
 
-KILLS = 500 if os.environ.get("MOORINGS_SOAK") else 30
+KILLS = sized(30, 500)
 
 
 def children(pid: int) -> list[int]:

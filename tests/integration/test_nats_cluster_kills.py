@@ -39,8 +39,10 @@ from tests.lab.lossy_disk import LossyDisk, why_not
 from tests.lab.nats_cluster import leader_of
 from tests.lab.secured_nats import SERVERS, SecuredNats
 from tests.lab.services import CLUSTER, Process, eventually, observe, running
+from tests.lab.soak import SOAK
 
-SOAK = bool(os.environ.get("MOORINGS_SOAK"))
+pytestmark = pytest.mark.soak
+
 FAULTS = ("one", "solver", "two", "stop", "all", "lose", "cut")
 """Servers killed, a solver killed, the leader of decisions stopped or cut off from the
 others, a server lost with its disk."""

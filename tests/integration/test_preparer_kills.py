@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import random
 import shutil
 import signal
@@ -24,8 +23,8 @@ from tests.builders.prepared import (
     result,
 )
 from tests.lab.killed_preparer import CLAIM, main
+from tests.lab.soak import SOAK
 
-SOAK = os.environ.get("MOORINGS_SOAK") == "1"
 MOST_CALLS = 60
 ROUNDS = 300 if SOAK else 20
 OTHER = asked("b")

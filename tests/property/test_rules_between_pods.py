@@ -5,7 +5,6 @@ Each answer was judged as well, by `allocate`, pod by pod.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -18,10 +17,11 @@ from solver.engines.solve import answer
 from solver.kinds.pod_rules import settle_rules
 from solver.tiers import Tier
 from tests.draw.neighbours import neighbourhood
+from tests.lab.soak import sized
 from tests.oracles.brute import Brute, TooManyWaysError
 from tests.oracles.disagreement import disagreement
 
-WORLDS = 100_000 if os.environ.get("MOORINGS_SOAK") else 2_000
+WORLDS = sized(400, 100_000)
 AT_ONCE = WORLDS // 20
 FIRST = (Tier.GANGS, Tier.ALTERNATIVES)
 SEEN: Counter[str] = Counter()

@@ -1,0 +1,62 @@
+"""How tests are shared out to lanes that run side by side (pytest -n N).
+
+A module is one lane's, so that what its tests share (a stack, certificates, counts of
+what was met) is made once; so are all modules that need k8s/base installed. Whatever
+takes long begins first, so that no lane is left alone with it.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import pytest
+from xdist.scheduler import LoadFileScheduling
+
+INSTALLED = (
+    "test_admission",
+    "test_admission_authors",
+    "test_admission_publisher",
+    "test_admission_slices",
+    "test_doctor",
+    "test_extended_resources",
+    "test_gang_objects",
+    "test_rbac",
+    "test_rbac_writes",
+)
+"""Modules with the fixture `installed`: a control plane and some ten seconds."""
+LONGEST = (
+    "test_console",
+    "test_cli",
+    "test_installation",
+    "test_kubelet",
+)
+"""Modules that take most of a minute alone."""
+
+
+def schedule(config: pytest.Config, log: object) -> LoadFileScheduling:
+    """Share out what is collected, in the order of `in_order`."""
+    config.option.loadscopereorder = False
+    lanes = LoadFileScheduling(config, log)
+    lanes._split_scope = _piece_of
+    return lanes
+
+
+def _piece_of(nodeid: str) -> str:
+    """Name the piece of work that a test belongs to: its module or an installation."""
+    file = nodeid.split("::", 1)[0]
+    return "installed" if PurePath(file).stem in INSTALLED else file
+
+
+def in_order(items: list[pytest.Item]) -> None:
+    """Put first what takes long; the same in every lane."""
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    """The longest, then what is end to end, what waits for servers, the rest."""
+    if item.path.stem in LONGEST:
+        return 0
+    if item.path.stem in INSTALLED:
+        return 1
+    folders = item.path.parts
+    return 2 if "e2e" in folders else 3 if "integration" in folders else 4

@@ -1,6 +1,6 @@
 """SIGKILL to anything at any moment: nothing accepted is lost, nothing given twice.
 
-30 kills in `make test`, 500 in `make soak` (MOORINGS_SOAK=1).
+10 kills in `make test`, 500 in `make soak` (MOORINGS_SOAK=1).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.lab.services import (
 )
 from tests.lab.soak import sized
 
-KILLS = sized(30, 500)
+KILLS = sized(10, 500)
 
 
 def children(pid: int) -> list[int]:

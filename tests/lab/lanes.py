@@ -17,20 +17,17 @@ INSTALLED = (
     "test_admission_authors",
     "test_admission_publisher",
     "test_admission_slices",
+    "test_authcallout",
+    "test_bus_rotation",
     "test_doctor",
-    "test_extended_resources",
     "test_gang_objects",
+    "test_kustomize",
     "test_rbac",
     "test_rbac_writes",
 )
-"""Modules with the fixture `installed`: a control plane and some ten seconds."""
-LONGEST = (
-    "test_console",
-    "test_cli",
-    "test_installation",
-    "test_kubelet",
-)
-"""Modules that take most of a minute alone."""
+"""Modules with the fixture `installed`: a control plane apart."""
+LONGEST = ("test_kubelet", "test_cli", "test_console", "test_devices")
+"""Modules that take longest alone."""
 
 
 def schedule(config: pytest.Config, log: object) -> LoadFileScheduling:
@@ -48,15 +45,23 @@ def _piece_of(nodeid: str) -> str:
 
 
 def in_order(items: list[pytest.Item]) -> None:
-    """Put first what takes long; the same in every lane."""
+    """Put first what takes long; the same in every lane.
+
+    Raises:
+        UsageError: a module needs an installation, and `INSTALLED` does not know it.
+    """
+    for item in items:
+        needs = "installed" in getattr(item, "fixturenames", ())
+        if needs and item.path.stem not in INSTALLED:
+            raise pytest.UsageError(f"{item.path}: name it in {__file__}")
     items.sort(key=_rank)
 
 
 def _rank(item: pytest.Item) -> int:
-    """The longest, then what is end to end, what waits for servers, the rest."""
-    if item.path.stem in LONGEST:
-        return 0
+    """Tell how early: an installation, the longest, end to end, servers, the rest."""
     if item.path.stem in INSTALLED:
+        return 0
+    if item.path.stem in LONGEST:
         return 1
     folders = item.path.parts
     return 2 if "e2e" in folders else 3 if "integration" in folders else 4

@@ -31,6 +31,7 @@ def pytest_configure() -> None:
     """
     asyncio.set_event_loop(None)
     soak.load_profile()
+    lanes.take_ports()
 
 
 @pytest.hookimpl(tryfirst=True)

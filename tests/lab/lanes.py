@@ -7,10 +7,13 @@ takes long begins first, so that no lane is left alone with it.
 
 from __future__ import annotations
 
+import os
 from pathlib import PurePath
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
+
+from moorings.local import process
 
 INSTALLED = (
     "test_admission",
@@ -28,6 +31,17 @@ INSTALLED = (
 """Modules with the fixture `installed`: a control plane apart."""
 LONGEST = ("test_kubelet", "test_cli", "test_console", "test_devices")
 """Modules that take longest alone."""
+MOST_LANES = 8
+
+
+def take_ports() -> None:
+    """Choose free ports among those of our lane alone.
+
+    Between the choice of a port and its use another lane might have taken it.
+    """
+    lane = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
+    if lane:
+        process._PORTS = process._PORTS[int(lane) % MOST_LANES :: MOST_LANES]
 
 
 def schedule(config: pytest.Config, log: object) -> LoadFileScheduling:

@@ -37,8 +37,8 @@ from tests.lab.soak import sized
 from tests.oracles.brute import Brute, TooManyWaysError
 from tests.oracles.disagreement import disagreement
 
-PROBLEMS = sized(200, 10_000)
-AT_ONCE = 50
+PROBLEMS = sized(100, 10_000)
+AT_ONCE = 25
 NUMA = f"{DRIVER}/numa"
 UID = "00000000-0000-4000-8000-{:012}"
 SEEN: Counter[str] = Counter()

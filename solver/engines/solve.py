@@ -196,14 +196,16 @@ def _decide(
     if choice.engine == PACKING:
         return choice, PackingSearch(demand, kinds, parameters).run()
     packing, first = None, None
-    if choice.engine == PATTERN and engine is None and not is_small(demand, kinds):
-        packing = _pack(demand, kinds, parameters)
+    is_about_domains = bool(demand.gang_rules) and not demand.query.domains
+    if engine is None and not is_small(demand, kinds):
+        if choice.engine == PATTERN or is_about_domains:
+            packing = _pack(demand, kinds, parameters)
     if packing is not None:
         packed = EngineChoice(PACKING, "constructed, and proven by counting")
         first = packing.construct()
         if first.status is Status.OPTIMAL:
             return packed, first
-        if not packing.lists_nodes:
+        if choice.engine == DIRECT or not packing.lists_nodes:
             return EngineChoice(PACKING, "parts of nodes"), packing.improve()
     if choice.engine == PATTERN:
         try:

@@ -89,9 +89,8 @@ def raise_to_turns(
     placements, effort = _place_in_order(problem, demand, order, nodes, result)
     if is_stopped() and not placements and not result.placements:
         with never_stopped():
-            placements, effort = _place_in_order(
-                problem, demand, order[:MOST_AFTER_STOP], nodes, result
-            )
+            few = order[:MOST_AFTER_STOP]
+            placements = _place_fewer(problem, demand, few, len(few))
     result = structs.replace(result, effort=result.effort.plus(effort))
     decided = choice, result
     if _weights(demand, placements) <= _weights(demand, result.placements):
@@ -132,15 +131,17 @@ def _place_in_order(
         return tuple(sorted(placed.placements, key=lambda p: p.gang)), placed.effort
     if result.placements:
         return (), Effort()
-    return _place_fewer(problem, demand, order), Effort()
+    return _place_fewer(problem, demand, order, len(order) // 2), Effort()
 
 
 def _place_fewer(
-    problem: Problem, demand: Demand, order: list[int]
+    problem: Problem, demand: Demand, order: list[int], fewer: int
 ) -> tuple[GangPlacement, ...]:
-    """Decide ever fewer of the most urgent gangs, until some have a place."""
+    """Decide ever fewer of the most urgent gangs, until some have a place.
+
+    `fewer`: how many at first.
+    """
     limited = structs.replace(problem.parameters, work_limit=PART_WORK)
-    fewer = len(order) // 2
     while fewer and not is_stopped():
         gangs = sorted(order[:fewer])
         part = Demand(demand.gangs[gang] for gang in gangs)

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from runtime.bus.bus import Bus
 from runtime.wire import BusSettings
+from tests.lab import lanes, soak
 from tests.lab.controlplane import programs, server
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.options import NEWEST, RELEASE, Options, of_release
@@ -24,15 +24,32 @@ from tests.oracles.upstream_oracle import built
 
 
 def pytest_configure() -> None:
-    """Say that there is no event loop yet, and that no example has a deadline.
+    """Say that there is no event loop yet, and how many examples are drawn.
 
     Otherwise pytest-asyncio asks for the current loop, which makes one that nobody
-    closes and a warning in whatever test comes next (Python < 3.14). How long an
-    example takes says more about the machine than about us.
+    closes and a warning in whatever test comes next (Python < 3.14).
     """
     asyncio.set_event_loop(None)
-    settings.register_profile("unhurried", settings.default, deadline=None)
-    settings.load_profile("unhurried")
+    soak.load_profile()
+    lanes.take_ports()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leave the long forms to `make soak`, and begin with what takes long."""
+    left = [item for item in items if not soak.SOAK and item.get_closest_marker("soak")]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
+    lanes.in_order(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Share out what runs side by side."""
+    return lanes.schedule(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -191,7 +191,7 @@ def test_pods_and_claims_are_named_as_kubectl_does(stack: tuple[Path, str]) -> N
         gang = asyncio.run(gang_named(home, "train-b"))
         while watch.poll() is None:
             asyncio.run(say_written(home, gang))
-        seen = watch.communicate(timeout=20)[0]
+        seen = watch.communicate(timeout=120)[0]
     assert "; pod/train-b-1 resourceclaim/train-b-1-gpus-x7f2c\n" in seen
     (view,) = json.loads(
         moorings("get", "pod", "train-b-1", "-o", "json", home=home).stdout
@@ -295,7 +295,7 @@ def test_kubectl_finds_the_plugin_and_completes_its_words(
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
         assert text in answer.stdout + answer.stderr

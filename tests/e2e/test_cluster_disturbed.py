@@ -36,9 +36,9 @@ from tests.lab.controlplane import fleet, objects
 from tests.lab.controlplane.client import Json, Kube, RefusedError
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.services import eventually
+from tests.lab.soak import SOAK
 from tests.lab.waits import pods_of
 
-SOAK = bool(os.environ.get("MOORINGS_SOAK"))
 BATCHES, GANGS, SIZE = (10, 50, 4) if SOAK else (1, 3, 8)
 ROUNDS = 5 if SOAK else 1
 NODES, DEVICES = ("abcdefg", 32) if SOAK else ("ab", 8)

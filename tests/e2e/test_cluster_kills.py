@@ -1,19 +1,19 @@
 """SIGKILL to anything beside a real control plane: no half-open gang, nothing twice.
 
-Three NATS servers with TLS and tokens, two solvers, two publishers, two callouts. Each
-victim once in `make test`, 300 kills in `make soak` (MOORINGS_SOAK=1).
+Three NATS servers with TLS and tokens, two solvers, two publishers, two callouts; 300
+kills, in `make soak` alone.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from contracts.names import GANG, GATE
 from runtime.bus.bus import Bus
@@ -35,13 +35,15 @@ from tests.lab.secured_cluster import (
 from tests.lab.secured_nats import SERVERS
 from tests.lab.services import eventually
 
+pytestmark = pytest.mark.soak
+
 SERVER, ALL_SERVERS = "a server", "all servers"
 """Of NATS."""
 VICTIMS = (
     *(*SOLVERS, *PUBLISHERS, *CALLOUTS),
     *(SERVER, ALL_SERVERS, API_SERVER, ETCD),
 )
-KILLS = 300 if os.environ.get("MOORINGS_SOAK") else len(VICTIMS)
+KILLS = 300
 DRIVER = "gpu.example.com"
 NODES, DEVICES = 4, 4
 SETTLED_S = 120.0

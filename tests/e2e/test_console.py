@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -25,6 +26,7 @@ from runtime.waits import first_of
 from runtime.wire import Outgoing
 from tests.builders.inputs import TRAIN
 from tests.lab.command_line import open_as, read_server, stack_up
+from tests.lab.services import eventually
 
 pytest.importorskip("playwright", reason="Playwright is not installed")
 from playwright.async_api import Browser, Page, expect
@@ -318,7 +320,8 @@ async def test_others_are_refused_by_host_origin_and_token(
     look = f"Bearer {console.token(console.look)}"
     change = f"Bearer {console.token(console.change)}"
     node, submit = "/api/nodes/gpu-0", "/api/change/submit"
-    assert ask(console, node, Authorization=look) == 200
+    seen = partial(ask, console, node, Authorization=look)
+    await eventually(lambda: seen() == 200, "the console knows the node")
     assert ask(console, node) == 401
     assert ask(console, "/", Host="rebound.example.com") == 421
     other = "http://other.example.com"

@@ -32,6 +32,8 @@ from tests.lab.node import node as nodes
 from tests.lab.node.node import Node
 from tests.lab.services import eventually
 
+pytestmark = pytest.mark.soak
+
 SYSTEM = "moorings-system"
 NODE = "node-0"
 """A name that the simulated fleet knows."""

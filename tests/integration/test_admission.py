@@ -19,7 +19,7 @@ from tests.lab.controlplane.client import Json, Kube, RefusedError, named
 GATE = {"name": "moorings.dev/allocation"}
 MARK = {"moorings.dev/owned": "true"}
 OWNED, FOREIGN = "gpu.moorings.dev", "gpu.example.com"
-NOTICED_S = 20
+NOTICED_S = 120
 PUBLISHER = "system:serviceaccount:moorings-system:publisher"
 
 GATED: dict[str, dict[str, Any]] = {

@@ -145,6 +145,7 @@ def parser() -> Path:
     return folder
 
 
+@pytest.mark.soak
 def test_the_parser_of_asyncapi_takes_the_document(parser: Path) -> None:
     """Without a word of worse than information: severities 0 and 1 are worse."""
     script, document = PARSER / "parse.cjs", ROOT / "docs" / "asyncapi.yaml"
@@ -197,7 +198,9 @@ def go_subscriber(folder: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("world")
-@pytest.mark.parametrize("build", [python_subscriber, go_subscriber])
+@pytest.mark.parametrize(
+    "build", [python_subscriber, pytest.param(go_subscriber, marks=pytest.mark.soak)]
+)
 async def test_the_subscribers_of_the_documentation_print_what_is_decided(
     build: Callable[[Path], list[str]],
     document: Document,

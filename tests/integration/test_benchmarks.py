@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.soak
+
 
 def rows_of(folder: Path, name: str, *arguments: str) -> list[dict[str, Any]]:
     path = folder / "rows.json"

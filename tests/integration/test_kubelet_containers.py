@@ -7,7 +7,6 @@ runtime is played; here it is seen that real containers get and keep what they h
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -26,9 +25,12 @@ from tests.lab.node.node import Node
 from tests.lab.node.scenarios import hear_of_health, restart_agent_and_kubelet, roll
 from tests.lab.node.site import WAITS, Site, write_fleet
 from tests.lab.services import eventually
+from tests.lab.soak import sized
+
+pytestmark = pytest.mark.soak
 
 METADATA = "/var/run/kubernetes.io/dra-device-attributes"
-PODS = 50 if os.environ.get("MOORINGS_SOAK") == "1" else 10
+PODS = sized(10, 50)
 """Fifty at once take two cores for minutes; test_kubelet.py has them in any case."""
 
 

@@ -18,7 +18,7 @@ from tests.lab.nats_server import LabServer
 
 MESSAGES = 20
 
-pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+pytestmark = [pytest.mark.soak, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 The servers of k8s/base with their certificates, users and `sync_interval: always`, two
 solvers and a publisher, whose clocks are days apart. Where a file system can be
-mounted, a server that is killed also loses what it had not synced. One fault of each
-kind in `make test`; 1,000 drawn ones in `make soak`, or as many as MOORINGS_KILLS says,
-drawn by MOORINGS_SEED: runs with different seeds add up.
+mounted, a server that is killed also loses what it had not synced. In `make soak` 1,000
+faults are drawn, or as many as MOORINGS_KILLS says, by MOORINGS_SEED: runs with
+different seeds add up.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ from tests.lab.nats_cluster import leader_of
 from tests.lab.secured_nats import SERVERS, SecuredNats
 from tests.lab.services import CLUSTER, Process, eventually, observe, running
 
-SOAK = bool(os.environ.get("MOORINGS_SOAK"))
+pytestmark = pytest.mark.soak
+
 FAULTS = ("one", "solver", "two", "stop", "all", "lose", "cut")
 """Servers killed, a solver killed, the leader of decisions stopped or cut off from the
 others, a server lost with its disk."""
-ROUNDS = int(os.environ.get("MOORINGS_KILLS", 1_000 if SOAK else len(FAULTS)))
+ROUNDS = int(os.environ.get("MOORINGS_KILLS", "1000"))
 SEED = int(os.environ.get("MOORINGS_SEED", ROUNDS))
 AWAY_S = (5.0, 5.0, 5.0, 9.0, 9.0, 30.0 if 2 * len(FAULTS) < ROUNDS else 9.0)
 """How long the leader is stopped or cut off; the others elect another in 4 to 9 s."""

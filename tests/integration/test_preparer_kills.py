@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import random
 import shutil
 import signal
@@ -24,10 +23,10 @@ from tests.builders.prepared import (
     result,
 )
 from tests.lab.killed_preparer import CLAIM, main
+from tests.lab.soak import sized
 
-SOAK = os.environ.get("MOORINGS_SOAK") == "1"
 MOST_CALLS = 60
-ROUNDS = 300 if SOAK else 20
+ROUNDS = sized(10, 300)
 OTHER = asked("b")
 CLAIMS = {
     "a": allocated(CLAIM, result("gpu-0"), result("gpu-1")),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from moorings.plan.decide import Planner
 from moorings.plan.lines import plan_lines
 from solver.cel.evaluator import SelectorEvaluator
+from tests.lab.soak import sized
 from tests.oracles.differential import generate
 from tests.oracles.differential.compare import compare
 from tests.oracles.differential.draw import Json
@@ -21,7 +21,7 @@ from tests.oracles.differential.lines import answer_of, plan_line
 from tests.oracles.differential.oracle import Oracle, answers
 from tests.oracles.differential.shrink import shrink
 
-CASES = 12_000 if os.environ.get("MOORINGS_SOAK") else 2_000
+CASES = sized(500, 12_000)
 AT_ONCE = 250
 SHRUNK = 3
 SHRINK_S = 20.0

@@ -37,7 +37,7 @@ from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.nats_server import LabServer
 
-WAIT_S = 20.0
+WAIT_S = 120.0
 
 
 class Agents(Struct, frozen=True, kw_only=True):

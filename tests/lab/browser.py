@@ -64,7 +64,7 @@ def console_up(home: Path, *options: str) -> Iterator[ConsoleLinks]:
         yield ConsoleLinks(*(link[0] for link in links if link is not None))
     finally:
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=180)
         assert process.returncode == 0, rest
 
 

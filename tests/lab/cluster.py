@@ -251,7 +251,7 @@ async def pods_until(
     namespace: str,
     names: Sequence[str],
     holds: Callable[[Json], bool],
-    within_s: float = 30.0,
+    within_s: float = 120.0,
 ) -> list[Json]:
     """Wait until something holds of each pod; gives them as they are then."""
     pods = (named("v1", "Pod", name, namespace) for name in names)

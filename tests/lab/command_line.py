@@ -36,7 +36,7 @@ def moorings(
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         check=False,
     )
 
@@ -72,7 +72,7 @@ def stack_up(home: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         process.send_signal(signal.SIGINT)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=180)
         assert process.returncode == 0, rest
 
 

@@ -5,11 +5,14 @@ Knows where Go and the cache are; must not know what the programs do.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 REQUIRED = "MOORINGS_REQUIRE_GO"
@@ -35,12 +38,22 @@ def built(module: Path, package: str, *how: str) -> Path | None:
     if program.exists():
         return program
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    with _alone(folder), tempfile.TemporaryDirectory(dir=folder) as scratch:
+        if program.exists():  # another lane has built it meanwhile
+            return program
         fresh = Path(scratch) / program.name
         command = [go, *(how or ("build",)), "-o", str(fresh), f"./{package}"]
         subprocess.run(command, cwd=module, check=True)
         fresh.replace(program)
     return program
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one process at a time build here, however many lanes ask."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _cache() -> Path:

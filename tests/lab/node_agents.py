@@ -48,7 +48,7 @@ class Agent(Process):
     def wait(self) -> int:
         """Wait until it ends by itself; gives its exit code."""
         assert self._process is not None
-        return self._process.wait(timeout=20)
+        return self._process.wait(timeout=120)
 
     def inject(self, faults: str) -> None:
         """Replace the faults file."""

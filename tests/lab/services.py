@@ -30,6 +30,8 @@ from runtime.wire import Outgoing
 from tests.builders import device_class
 
 CLUSTER = ClusterName("local")
+PATIENCE_S = 120.0
+"""What is waited for comes in a second or two; on a machine that others use, later."""
 
 
 class Process:
@@ -65,7 +67,7 @@ class Process:
     def ended(self) -> int:
         """Wait until it ends by itself; gives its exit code."""
         assert self._process is not None
-        return self._process.wait(timeout=30)
+        return self._process.wait(timeout=PATIENCE_S)
 
     def kill(self) -> None:
         """End it by SIGKILL."""
@@ -77,7 +79,7 @@ class Process:
         """End it by SIGTERM; gives its exit code."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)
-        return self._process.wait(timeout=20)
+        return self._process.wait(timeout=PATIENCE_S)
 
     def close(self) -> None:
         """End it in whatever state it is."""
@@ -178,7 +180,7 @@ async def confirmation_on(bus: Bus, gang: Gang) -> ConfirmationMessage | None:
 async def eventually(
     holds: Callable[[], object],
     what: str | Callable[[], str],
-    within_s: float = 20.0,
+    within_s: float = PATIENCE_S,
 ) -> None:
     """Wait until something holds, asked as a function or a coroutine function."""
     deadline = time.monotonic() + within_s

@@ -26,7 +26,7 @@ from tests.lab.services import Process
 AUDIENCE = "nats.moorings.dev"
 TOKEN_S = 600
 """The shortest life that the API server gives."""
-READY_S = 20.0
+READY_S = 120.0
 
 
 class TokenBus:

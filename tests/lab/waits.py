@@ -19,7 +19,7 @@ async def pods_of(
     gang: str,
     count: int,
     holds: Callable[[Json], bool],
-    within_s: float = 30.0,
+    within_s: float = 120.0,
 ) -> list[Json]:
     """Wait until something holds of so many pods of a gang; gives them by name."""
     chosen: list[Json] = []
@@ -62,7 +62,7 @@ async def events_about(kube: Kube, about: Json) -> list[tuple[str, str]]:
 
 
 async def until_told(
-    kube: Kube, about: Json, reason: str, within_s: float = 30.0
+    kube: Kube, about: Json, reason: str, within_s: float = 120.0
 ) -> str:
     """Wait for an event of ours about an object; gives its note."""
     notes: list[str] = []
@@ -83,7 +83,7 @@ def _bare(reason: str) -> str:
 
 
 async def until_phase(
-    client: Client, site: Fleet, name: str, phase: GangPhase, within_s: float = 30.0
+    client: Client, site: Fleet, name: str, phase: GangPhase, within_s: float = 120.0
 ) -> GangRecord:
     """Wait for a phase of the newest gang of a name, as the bus has it."""
     records: list[GangRecord] = []
@@ -97,7 +97,7 @@ async def until_phase(
 
 
 async def until_over(
-    client: Client, site: Fleet, name: str, within_s: float = 30.0
+    client: Client, site: Fleet, name: str, within_s: float = 120.0
 ) -> list[GangRecord]:
     """Wait until all gangs of a name are over, and give them, oldest first."""
     records: list[GangRecord] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from itertools import chain
 
@@ -30,6 +29,7 @@ from tests.builders import (
     toleration,
 )
 from tests.builders.problems import expected_of, observe_core, problem_of, snapshot_of
+from tests.lab.soak import sized
 from tests.oracles.brute import Brute, TooManyWaysError
 from tests.oracles.disagreement import disagreement
 
@@ -39,7 +39,7 @@ TAINT = NodeTaint(key="spare", effect="NoSchedule")
 TOLERANT = NodeToleration(key="spare", operator="Exists")
 ASKED: list[dict[str, str]] = [{}, {}, {"cpu": "1"}, {"cpu": "2500m"}]
 SEEN: Counter[str] = Counter()
-EXAMPLES = 10_000 if os.environ.get("MOORINGS_SOAK") else 300
+EXAMPLES = sized(100, 10_000)
 
 
 @st.composite

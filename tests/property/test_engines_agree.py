@@ -7,7 +7,6 @@ stop early, what they find and what they prove never contradict each other.
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -29,10 +28,10 @@ from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.draw.crowds import crowd
 from tests.draw.drawn import drawn
+from tests.lab.soak import SOAK
 
-SOAK = bool(os.environ.get("MOORINGS_SOAK"))
-PROBLEMS, CROWDS = (20_000, 200) if SOAK else (1_000, 2)
-AT_ONCE = 250
+PROBLEMS, CROWDS = (20_000, 200) if SOAK else (200, 1)
+AT_ONCE = 50
 FIRST = (Tier.GANGS, Tier.ALTERNATIVES)
 SEEN: Counter[str] = Counter()
 Span = tuple[int, int]

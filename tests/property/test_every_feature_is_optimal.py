@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 
@@ -19,12 +18,13 @@ from solver.kinds.nodes import find_node_kinds
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.draw.drawn import drawn
+from tests.lab.soak import sized
 from tests.oracles.brute import Brute, TooManyWaysError
 from tests.oracles.brute_world import MalformedError
 from tests.oracles.disagreement import disagreement
 
-PROBLEMS = 20_000 if os.environ.get("MOORINGS_SOAK") else 2_000
-AT_ONCE = 500
+PROBLEMS = sized(600, 20_000)
+AT_ONCE = 100
 FEATURES = {
     "admin": "about-admin",
     "alternatives": "first-available",

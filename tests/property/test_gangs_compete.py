@@ -7,7 +7,6 @@ batches, never contradict it, and nearly always prove it as well.
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 
@@ -34,11 +33,12 @@ from tests.builders import (
     request,
 )
 from tests.builders.problems import problem_of, snapshot_of
+from tests.lab.soak import sized
 from tests.oracles.brute import Brute, TooManyWaysError
 from tests.oracles.disagreement import disagreement
 
-PROBLEMS = 10_000 if os.environ.get("MOORINGS_SOAK") else 1_000
-AT_ONCE = 250
+PROBLEMS = sized(100, 10_000)
+AT_ONCE = 25
 NUMA = f"{DRIVER}/numa"
 UID = "00000000-0000-4000-8000-{:012}"
 SEEN: Counter[str] = Counter()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.gang import Gang
@@ -117,7 +117,6 @@ def places(record: GangRecord | None) -> dict[tuple[str, int], object]:
     }
 
 
-@settings(max_examples=60)
 @given(EVENTS)
 def test_what_gangs_have_they_keep(events: list[Event]) -> None:
     """Until they end or lose all of it; and who could grow, has grown."""

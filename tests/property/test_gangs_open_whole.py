@@ -6,7 +6,6 @@ The laws stand in tests/simulation/laws.py and wholeness.py; a game is any list 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import islice, product
 
@@ -14,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from tests.lab.soak import SOAK
 from tests.simulation.game import Game
 from tests.simulation.setting import Setting, Slot
 
-SOAK = os.environ.get("MOORINGS_SOAK") == "1"
-EXAMPLES = 10_000 if SOAK else 200
+EXAMPLES = 10_000 if SOAK else 30
 Move = tuple[str, int, int]
 
 POD_MOVES = (
@@ -107,7 +106,7 @@ def play(setting: Setting, drawn: list[Move]) -> int:
 
 def test_pods_replaced_in_one_look_at_every_step() -> None:
     """No gang is split, and none that has devices is left waiting."""
-    games = islice(disturbances(), 0, None, 1 if SOAK else 7)
+    games = islice(disturbances(), 0, None, 1 if SOAK else 35)
     opened = [play(setting, drawn) for setting, drawn in games]
     assert min(opened) == 0
     assert max(opened) > 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -20,8 +19,9 @@ from solver.kinds.shapes import NodeKind
 from solver.problem.problem import ExpectedPart
 from tests.draw.crowds import world
 from tests.draw.drawn import drawn
+from tests.lab.soak import sized
 
-PROBLEMS = 4_000 if os.environ.get("MOORINGS_SOAK") else 200
+PROBLEMS = sized(60, 4_000)
 AT_ONCE = PROBLEMS // 4
 STATES = 60
 """States of a Problem whose rooms are compared."""

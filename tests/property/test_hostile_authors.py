@@ -57,8 +57,6 @@ from tests.builders.problems import PlainEvaluator
 UID = builders.UID
 OTHERS = "another-tenant"
 THEIR_GROUP = GroupKey(OTHERS, "steady", lone=True)
-BY_HAND = 30
-"""Examples; each plans some hundred times."""
 
 
 def _list_keys(*modules: Any) -> Iterator[str]:
@@ -255,7 +253,7 @@ def written(draw: st.DrawFn) -> tuple[list[Pod], list[ResourceClaim], list[Gang]
     return pods, claims, gangs if draw(st.booleans()) else []
 
 
-@settings(max_examples=BY_HAND, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(written())
 def test_no_word_of_an_author_ends_a_plan(
     objects: tuple[list[Pod], list[ResourceClaim], list[Gang]],
@@ -276,7 +274,7 @@ def test_no_word_of_an_author_ends_a_plan(
     assert situation.plan(THEIR_GROUP) == UNDISTURBED
 
 
-@settings(max_examples=BY_HAND, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(written())
 def test_what_the_bus_carries_of_them_is_read_or_refused(
     objects: tuple[list[Pod], list[ResourceClaim], list[Gang]],
@@ -308,7 +306,7 @@ def test_every_key_alone_ends_no_plan(key: str) -> None:
                 situation.plan(group, *records)
 
 
-@settings(max_examples=BY_HAND, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(written())
 def test_a_plan_on_a_desk_and_lint_answer_too(
     objects: tuple[list[Pod], list[ResourceClaim], list[Gang]],

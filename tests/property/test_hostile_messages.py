@@ -6,7 +6,6 @@ bus' edge, the Snapshot, the Problem, the engines, the judge, explanations and r
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from hypothesis import HealthCheck, example, given, settings
@@ -31,8 +30,6 @@ from tests.draw import hostile
 INNOCENT = gang(member(member_claim(request())), name="innocent")
 UID = "00000000-0000-4000-8000-000000000bad"
 SOME = settings(
-    max_examples=1000 if os.environ.get("MOORINGS_SOAK") else 40,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 GANG_WORDS: dict[Topic[Any], Any] = {

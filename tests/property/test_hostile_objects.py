@@ -8,7 +8,6 @@ what the bus is told, and to what writes slices, taint rules and device status.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
@@ -64,8 +63,6 @@ PLURALS = (
 )
 SERVED = choose_kinds({"v1": PLURALS})
 SOME = settings(
-    max_examples=1000 if os.environ.get("MOORINGS_SOAK") else 30,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 

@@ -7,7 +7,6 @@ through what reads them, what plans by them, and what is written.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, cast
 
@@ -57,8 +56,6 @@ NODE_WORDS: dict[Topic[Any], Any] = {
     topics.HEALTH: messages.HealthMessage,
 }
 SOME = settings(
-    max_examples=1000 if os.environ.get("MOORINGS_SOAK") else 20,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 Said = tuple[Topic[Any], tuple[str, ...], Any]

@@ -6,7 +6,6 @@ unique values are given out anew.
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -31,8 +30,9 @@ from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
 from tests.draw.crowds import ROOT, World, world
 from tests.draw.drawn import drawn
+from tests.lab.soak import sized
 
-PROBLEMS = 4_000 if os.environ.get("MOORINGS_SOAK") else 100
+PROBLEMS = sized(30, 4_000)
 NODES = 4
 SEEN: Counter[str] = Counter()
 Names = dict[tuple[NodeName, DeviceID], DeviceID]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 
@@ -16,8 +15,9 @@ from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from tests.builders.patterns import gangs_with_cpu_model
 from tests.draw.crowds import world
+from tests.lab.soak import sized
 
-SEEDS = 2_000 if os.environ.get("MOORINGS_SOAK") else 200
+SEEDS = sized(40, 2_000)
 PRICES = 10
 SEEN: Counter[str] = Counter()
 

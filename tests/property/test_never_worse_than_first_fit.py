@@ -6,7 +6,6 @@ batches ask for more than there is; every answer is judged by `allocate`.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -24,8 +23,9 @@ from solver.engines.truncated import TRUNCATED
 from solver.problem.problem import Problem
 from tests.builders import gang, member, member_claim, request
 from tests.draw.crowds import UID, world
+from tests.lab.soak import sized
 
-WORLDS = 2_000 if os.environ.get("MOORINGS_SOAK") else 24
+WORLDS = sized(9, 2_000)
 AT_ONCE = WORLDS // 3
 
 

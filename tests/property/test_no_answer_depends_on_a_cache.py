@@ -8,7 +8,6 @@ order and read page by page, as a worker does.
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -19,9 +18,10 @@ import pytest
 
 from solver.kinds.node_cache import NodeCache
 from solver.problem.problem import Problem
+from tests.lab.soak import sized
 from tests.oracles.without_caches import Answers, answers, cases, reread
 
-SEEDS = range(1_000 if os.environ.get("MOORINGS_SOAK") else 8)
+SEEDS = range(sized(4, 1_000))
 
 
 def without_caches(seeds: Iterable[int]) -> Answers:

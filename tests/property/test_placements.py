@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -39,6 +38,7 @@ from tests.builders.problems import problem_of, snapshot_of
 from tests.draw.crowds import of_type as selecting
 from tests.draw.crowds import world
 from tests.draw.drawn import drawn
+from tests.lab.soak import sized
 from tests.oracles.brute_placements import (
     TooManyWaysError,
     Use,
@@ -47,7 +47,7 @@ from tests.oracles.brute_placements import (
     left_of,
 )
 
-PROBLEMS = 10_000 if os.environ.get("MOORINGS_SOAK") else 1_000
+PROBLEMS = sized(400, 10_000)
 AT_ONCE = 100
 HALF = {"card": {"eighths": 4}}
 STATES = 4

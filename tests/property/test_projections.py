@@ -21,8 +21,6 @@ DOMAINS = ("d.io", "e.io", "none.io")
 NAMES = ("x", "y", "e.io/x", "e.io/y", "d.io/x")
 VALUES = (0, 1, True, False, "x", "1", Version("1.0.0"), (1,), ("x", "y"), (True,))
 SETTINGS = settings(
-    max_examples=300,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

@@ -6,17 +6,16 @@ that nobody else can see.
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.lifecycle import LifecycleMessage
 from contracts.messages import SubmitGang
+from tests.lab.soak import sized
 from tests.simulation.game import Game
 from tests.simulation.setting import Setting, Slot
 
-EXAMPLES = 5_000 if os.environ.get("MOORINGS_SOAK") == "1" else 100
+EXAMPLES = sized(30, 5_000)
 MOVES = (
     *("crowd", "crowd", "advance", "advance", "advance", "schedule", "schedule"),
     *("hear", "act", "plan", "carry_out", "control", "solve", "pass_time", "restart"),

@@ -35,8 +35,9 @@ from contracts.kubernetes.decode import (
 from contracts.structs import KubernetesExcerpt, KubernetesStruct
 from tests import builders
 from tests.draw import strategies
+from tests.lab.soak import sized
 
-FEW = settings(max_examples=20, deadline=None)
+FEW = settings(max_examples=sized(10, 200))
 """There are many types, and each field is independent."""
 MODULES = (
     allocation,

@@ -5,7 +5,6 @@ Each answer was judged as well, by `allocate`, pod by pod.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -18,10 +17,11 @@ from solver.engines.solve import answer
 from solver.kinds.pod_rules import settle_rules
 from solver.tiers import Tier
 from tests.draw.neighbours import neighbourhood
+from tests.lab.soak import sized
 from tests.oracles.brute import Brute, TooManyWaysError
 from tests.oracles.disagreement import disagreement
 
-WORLDS = 100_000 if os.environ.get("MOORINGS_SOAK") else 2_000
+WORLDS = sized(400, 100_000)
 AT_ONCE = WORLDS // 20
 FIRST = (Tier.GANGS, Tier.ALTERNATIVES)
 SEEN: Counter[str] = Counter()
@@ -57,7 +57,7 @@ def test_value_is_that_of_brute_force(first: int) -> None:
 
 def test_every_outcome_was_met() -> None:
     """Both engines decided, gangs were in, and some of every rule's were not."""
-    least = {"direct": 100, "pattern": 100, "in": 500}
+    least = {"direct": WORLDS // 40, "pattern": WORLDS // 40, "in": WORLDS // 5}
     assert all(SEEN[key] >= count for key, count in least.items()), SEEN
     assert SEEN["skipped"] < WORLDS // 20, SEEN
     assert SEEN[Rule.NOT_MODELLED.value] < WORLDS // 6, SEEN

@@ -5,7 +5,6 @@ Each answer was judged as well, by `allocate`, gang by gang.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -15,10 +14,11 @@ from solver.decision import Status
 from solver.engines import choose
 from solver.engines.split import SPLIT
 from tests.draw.gang_worlds import gang_world
+from tests.lab.soak import sized
 from tests.oracles.brute import Brute, TooManyWaysError
 from tests.oracles.disagreement import disagreement
 
-WORLDS = 20_000 if os.environ.get("MOORINGS_SOAK") else 2_000
+WORLDS = sized(400, 20_000)
 AT_ONCE = WORLDS // 20
 FEATURES = (
     "admin",

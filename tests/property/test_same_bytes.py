@@ -35,6 +35,9 @@ from tests.builders import (
 from tests.builders.problems import CLUSTER, problem_of, snapshot_of
 from tests.builders.solves import recorded
 from tests.draw.crowds import crowd, world
+from tests.lab.soak import sized
+
+REPEATS = sized(20, 200)
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 REPLAY = """
@@ -114,20 +117,20 @@ def record_of(made: Callable[[], Problem]) -> Recorded:
     return recorded(problem, allocate(problem), CLUSTER)
 
 
-def test_200_repeats_in_one_process_give_the_same_bytes() -> None:
+def test_repeats_in_one_process_give_the_same_bytes() -> None:
     problem = crowded(nodes=4, gangs=12)
     cache = PartCache()
     pages = {page.sha: page.data for page in problem.pages}
     first = DECISION.encode(allocate(problem))
     assert b'"members":[{' in first
     assert b'"reasons":[{' in first
-    for _ in range(200):
+    for _ in range(REPEATS):
         again = allocate(cache.problem(problem.data, pages))
         assert DECISION.encode(again) == first
 
 
 @pytest.mark.parametrize(
-    ("made", "times"), [(partial(small, 5), 200), (partial(crowd, 3), 5)]
+    ("made", "times"), [(partial(small, 5), REPEATS), (partial(crowd, 3), 5)]
 )
 def test_what_is_decided_in_between_changes_no_bytes(
     made: Callable[[], Problem], times: int

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.ids import NodeName
@@ -149,7 +149,6 @@ async def look(root: Path) -> str:
     return "".join(said)
 
 
-@settings(max_examples=25, deadline=None)
 @given(broken_trees())
 def test_no_tree_ends_the_source_or_leads_it_elsewhere(
     drawn: tuple[str, list[tuple[int, str, tuple[str, object]]]],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from contracts.claim import DeviceClass, ResourceClaim
 from contracts.device import ResourceSlice
@@ -11,10 +11,7 @@ from contracts.kubernetes.defaults import default_claim, default_gang
 from contracts.validate import validate
 from tests.draw import strategies
 
-SOME = settings(max_examples=40, deadline=None)
 
-
-@SOME
 @given(value=strategies.resource_slices() | strategies.device_classes())
 def test_valid_slices_and_classes_are_accepted(
     value: ResourceSlice | DeviceClass,
@@ -23,7 +20,6 @@ def test_valid_slices_and_classes_are_accepted(
     assert validate(value) == ()
 
 
-@SOME
 @given(value=strategies.claims())
 def test_valid_claims_are_accepted_and_have_all_defaults(value: ResourceClaim) -> None:
     """Filling in defaults changes nothing of them."""
@@ -31,7 +27,6 @@ def test_valid_claims_are_accepted_and_have_all_defaults(value: ResourceClaim) -
     assert default_claim(value) == value
 
 
-@SOME
 @given(value=strategies.gangs())
 def test_valid_gangs_are_accepted_and_have_all_defaults(value: Gang) -> None:
     """Filling in defaults changes nothing of them."""
@@ -39,7 +34,6 @@ def test_valid_gangs_are_accepted_and_have_all_defaults(value: Gang) -> None:
     assert default_gang(value) == value
 
 
-@SOME
 @given(value=strategies.of(ResourceSlice))
 def test_any_slice_can_be_judged(value: ResourceSlice) -> None:
     """Whatever decodes is judged, and nothing is raised."""
@@ -47,7 +41,6 @@ def test_any_slice_can_be_judged(value: ResourceSlice) -> None:
         assert str(violation).startswith(f"{violation.field}: {violation.rule}")
 
 
-@SOME
 @given(value=strategies.of(ResourceClaim))
 def test_any_claim_can_be_judged(value: ResourceClaim) -> None:
     """Whatever decodes is judged, and nothing is raised."""
@@ -55,7 +48,6 @@ def test_any_claim_can_be_judged(value: ResourceClaim) -> None:
         assert str(violation).startswith(f"{violation.field}: {violation.rule}")
 
 
-@SOME
 @given(value=strategies.of(Gang))
 def test_any_gang_can_be_judged(value: Gang) -> None:
     """Whatever decodes is judged, and nothing is raised."""

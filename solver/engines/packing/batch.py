@@ -125,7 +125,9 @@ class Batch:
             ordered = sorted(counts.items(), key=lambda item: (room[item[0]], item))
             pod = PodKind(
                 tuple(ordered),
-                tuple(n // unit for n, unit in zip(member.needs, self.units, strict=True)),
+                tuple(
+                    n // unit for n, unit in zip(member.needs, self.units, strict=True)
+                ),
                 member.fit,
                 needed.get(number, frozenset()),
             )
@@ -185,7 +187,11 @@ class Batch:
         self.depth_of = {label: depth for depth, label in enumerate(self.labels)}
         for outer, inner in zip(self.labels, self.labels[1:], strict=False):
             pairs = set(
-                zip(self.domain[inner].tolist(), self.domain[outer].tolist(), strict=True)
+                zip(
+                    self.domain[inner].tolist(),
+                    self.domain[outer].tolist(),
+                    strict=True,
+                )
             )
             known = [domain for domain, _ in pairs if domain >= 0]
             if len(known) > len(set(known)):
@@ -207,9 +213,12 @@ class Batch:
         self.totals: list[dict[int, int]] = [dict(s.block.total) for s in self.sorts]
         """By sort, its pods by kind."""
         self.priorities = sorted({s.priority for s in self.sorts}, reverse=True)
+        level = {priority: n for n, priority in enumerate(self.priorities)}
+        self.level_of = [level[self.sorts[sort].priority] for sort in self.sort_of]
+        """Of each gang the place of its priority among them, 0 for the highest."""
 
     def _find_fits(self) -> None:
-        """[pod kind, node]: whether such a pod may be there, devices and amounts aside."""
+        """[pod kind, node]: whether such a pod may be there while it is empty."""
         bits = [node.view.shape.fits for node in self.nodes]
         fits = {
             fit: np.array([b >> fit & 1 for b in bits], bool)
@@ -268,14 +277,13 @@ class Batch:
             self._block_totals[block] = total
         return total
 
-    def outer_of(self, place: tuple[int, int], label: int) -> int:
-        """Find the domain of a coarser label that a domain lies in."""
-        inside = self.domain[place[0]] == place[1]
-        return int(self.domain[label, int(inside.argmax())])
-
     @cached_property
     def _block_totals(self) -> dict[Block, tuple[tuple[int, int], ...]]:
         return {}
+
+    def weight_of(self, gang: int) -> int:
+        """Return what a gang is worth."""
+        return self.sorts[self.sort_of[gang]].weight
 
     @cached_property
     def weights(self) -> Integers:
@@ -288,7 +296,8 @@ def _shares(needs: Integers, free: Integers) -> Integers:
     sums = np.maximum(np.where(free >= UNLIMITED, 0, free).sum(axis=0), 1)
     unlimited = (free >= UNLIMITED).all(axis=0)
     shares = needs * float(1 << 20) * max(len(free), 1) / sums
-    return np.where(unlimited, 0, shares).sum(axis=1).astype(np.int64)
+    total: Integers = np.where(unlimited, 0, shares).sum(axis=1).astype(np.int64)
+    return total
 
 
 def _find_spread_slots(
@@ -304,9 +313,7 @@ def _find_spread_slots(
         for group in shape.groups:
             if group.is_shareable:
                 shareable |= group.mask
-    return tuple(
-        any(shareable >> ask.kind & 1 for ask in kind.asks) for kind in kinds
-    )
+    return tuple(any(shareable >> ask.kind & 1 for ask in kind.asks) for kind in kinds)
 
 
 def list_services(

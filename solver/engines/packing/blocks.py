@@ -120,7 +120,7 @@ def _make_trees(rules: GangRules, depth_of: dict[int, int]) -> list[_Tree]:
     if rules.has_preferences:
         raise NotPackableError("preferred topology")
     found: list[tuple[int, int, PodsTogether]] = []
-    for number, rule in enumerate(rules.together):
+    for rule in rules.together:
         if rule.key.label is None or rule.standing:
             raise NotPackableError("domains of devices, or of pods that run")
         found.append((-len(rule.kinds), depth_of[rule.key.label], rule))

@@ -37,7 +37,6 @@ from solver.engines.packing.work import Work
 MOST_ROUNDS = 60
 PRICE = 1 << 20
 """Prices are whole numbers of this part of a unit of weight."""
-MOST_COLUMNS = 400_000
 ROW_BITS = 40
 """Rows of whole gangs have numbers of so many bits at most."""
 COLUMN_WORK = 1e-6
@@ -187,9 +186,7 @@ class Bounds:
         None: nothing was found within the limit.
         """
         model = cp_model.CpModel()
-        gangs = [
-            model.new_int_var(0, len(own), "") for own in self._batch.gangs_of
-        ]
+        gangs = [model.new_int_var(0, len(own), "") for own in self._batch.gangs_of]
         for row in (*self.rows, *floors):
             terms = [(var, c) for var, c in zip(gangs, row.costs, strict=True) if c]
             if terms:
@@ -217,7 +214,9 @@ def _shorten(costs: Sequence[int], total: int) -> GangRow:
     """Round a row to numbers of few bits, so that it stays true."""
     largest = max(total, *costs, 1)
     shift = max(largest.bit_length() - ROW_BITS, 0)
-    return GangRow(tuple(cost >> shift for cost in costs), -(-total >> shift) if shift else total)
+    return GangRow(
+        tuple(cost >> shift for cost in costs), -(-total >> shift) if shift else total
+    )
 
 
 class _PatternProgram:

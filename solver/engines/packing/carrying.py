@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from solver.engines.packing.batch import Batch, Parts
+from solver.engines.packing.blocks import Block
 from solver.engines.packing.cells import Cell
 from solver.engines.packing.loads import Loads, Spot
 
@@ -103,6 +104,25 @@ def _walk(
             yield Want(places[-1], gang, number, kind, count)
 
 
+def walk_blocks(
+    batch: Batch, gang: int, node_of: Mapping[int, int]
+) -> Iterator[tuple[Path, Place, Block, int]]:
+    """Go through the blocks of a gang that is placed, the root apart.
+
+    `node_of`: of each instance, a node that its pods are on. With each block: its path,
+    the place of the outer block and the number of the instance.
+    """
+    instances = batch.instances[gang]
+    paths: list[Path] = [()]
+    places: list[Place] = [ANYWHERE]
+    for number, instance in enumerate(instances[1:], start=1):
+        inner = [block for block, _ in instances[instance.parent].block.inner]
+        paths.append((*paths[instance.parent], inner.index(instance.block)))
+        label = instance.block.label
+        places.append((label, int(batch.domain[label, node_of[number]])))
+        yield paths[-1], places[instance.parent], instance.block, number
+
+
 def _share_out(
     batch: Batch, offers: Sequence[Offer], wants: Sequence[Want]
 ) -> dict[int, list[Spot]] | None:
@@ -193,8 +213,7 @@ def _pick(
     if not spread:
         if len(pool) < count:
             return None
-        found = [pool.pop() for _ in range(count)]
-        return found
+        return [pool.pop() for _ in range(count)]
     left = Counter(pool)
     chosen = [place for place, _ in left.most_common(count)]
     if len(chosen) < count:

@@ -22,7 +22,7 @@ from solver.engines.packing.part_states import Integers
 MOST_NODE_KINDS = 12
 """Kinds of pod beside which no patterns of nodes are listed."""
 MOST_NODE_PATTERNS = 150
-MOST_PART_PATTERNS = 60
+MOST_PART_PATTERNS = 120
 MOST_LISTED = 4_000
 """Multisets of slots of a part that are looked at."""
 
@@ -55,67 +55,70 @@ class Cell(Struct, frozen=True, eq=False):
     """Amounts that bind; none where nodes are merged."""
 
 
+class _Alike(Struct, frozen=True):
+    """What makes nodes alike for a model."""
+
+    domains: tuple[int, ...]
+    kinds: tuple[int, ...]
+    starts: tuple[int, ...]
+    free: bytes
+
+
 class PartPatterns:
     """Patterns of parts that a model may use: all maximal ones where they are few."""
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
-        self._pool: dict[int, dict[tuple[int, ...], None]] = {}
+        self._listed: dict[
+            tuple[int, frozenset[int]], tuple[tuple[tuple[int, ...], ...], bool]
+        ] = {}
         self.is_complete = True
-
-    def note(self, start: int, pattern: tuple[int, ...]) -> None:
-        """Remember a pattern of some answer or program."""
-        self._pool.setdefault(start, {})[pattern] = None
+        """Whether all maximal ones were listed each time since it was set."""
 
     def of(
         self, start: int, wanted: frozenset[int], in_use: Iterable[tuple[int, ...]]
     ) -> list[tuple[int, ...]]:
-        """List patterns over the wanted slots, those in use among them.
+        """List patterns over the wanted slots, which hold those that are in use."""
+        key = (start, wanted)
+        listed = self._listed.get(key)
+        if listed is None:
+            listed = self._listed[key] = self._list(start, wanted)
+        patterns, is_complete = listed
+        if is_complete:
+            return list(patterns)
+        self.is_complete = False
+        own = (tuple(slot for slot in pattern if slot in wanted) for pattern in in_use)
+        return list(dict.fromkeys((*filter(None, own), *patterns)))
 
-        `is_complete` says from then on whether all maximal ones were listed each time.
-        """
-        found: dict[tuple[int, ...], None] = {}
-        for pattern in (*in_use, *self._pool.get(start, ())):
-            kept = tuple(slot for slot in pattern if slot in wanted)
-            if kept:
-                found[kept] = None
-        for pattern in self._list(start, wanted):
-            found[pattern] = None
-            if len(found) >= MOST_PART_PATTERNS * 2:
-                self.is_complete = False
-                break
-        return _drop_contained(list(found))
-
-    def _list(self, start: int, wanted: frozenset[int]) -> list[tuple[int, ...]]:
-        """List maximal multisets of wanted slots, depth first, as far as the limit."""
+    def _list(
+        self, start: int, wanted: frozenset[int]
+    ) -> tuple[tuple[tuple[int, ...], ...], bool]:
+        """List maximal multisets of wanted slots, depth first; and if these are all."""
         after = self._batch.states.after
         slots = sorted(wanted)
         found: dict[tuple[int, ...], None] = {}
         stack: list[tuple[int, int, tuple[int, ...]]] = [(start, 0, ())]
         looked = 0
-        while stack and looked < MOST_LISTED:
+        while stack and looked < MOST_LISTED and len(found) < MOST_PART_PATTERNS:
             looked += 1
             state, first, pattern = stack.pop()
-            is_full = not any(after[state, slot] >= 0 for slot in slots)
+            targets = after[state]
+            is_full = True
+            for index, slot in enumerate(slots):
+                target = int(targets[slot])
+                if target >= 0:
+                    is_full = False
+                    if index >= first:
+                        stack.append((target, index, (*pattern, slot)))
             if is_full and pattern:
                 found[pattern] = None
-            for index in range(first, len(slots)):
-                target = int(after[state, slots[index]])
-                if target >= 0:
-                    stack.append((target, index, (*pattern, slots[index])))
-        if stack:
-            self.is_complete = False
-        return list(found)
+        return tuple(found), not stack
 
 
-def _drop_contained(patterns: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Leave out patterns that others contain."""
-    counted = sorted(((Counter(p), p) for p in patterns), key=lambda c: -len(c[1]))
-    kept: list[tuple[Counter[int], tuple[int, ...]]] = []
-    for counts, pattern in counted:
-        if not any(counts <= other for other, _ in kept):
-            kept.append((counts, pattern))
-    return [pattern for _, pattern in kept]
+def contains(pattern: tuple[int, ...], slots: tuple[int, ...]) -> bool:
+    """Whether a pattern has all of some slots; both are sorted."""
+    rest = iter(pattern)
+    return all(any(own == slot for own in rest) for slot in slots)
 
 
 class CellMaker:
@@ -131,30 +134,31 @@ class CellMaker:
         """Put nodes together as far as they are alike for pods of some kinds."""
         batch = self._batch
         kept = np.array(sorted(kinds), np.int64)
-        alike: dict[tuple[object, ...], list[int]] = {}
+        alike: dict[_Alike, list[int]] = {}
         for node in sorted(nodes):
-            own = tuple(int(k) for k in kept[batch.fits[kept, node]])
+            own = tuple(int(kind) for kind in kept[batch.fits[kept, node]])
             if own:
-                domains = tuple(int(d) for d in batch.domain[:, node])
-                starts = tuple(batch.starts[node])
-                key = (domains, own, starts, batch.free[node].tobytes())
+                key = _Alike(
+                    tuple(int(domain) for domain in batch.domain[:, node]),
+                    own,
+                    tuple(batch.starts[node]),
+                    batch.free[node].tobytes(),
+                )
                 alike.setdefault(key, []).append(node)
         if self._can_merge(nodes, kept):
             return self._merge(alike)
         cells: list[Cell] = []
-        for (domains, own, *_), members in alike.items():
-            patterns: tuple[NodePattern, ...] = ()
-            if len(own) <= MOST_NODE_KINDS:  # type: ignore[arg-type]
-                patterns = self._patterns(members[0], own)  # type: ignore[arg-type]
+        for key, members in alike.items():
+            patterns = self._patterns(members[0], key.kinds)
             if patterns:
-                cells.append(
-                    Cell(tuple(members), domains, own, patterns)  # type: ignore[arg-type]
-                )
+                cells.append(Cell(tuple(members), key.domains, key.kinds, patterns))
             else:
-                cells += [self._single(n, domains, own) for n in members]  # type: ignore[arg-type]
+                cells += [self._single(n, key.domains, key.kinds) for n in members]
         return cells
 
-    def _single(self, node: int, domains: tuple[int, ...], own: tuple[int, ...]) -> Cell:
+    def _single(
+        self, node: int, domains: tuple[int, ...], own: tuple[int, ...]
+    ) -> Cell:
         batch = self._batch
         parts = tuple(sorted(Counter(batch.starts[node]).items()))
         free = tuple(int(amount) for amount in batch.free[node])
@@ -177,19 +181,21 @@ class CellMaker:
                     return False
         return True
 
-    def _merge(self, alike: dict[tuple[object, ...], list[int]]) -> list[Cell]:
-        groups: dict[tuple[object, object], list[int]] = {}
-        for (domains, own, *_), members in alike.items():
-            groups.setdefault((domains, own), []).extend(members)
+    def _merge(self, alike: dict[_Alike, list[int]]) -> list[Cell]:
+        groups: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
+        for key, members in alike.items():
+            groups.setdefault((key.domains, key.kinds), []).extend(members)
         cells = []
         for (domains, own), members in groups.items():
             states = Counter(s for node in members for s in self._batch.starts[node])
             parts = tuple(sorted(states.items()))
-            cells.append(Cell(tuple(members), domains, own, (), parts))  # type: ignore[arg-type]
+            cells.append(Cell(tuple(members), domains, own, (), parts))
         return cells
 
     def _patterns(self, node: int, kinds: tuple[int, ...]) -> tuple[NodePattern, ...]:
         """List the maximal multisets of pods on a node; none where they are many."""
+        if len(kinds) > MOST_NODE_KINDS:
+            return ()
         batch = self._batch
         key = (tuple(batch.starts[node]), batch.free[node].tobytes(), kinds)
         known = self._node_patterns.get(key)
@@ -197,7 +203,9 @@ class CellMaker:
             known = self._node_patterns[key] = self._list_patterns(node, kinds)
         return known
 
-    def _list_patterns(self, node: int, kinds: tuple[int, ...]) -> tuple[NodePattern, ...]:
+    def _list_patterns(
+        self, node: int, kinds: tuple[int, ...]
+    ) -> tuple[NodePattern, ...]:
         batch = self._batch
         found: dict[tuple[tuple[int, int], ...], NodePattern] = {}
         stack = [(tuple(batch.starts[node]), batch.free[node], 0, NodePattern(()))]

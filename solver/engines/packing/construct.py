@@ -6,11 +6,12 @@ weight, by weight for what a gang takes of what is scarce, the hardest to place 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from solver.engines.packing.batch import UNLIMITED, Batch
+from solver.engines.packing.blocks import Block
 from solver.engines.packing.loads import Floats, Loads, Scale
 from solver.engines.packing.part_states import Integers
 
@@ -93,9 +94,7 @@ def list_orders(batch: Batch, density: Density) -> dict[str, Order]:
     weight = batch.weights
     return {
         "weight for what is scarce": by(lambda s: (-density.of_sort[s], s)),
-        "hardest first": by(
-            lambda s: (-widest[s], -unit[s], -float(weight[s]), s)
-        ),
+        "hardest first": by(lambda s: (-widest[s], -unit[s], -float(weight[s]), s)),
         "weight": by(lambda s: (-float(weight[s]),)),
         "weight, alike together": by(lambda s: (-float(weight[s]), s)),
         "age": by(lambda _: ()),
@@ -109,11 +108,21 @@ def list_orders(batch: Batch, density: Density) -> dict[str, Order]:
 def _largest_block(batch: Batch, sort: int) -> float:
     """Count the pods that a gang must have in one domain; of no domain: 0."""
 
-    def largest(block: object) -> int:
-        own = sum(block.total.values()) if block.label >= 0 else 0  # type: ignore[attr-defined]
-        return max([own, *(largest(inner) for inner, _ in block.inner)])  # type: ignore[attr-defined]
+    def largest(block: Block) -> int:
+        own = sum(block.total.values()) if block.label >= 0 else 0
+        return max([own, *(largest(inner) for inner, _ in block.inner)])
 
     return float(largest(batch.sorts[sort].block))
+
+
+def first_of(batch: Batch, aimed: frozenset[int], order: Order) -> Order:
+    """Take some gangs of a priority before all others of it."""
+
+    def first(gang: int) -> tuple[float, ...]:
+        priority = batch.sorts[batch.sort_of[gang]].priority
+        return (-priority, float(gang not in aimed), *order(gang))
+
+    return first
 
 
 def construct(batch: Batch, order: Order, scale: Scale, gangs: Iterable[int]) -> Loads:
@@ -130,13 +139,3 @@ def fill(loads: Loads, gangs: Iterable[int], batch: Batch) -> None:
         sort = batch.sort_of[gang]
         if sort not in failed and not loads.place_gang(gang):
             failed.add(sort)
-
-
-def constructed(
-    batch: Batch, density: Density, scales: Iterable[Scale], gangs: Iterable[int]
-) -> Iterator[tuple[str, Loads]]:
-    """Go through the answers of all orders."""
-    listed = list(gangs)
-    for scale in scales:
-        for name, order in list_orders(batch, density).items():
-            yield name, construct(batch, order, scale, listed)

@@ -72,7 +72,7 @@ def count_amounts(batch: Batch) -> Amounts:
 
 
 def count_kinds(batch: Batch) -> Iterator[GangRow]:
-    """Make rows about single kinds of pod, where nodes hold fewer than are asked for."""
+    """Make rows about single kinds of pod, where nodes hold fewer than are asked."""
     for kind, rooms in enumerate(batch.first_rooms):
         room = int(rooms.sum())
         costs = tuple(total.get(kind, 0) for total in batch.totals)

@@ -115,8 +115,6 @@ class _Served:
             known = self._positions[node] = {
                 device: position
                 for group in self._batch.nodes[node].view.groups
-                for device, position in zip(
-                    group.devices, group.positions, strict=True
-                )
+                for device, position in zip(group.devices, group.positions, strict=True)
             }
         return known

@@ -1,8 +1,8 @@
 """Local search: part of an answer is decided anew, again and again, until the bound.
 
-Two ways take turns, and time goes to the one that gains: *ruin and recreate* takes a few
-gangs out and fills up greedily; a *neighborhood* lets CP-SAT decide some nodes, half of
-them chosen where most is lost at the prices of the linear program.
+Two ways take turns, and work goes to the one that gains: *ruin and recreate* takes a
+few gangs out and fills up greedily; a *neighborhood* lets CP-SAT decide some nodes,
+most of them chosen where most is left at the prices of the linear program.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from solver.engines.packing.batch import Batch
+from solver.engines.packing.blocks import Block
 from solver.engines.packing.cells import CellMaker, PartPatterns
 from solver.engines.packing.construct import Density
 from solver.engines.packing.loads import Floats, Loads, Spot
 from solver.engines.packing.neighborhood import Decided, NeighborhoodModel, Scope
+from solver.engines.packing.part_states import Integers
 from solver.engines.packing.work import UNIT, Work
-from solver.engines.pseudo_random import LinearCongruential
+from solver.engines.pseudo_random import LinearCongruential, draw_fractions
 
 MOST_TRIED = 30
 """Gangs that ruin and recreate tries to take in, besides those it took out."""
@@ -26,16 +28,20 @@ RUINS = 20
 MOST_COMING = 12
 MOST_LEAVING = 10
 FIRST_NODES, LEAST_NODES, MOST_NODES = 8, 3, 24
-DOMAINS = 6
-STEP_WORK = 0.15
-"""Deterministic time of one neighborhood."""
+FIRST_DOMAINS, LEAST_DOMAINS, MOST_DOMAINS = 6, 4, 16
+STEP_WORK, DOMAIN_STEP_WORK = 0.15, 0.3
+"""Deterministic time of one neighborhood: of nodes, of domains."""
 PLACE_WORK = 6e-5
 """Units to place or remove one pod, or so."""
+TRY_WORK, SIZE_WORK = 3e-4, 1e-7
+"""Units of one try of ruin and recreate: at least, and for each node and gang."""
 GROWTH_PATIENCE = 6
 """Neighborhoods without gain after which they grow."""
+PATIENCE, PATIENCE_SHARE = 4.0, 0.5
+"""Units without gain after which it ends, and of all that was spent."""
 WHOLE_VARIABLES = 8_000
 """Variables of a model of all nodes at once, about; more are not tried."""
-SHAKES = 1024
+SEEDS = 1 << 30
 
 
 class LocalSearch:
@@ -50,12 +56,15 @@ class LocalSearch:
         work: Work,
     ) -> None:
         """`bounds`: of the worth of each priority, highest first."""
-        self._batch, self._loads, self._density = batch, loads, density
+        self._batch, self._loads = batch, loads
         self._bounds, self._work = tuple(bounds), work
         self._random = LinearCongruential(1)
+        sorts = np.array(batch.sort_of, np.int64)
+        self._densities: Floats = density.of_sort[sorts]
+        self._levels: Integers = np.array(batch.level_of, np.int64)
         self.makers = (CellMaker(batch), PartPatterns(batch))
         self._worth = loads.worth()
-        self._nodes = FIRST_NODES
+        self._nodes, self._domains = FIRST_NODES, FIRST_DOMAINS
         self._idle = 0
         self._label = self._find_label()
 
@@ -73,7 +82,11 @@ class LocalSearch:
         ways = (self._ruin, self._decide)
         gains, spent = [1.0, 1.0], [1e-3, 1e-3]
         turn = 0
+        gained = self._work.spent
         while not self.is_done and self._loads.gangs:
+            spent_in_vain = self._work.spent - gained
+            if spent_in_vain > max(PATIENCE, PATIENCE_SHARE * self._work.spent):
+                return
             rates = [gain / cost for gain, cost in zip(gains, spent, strict=True)]
             best = int(rates[1] > rates[0])
             # Every third turn is the other way's: it may gain by now.
@@ -82,10 +95,12 @@ class LocalSearch:
             before, started = self._worth, self._work.spent
             ways[way]()
             gain = _gain(before, self._worth)
+            if gain:
+                gained = self._work.spent
             gains[way] = 0.9 * gains[way] + gain
             spent[way] = 0.9 * spent[way] + self._work.spent - started
 
-    # --- the whole ---------------------------------------------------------------------
+    # --- the whole -------------------------------------------------------------------
 
     def decide_whole(self, limit: float) -> int | None:
         """Decide all nodes at once, if the model is small; return a bound of it."""
@@ -98,23 +113,21 @@ class LocalSearch:
         if size + domains * len(batch.sorts) > WHOLE_VARIABLES:
             return None
         nodes = frozenset(range(len(batch.nodes)))
-        coming = tuple(g for g in range(len(batch.sort_of)) if g not in self._loads.gangs)
+        coming = tuple(int(gang) for gang in self._list_out())
         scope = Scope(nodes, frozenset(), coming)
         bound = self._bounds[0] if len(self._bounds) == 1 else None
         decided = self._solve(scope, limit, bound)
         return decided.bound if len(self._bounds) == 1 else None
 
     def _solve(self, scope: Scope, limit: float, bound: int | None = None) -> Decided:
-        model = NeighborhoodModel(
-            self._batch, self._loads, scope, self.makers, self._batch.priorities
-        )
+        model = NeighborhoodModel(self._batch, self._loads, scope, self.makers)
         self._work.spend(model.size * 4e-5)
         limit = min(limit, max(self._work.left / UNIT, 0.02))
         decided = model.solve(self._work, limit, bound)
         self._worth = self._loads.worth()
         return decided
 
-    # --- neighborhoods -----------------------------------------------------------------
+    # --- neighborhoods ---------------------------------------------------------------
 
     def _find_label(self) -> int | None:
         """Find the narrowest label that blocks are bound by."""
@@ -126,7 +139,8 @@ class LocalSearch:
 
     def _decide(self) -> None:
         scope = self._choose_scope()
-        decided = self._solve(scope, STEP_WORK)
+        by_domain = self._label is not None
+        decided = self._solve(scope, DOMAIN_STEP_WORK if by_domain else STEP_WORK)
         if decided.is_better:
             self._idle = 0
             return
@@ -134,12 +148,15 @@ class LocalSearch:
         if self._idle % GROWTH_PATIENCE == 0:
             step = 2 if decided.is_solved else -2
             self._nodes = min(max(self._nodes + step, LEAST_NODES), MOST_NODES)
+            domains = self._domains + step
+            self._domains = min(max(domains, LEAST_DOMAINS), MOST_DOMAINS)
 
     def _choose_scope(self) -> Scope:
-        batch, loads = self._batch, self._loads
-        out = [g for g in range(len(batch.sort_of)) if g not in loads.gangs]
-        coming = self._shaken(out, worst=False)[:MOST_COMING]
-        nodes = self._choose_domains() if self._label is not None else self._choose_nodes()
+        loads = self._loads
+        coming = self._shaken(self._list_out(), worst=False)[:MOST_COMING]
+        nodes = (
+            self._choose_domains() if self._label is not None else self._choose_nodes()
+        )
         touched = sorted({gang for node in nodes for gang in loads.on_node[node]})
         leaving = self._shaken(touched, worst=True)[:MOST_LEAVING]
         if self._label is None:
@@ -163,31 +180,30 @@ class LocalSearch:
         count = int(domain.max()) + 1 if known.any() else 0
         if not count:
             return self._choose_nodes()
-        left = np.bincount(domain[known], self._loads.left[known], minlength=count)
-        left = left * self._draw_factors(count, 0.3, 1.7)
-        many = DOMAINS // 2
+        own = np.bincount(domain[known], self._loads.left[known], minlength=count)
+        left: Floats = own * self._draw_factors(count, 0.3, 1.7)
+        many = self._domains // 2
         chosen = {int(number) for number in np.argsort(-left, kind="stable")[:many]}
-        while len(chosen) < min(DOMAINS, count):
+        while len(chosen) < min(self._domains, count):
             chosen.add(self._random.below(count))
         return {int(n) for n in np.flatnonzero(np.isin(domain, sorted(chosen)))}
 
     def _draw_factors(self, count: int, low: float, high: float) -> Floats:
-        draws = [self._random.below(SHAKES) for _ in range(count)]
-        return low + (high - low) / SHAKES * np.array(draws, np.float64)
+        return low + (high - low) * draw_fractions(self._random.below(SEEDS), count)
 
-    def _shaken(self, gangs: Sequence[int], *, worst: bool) -> list[int]:
+    def _shaken(self, gangs: Sequence[int] | Integers, *, worst: bool) -> list[int]:
         """Sort gangs by what they are worth for what they take, shaken a little."""
-        batch, factors = self._batch, self._draw_factors(len(gangs), 0.5, 1.5)
-        keys = []
-        for gang, factor in zip(gangs, factors, strict=True):
-            sort = batch.sort_of[gang]
-            density = float(self._density.of_sort[sort]) * factor
-            priority = batch.sorts[sort].priority
-            keys.append((priority, density) if worst else (-priority, -density))
-        order = sorted(range(len(gangs)), key=lambda number: (keys[number], number))
-        return [gangs[number] for number in order]
+        chosen = np.asarray(gangs, np.int64)
+        density = self._densities[chosen] * self._draw_factors(len(chosen), 0.5, 1.5)
+        level = self._levels[chosen]
+        keys = (density, -level) if worst else (-density, level)
+        return [int(gang) for gang in chosen[np.lexsort(keys)]]
 
-    # --- ruin and recreate ---------------------------------------------------------------
+    def _list_out(self) -> Integers:
+        """List the gangs that are out."""
+        return np.flatnonzero(self._loads.is_out)
+
+    # --- ruin and recreate -----------------------------------------------------------
 
     def _ruin(self) -> None:
         for _ in range(RUINS):
@@ -201,8 +217,8 @@ class LocalSearch:
         removed: dict[int, list[Spot]] = {}
         for gang in victims:
             removed[gang] = loads.remove_gang(gang)
-        out = [g for g in range(len(batch.sort_of)) if g not in loads.gangs]
-        order = self._shaken(out, worst=False)[: MOST_TRIED + len(victims)]
+        order = self._shaken(self._list_out(), worst=False)
+        order = order[: MOST_TRIED + len(victims)]
         added: list[int] = []
         shake = None
         if not self._random.below(3):
@@ -219,7 +235,8 @@ class LocalSearch:
                 pods += len(loads.gangs[gang])
             else:
                 failed.add(sort)
-        self._work.spend(pods * PLACE_WORK)
+        size = len(batch.nodes) + len(batch.sort_of)
+        self._work.spend(TRY_WORK + pods * (PLACE_WORK + SIZE_WORK * size))
         worth = loads.worth()
         if worth >= self._worth:
             self._worth = worth
@@ -232,19 +249,19 @@ class LocalSearch:
     def _choose_victims(self) -> list[int]:
         """Choose gangs to take out: such as share nodes, or are worth little."""
         loads = self._loads
-        gangs = sorted(loads.gangs)
+        gangs = np.flatnonzero(~loads.is_out)
         count = 1 + self._random.below(max(2, min(6, len(gangs) // 4)))
         if self._random.below(2):
-            first = gangs[self._random.below(len(gangs))]
+            first = int(gangs[self._random.below(len(gangs))])
             nodes = {spot.node for spot in loads.gangs[first]}
             beside = {g for node in nodes for g in loads.on_node[node]} - {first}
             return [first, *self._shaken(sorted(beside), worst=True)[: count - 1]]
         return self._shaken(gangs, worst=True)[:count]
 
 
-def _list_labels(block: object) -> set[int]:
-    own = {block.label} if block.label >= 0 else set()  # type: ignore[attr-defined]
-    return own.union(*(_list_labels(inner) for inner, _ in block.inner))  # type: ignore[attr-defined]
+def _list_labels(block: Block) -> set[int]:
+    own = {block.label} if block.label >= 0 else set()
+    return own.union(*(_list_labels(inner) for inner, _ in block.inner))
 
 
 def _gain(before: tuple[int, ...], after: tuple[int, ...]) -> float:

@@ -54,7 +54,10 @@ class Loads:
         self._served: list[list[list[int]]] = [[[] for _ in p] for p in batch.starts]
         """By node and part, the slots that it serves."""
         self.gangs: dict[int, list[Spot]] = {}
-        """By gang that is in, its pods."""
+        """By gang that is in, its pods; see `enter` and `remove_gang`."""
+        self.is_out: Booleans = np.ones(len(batch.sort_of), bool)
+        """By gang."""
+        self._worth = [0] * len(batch.priorities)
         self.on_node: list[Counter[int]] = [Counter() for _ in batch.nodes]
         """Of each gang its pods on a node."""
         self.room: Integers = np.array(
@@ -82,33 +85,22 @@ class Loads:
         amounts = float(self.free[node] @ self.scale.amounts)
         return float(self.values[self.states[node]].sum()) + amounts
 
-    def copy(self) -> Loads:
-        """Copy all that changes."""
-        new = Loads.__new__(Loads)
-        new._batch, new.scale, new.values = self._batch, self.scale, self.values
-        new.free, new.room = self.free.copy(), self.room.copy()
-        new._hosting, new.left = self._hosting.copy(), self.left.copy()
-        new.states = [list(parts) for parts in self.states]
-        new._served = [[list(slots) for slots in parts] for parts in self._served]
-        new.gangs = dict(self.gangs)
-        new.on_node = [Counter(gangs) for gangs in self.on_node]
-        return new
-
     def worth(self) -> tuple[int, ...]:
         """Add up the weight of the gangs that are in, by priority, highest first."""
-        batch = self._batch
-        sums = dict.fromkeys(batch.priorities, 0)
-        for gang in self.gangs:
-            sort = batch.sorts[batch.sort_of[gang]]
-            sums[sort.priority] += sort.weight
-        return tuple(sums.values())
+        return tuple(self._worth)
 
-    # --- single pods ----------------------------------------------------------------
+    def _enter(self, gang: int, spots: list[Spot]) -> None:
+        """Note that a gang is in, its pods on their nodes."""
+        self.gangs[gang] = spots
+        self.is_out[gang] = False
+        self._worth[self._batch.level_of[gang]] += self._batch.weight_of(gang)
+
+    # --- single pods -----------------------------------------------------------------
 
     def fitting(self, kind: int) -> Booleans:
         """Say of each node whether it has room for a pod, by counting."""
         batch = self._batch
-        mask = batch.fits[kind] & (self.free >= batch.needs[kind]).all(axis=1)
+        mask: Booleans = batch.fits[kind] & (self.free >= batch.needs[kind]).all(axis=1)
         for slot, count in batch.pods[kind].slots:
             mask &= self.room[:, slot] >= count
             if count > 1 and batch.is_spread[slot]:
@@ -206,6 +198,15 @@ class Loads:
             self._hosting[node] = (states.after[of] >= 0).sum(axis=0)
         self.left[node] = self._weigh(node)
 
+    def pods_on(self, node: int) -> Counter[int]:
+        """Count the pods on a node by kind."""
+        return Counter(
+            spot.kind
+            for gang in self.on_node[node]
+            for spot in self.gangs[gang]
+            if spot.node == node
+        )
+
     def served_on(self, nodes: Iterable[int]) -> dict[int, list[tuple[int, ...]]]:
         """List by first state what the parts of some nodes serve now."""
         found: dict[int, list[tuple[int, ...]]] = {}
@@ -221,17 +222,19 @@ class Loads:
         """List the slots that a part serves, sorted."""
         return tuple(sorted(self._served[node][part]))
 
-    # --- gangs ----------------------------------------------------------------------
+    # --- gangs -----------------------------------------------------------------------
 
     def add_gang(self, gang: int, spots: Sequence[Spot]) -> None:
         """Put all pods of a gang on their nodes."""
         for spot in spots:
             self.put(gang, spot)
-        self.gangs[gang] = list(spots)
+        self._enter(gang, list(spots))
 
     def remove_gang(self, gang: int) -> list[Spot]:
         """Take all pods of a gang off their nodes; return where they were."""
         spots = self.gangs.pop(gang)
+        self.is_out[gang] = True
+        self._worth[self._batch.level_of[gang]] -= self._batch.weight_of(gang)
         for spot in spots:
             self.take_out(gang, spot)
         return spots
@@ -246,7 +249,7 @@ class Loads:
         mask = np.ones(len(self.states), bool) if among is None else among
         search = _GangPlacing(self._batch, self, gang, shake)
         if search.place(0, mask):
-            self.gangs[gang] = search.spots
+            self._enter(gang, search.spots)
             return True
         search.undo(0)
         return False
@@ -309,7 +312,9 @@ class _GangPlacing:
             if not self.place(inner, mask):
                 return False
         pods = self._instances[number].block.pods
-        kinds = sorted(pods, key=lambda pair: self._batch.size_of[pair[0]], reverse=True)
+        kinds = sorted(
+            pods, key=lambda pair: self._batch.size_of[pair[0]], reverse=True
+        )
         return all(self._put_pods(number, kind, count, mask) for kind, count in kinds)
 
     def _put_pods(self, number: int, kind: int, count: int, mask: Booleans) -> bool:
@@ -334,8 +339,3 @@ class _GangPlacing:
                 factor = 1.0 if self._shake is None else self._shake[node]
                 weighed[node] = loads.left[node] * factor
         return True
-
-
-def list_nodes(spots: Iterable[Spot]) -> set[int]:
-    """List the nodes that some pods are on."""
-    return {spot.node for spot in spots}

@@ -11,7 +11,6 @@ least what blocks in it need, for every domain from the narrowest to the widest.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
@@ -29,8 +28,9 @@ from solver.engines.packing.carrying import (
     carry_out,
     offers_of_nodes,
     offers_of_parts,
+    walk_blocks,
 )
-from solver.engines.packing.cells import Cell, CellMaker, PartPatterns
+from solver.engines.packing.cells import Cell, CellMaker, PartPatterns, contains
 from solver.engines.packing.loads import Loads, Spot
 from solver.engines.packing.work import Work
 
@@ -55,6 +55,19 @@ class Decided(Struct, frozen=True):
     """What the gangs there cannot exceed together, where one priority is decided."""
 
 
+class _Count(Struct, frozen=True):
+    """How many of a block: `terms` plus `fixed`, at most `most`."""
+
+    terms: tuple[Term, ...]
+    fixed: int
+    most: int
+
+    def times(self, factor: int) -> _Count:
+        """Multiply it."""
+        terms = tuple((var, pods * factor) for var, pods in self.terms)
+        return _Count(terms, self.fixed * factor, self.most * factor)
+
+
 class _Uses:
     """What blocks need of each domain, by pod kind."""
 
@@ -72,12 +85,9 @@ class NeighborhoodModel:
         loads: Loads,
         scope: Scope,
         makers: tuple[CellMaker, PartPatterns],
-        levels: Sequence[int],
     ) -> None:
-        """`levels`: priorities whose gangs count, highest first."""
         self._batch, self._loads, self._scope = batch, loads, scope
         self._cell_maker, self._part_patterns = makers
-        self._levels = levels
         self.model = cp_model.CpModel()
         self._uses = _Uses()
         self._inside: dict[int, list[int]] = {}
@@ -88,8 +98,7 @@ class NeighborhoodModel:
         self._sort_out_gangs()
         kinds = self._list_kinds()
         self.cells: list[Cell] = self._cell_maker.make(sorted(scope.nodes), kinds)
-        self._depth = {label: depth for depth, label in enumerate(batch.labels)}
-        self._rooms = self._count_rooms(kinds)
+        self._rooms = self._count_rooms()
         self._gangs: dict[int, cp_model.IntVar] = {}
         self._stays: dict[int, cp_model.IntVar] = {}
         self._blocks: dict[tuple[int, Path, Place, int], cp_model.IntVar] = {}
@@ -99,6 +108,7 @@ class NeighborhoodModel:
         self._pods: dict[tuple[int, int], cp_model.IntVar] = {}
         self._node_uses: dict[tuple[int, int], cp_model.IntVar] = {}
         self._part_uses: dict[tuple[int, int, tuple[int, ...]], cp_model.IntVar] = {}
+        self._blocks_now = self._count_blocks()
         self._add_gangs()
         self._part_patterns.is_complete = True
         for number, cell in enumerate(self.cells):
@@ -136,7 +146,7 @@ class NeighborhoodModel:
             }
         return sorted(kinds)
 
-    def _count_rooms(self, kinds: Sequence[int]) -> dict[tuple[Place, int], int]:
+    def _count_rooms(self) -> dict[tuple[Place, int], int]:
         """Count the pods of each kind that the nodes of a domain take, at most."""
         rooms: Counter[tuple[Place, int]] = Counter()
         for cell in self.cells:
@@ -153,7 +163,7 @@ class NeighborhoodModel:
         ]
         return [ANYWHERE, *own]
 
-    # --- gangs and blocks --------------------------------------------------------------
+    # --- gangs and blocks ------------------------------------------------------------
 
     def _add_gangs(self) -> None:
         for sort in sorted({*self._inside, *self._coming}):
@@ -163,20 +173,38 @@ class NeighborhoodModel:
             self.model.add_hint(var, inside)
             self._gangs[sort] = var
             block = self._batch.sorts[sort].block
-            self._add_block(sort, (), block, [(var, 1)], 0, ANYWHERE, most)
+            self._add_block(sort, (), block, _Count(((var, 1),), 0, most), ANYWHERE)
         for gang in self._partial:
             self._add_partial(gang)
 
+    def _count_blocks(self) -> Counter[tuple[int, Path, Place, int]]:
+        """Count the blocks of the gangs that are here, by where they are now."""
+        found: Counter[tuple[int, Path, Place, int]] = Counter()
+        for sort, gangs in self._inside.items():
+            for gang in gangs:
+                node_of: dict[int, int] = {}
+                for spot in self._loads.gangs[gang]:
+                    number = spot.instance
+                    while number >= 0 and number not in node_of:
+                        node_of[number] = spot.node
+                        number = self._batch.instances[gang][number].parent
+                for path, outer, block, number in walk_blocks(
+                    self._batch, gang, node_of
+                ):
+                    domain = int(self._batch.domain[block.label, node_of[number]])
+                    found[sort, path, outer, domain] += 1
+        return found
+
     def _add_partial(self, gang: int) -> None:
         """Keep the pods of a gang here, in the domains of their blocks."""
-        terms, fixed = list[Term](), 1
+        stays = _Count((), 1, 1)
         if gang in self._scope.leaving:
             var = self.model.new_int_var(0, 1, "")
             self.model.add_hint(var, 1)
             self._stays[gang] = var
-            terms, fixed = [(var, 1)], 0
+            stays = _Count(((var, 1),), 0, 1)
         for want in self._list_kept(gang):
-            self._use(want.place, want.kind, want.count, terms, fixed)
+            self._use(want.place, want.kind, want.count, stays)
 
     def _list_kept(self, gang: int) -> list[Want]:
         """List the pods of a gang here, each with the domain that it must stay in."""
@@ -200,50 +228,33 @@ class NeighborhoodModel:
         label = instances[number].block.label
         return label, int(self._batch.domain[label, spot.node])
 
-    def _use(
-        self, place: Place, kind: int, count: int, terms: Sequence[Term], fixed: int
-    ) -> None:
-        for var, factor in terms:
-            self._uses.terms[place, kind].append((var, factor * count))
-        if fixed:
-            self._uses.fixed[place, kind] += fixed * count
+    def _use(self, place: Place, kind: int, pods: int, count: _Count) -> None:
+        own = count.times(pods)
+        self._uses.terms[place, kind] += own.terms
+        if own.fixed:
+            self._uses.fixed[place, kind] += own.fixed
 
     def _add_block(
-        self,
-        owner: int,
-        path: Path,
-        block: Block,
-        terms: Sequence[Term],
-        fixed: int,
-        outer: Place,
-        most: int,
+        self, owner: int, path: Path, block: Block, count: _Count, outer: Place
     ) -> None:
-        """Add so many of a block inside an outer place: `terms` plus `fixed`."""
-        places = [(outer, terms, fixed, most)]
+        """Add so many of a block inside an outer place, with all in them."""
+        places = [(outer, count)]
         if block.label >= 0:
             places = []
-            mine: list[Term] = []
-            for place, limit in self._list_places(block, outer, most):
+            for place, limit in self._list_places(block, outer, count.most):
                 var = self.model.new_int_var(0, limit, "")
-                self._blocks[owner, path, outer, place[1]] = var
-                mine.append((var, 1))
-                places.append((place, [(var, 1)], 0, limit))
-            whole = cpsat.total([*mine, *((var, -factor) for var, factor in terms)])
-            self.model.add(whole == fixed)
-        for place, own, constant, limit in places:
-            for kind, count in block.pods:
-                self._use(place, kind, count, own, constant)
-            for number, (inner, count) in enumerate(block.inner):
-                grown = [(var, factor * count) for var, factor in own]
-                self._add_block(
-                    owner,
-                    (*path, number),
-                    inner,
-                    grown,
-                    constant * count,
-                    place,
-                    limit * count,
-                )
+                key = (owner, path, outer, place[1])
+                self.model.add_hint(var, self._blocks_now[key])
+                self._blocks[key] = var
+                places.append((place, _Count(((var, 1),), 0, limit)))
+            mine = [term for _, own in places for term in own.terms]
+            whole = [*mine, *((var, -factor) for var, factor in count.terms)]
+            self.model.add(cpsat.total(whole) == count.fixed)
+        for place, own in places:
+            for kind, pods in block.pods:
+                self._use(place, kind, pods, own)
+            for number, (inner, often) in enumerate(block.inner):
+                self._add_block(owner, (*path, number), inner, own.times(often), place)
 
     def _list_places(
         self, block: Block, outer: Place, most: int
@@ -265,31 +276,41 @@ class NeighborhoodModel:
                 found.append(((label, domain), limit))
         return found
 
-    # --- nodes -------------------------------------------------------------------------
+    # --- nodes -----------------------------------------------------------------------
 
     def _add_node_patterns(self, number: int, cell: Cell) -> None:
         count = len(cell.nodes)
         uses: list[Term] = []
+        now = self._count_node_patterns(cell)
         for index, pattern in enumerate(cell.node_patterns):
             var = self.model.new_int_var(0, count, "")
             self._node_uses[number, index] = var
+            self.model.add_hint(var, now[index])
             uses.append((var, 1))
             for kind, pods in pattern.counts.items():
                 self._supply.setdefault((number, kind), []).append((var, pods))
         self.model.add(cpsat.total(uses) <= count)
+
+    def _count_node_patterns(self, cell: Cell) -> Counter[int]:
+        """Count by pattern the nodes whose pods it holds now."""
+        counts = [pattern.counts for pattern in cell.node_patterns]
+        found: Counter[int] = Counter()
+        for node in cell.nodes:
+            pods = self._loads.pods_on(node)
+            for index, own in enumerate(counts):
+                if pods <= own:
+                    found[index] += 1
+                    break
+        return found
 
     def _add_parts(self, number: int, cell: Cell) -> None:
         batch, loads = self._batch, self._loads
         wanted = frozenset(
             slot for kind in cell.kinds for slot, _ in batch.pods[kind].slots
         )
-        now = Counter(
-            spot.kind
-            for node in cell.nodes
-            for gang in loads.on_node[node]
-            for spot in loads.gangs[gang]
-            if spot.node == node
-        )
+        now: Counter[int] = Counter()
+        for node in cell.nodes:
+            now += loads.pods_on(node)
         needed: dict[int, list[Term]] = defaultdict(list)
         for kind in cell.kinds:
             most = int(batch.first_rooms[kind][list(cell.nodes)].sum())
@@ -319,8 +340,12 @@ class NeighborhoodModel:
         supply: dict[int, list[Term]] = defaultdict(list)
         for start, count in cell.parts:
             uses: list[Term] = []
-            for pattern in self._part_patterns.of(start, wanted, served.get(start, ())):
+            own = served.get(start, [])
+            for pattern in self._part_patterns.of(start, wanted, own):
                 var = self.model.new_int_var(0, count, "")
+                held = [slots for slots in own if contains(pattern, slots)]
+                self.model.add_hint(var, len(held))
+                own = [slots for slots in own if slots not in held]
                 self._part_uses[number, start, pattern] = var
                 uses.append((var, 1))
                 for slot, often in Counter(pattern).items():
@@ -341,41 +366,65 @@ class NeighborhoodModel:
         )
 
     def _balance(self) -> None:
-        """Let every domain supply what blocks in it need."""
+        """Let every narrowest domain supply what it serves, of itself and of others.
+
+        Blocks in wider domains, and pods that may be anywhere, say how many of their
+        pods each of the narrowest serves: rows stay short.
+        """
+        leaves: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        for number, cell in enumerate(self.cells):
+            leaves[cell.domains].append(number)
         kinds = {kind for _, kind in (*self._uses.terms, *self._uses.fixed)}
         for kind in sorted(kinds):
-            by_place: dict[Place, list[Term]] = defaultdict(list)
-            for number, cell in enumerate(self.cells):
-                for var, pods in self._supply.get((number, kind), ()):
-                    for place in self._places_of(cell):
-                        by_place[place].append((var, pods))
-            places = {
-                place for place, k in (*self._uses.terms, *self._uses.fixed) if k == kind
+            rows = {
+                domains: [
+                    term
+                    for number in numbers
+                    for term in self._supply.get((number, kind), ())
+                ]
+                for domains, numbers in leaves.items()
             }
-            for place in sorted({ANYWHERE, *places}):
-                needs: list[Term] = []
-                fixed = 0
-                for other in places:
-                    if self._is_inside(other, place):
-                        needs += self._uses.terms.get((other, kind), ())
-                        fixed += self._uses.fixed.get((other, kind), 0)
-                if needs or fixed:
-                    row = [*by_place[place], *((var, -pods) for var, pods in needs)]
-                    self.model.add(cpsat.total(row) >= fixed)
+            fixed: Counter[tuple[int, ...]] = Counter()
+            for place in self._list_used(kind):
+                terms = self._uses.terms.get((place, kind), [])
+                constant = self._uses.fixed.get((place, kind), 0)
+                inside = [
+                    domains
+                    for domains in rows
+                    if place[0] < 0 or domains[place[0]] == place[1]
+                ]
+                if len(inside) == 1:
+                    rows[inside[0]] += [(var, -pods) for var, pods in terms]
+                    fixed[inside[0]] += constant
+                    continue
+                served: list[Term] = []
+                for domains in inside:
+                    most = sum(
+                        int(self._batch.first_rooms[kind][list(cell.nodes)].sum())
+                        for cell in map(self.cells.__getitem__, leaves[domains])
+                    )
+                    if most:
+                        var = self.model.new_int_var(0, most, "")
+                        served.append((var, 1))
+                        rows[domains].append((var, -1))
+                whole = [*served, *((var, -pods) for var, pods in terms)]
+                if whole or constant:
+                    self.model.add(cpsat.total(whole) == constant)
+            for domains, row in rows.items():
+                if row or fixed[domains]:
+                    self.model.add(cpsat.total(row) >= fixed[domains])
 
-    def _is_inside(self, inner: Place, outer: Place) -> bool:
-        if outer == ANYWHERE or inner == outer:
-            return True
-        if inner == ANYWHERE or self._depth[inner[0]] <= self._depth[outer[0]]:
-            return False
-        return self._batch.outer_of(inner, outer[0]) == outer[1]
+    def _list_used(self, kind: int) -> list[Place]:
+        """List the places that blocks have pods of a kind in."""
+        keys = (*self._uses.terms, *self._uses.fixed)
+        return sorted({place for place, own in keys if own == kind})
 
     @property
     def size(self) -> int:
         """Count the variables of the model."""
         return len(self.model.proto.variables)
 
-    # --- solving -------------------------------------------------------------------------
+    # --- solving ---------------------------------------------------------------------
 
     def _worth(self) -> list[Term]:
         """Weigh gangs so that no lower priority outweighs a higher one."""
@@ -429,12 +478,13 @@ class NeighborhoodModel:
             return Decided(is_better=False, is_solved=True)
         if bound is not None:
             self.model.add(self._objective <= bound)
-        self.model.add(self._objective >= self._before)
         outcome = cpsat.solve(self.model, work_limit=limit, seed=1, feasibility=False)
         work.spend_units(outcome.work)
         if not isinstance(outcome, cpsat.Solved):
             solved = isinstance(outcome, cpsat.Infeasible)
             return Decided(is_better=False, is_solved=solved)
+        if outcome.value_reached < self._before:
+            return Decided(is_better=False, is_solved=False)
         found = outcome.whole_bound if self._part_patterns.is_complete else None
         is_better = outcome.value_reached > self._before
         done = carry_out(self._batch, self._loads, self._read(outcome))

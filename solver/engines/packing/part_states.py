@@ -78,7 +78,8 @@ class PartStates:
 
     def best(self, start: int, prices: Integers, values: Integers) -> tuple[int, ...]:
         """List slots that are worth what `value` says, sorted; of equal ones more."""
-        found, state = [], start
+        found: list[int] = []
+        state = start
         while True:
             after = self.after[state]
             gains = np.where(after >= 0, values[after] + prices, NONE)
@@ -134,7 +135,7 @@ class PartStates:
             known = self._reachable[start] = len(seen)
         return known
 
-    # --- building -------------------------------------------------------------------
+    # --- building --------------------------------------------------------------------
 
     def _start(self, shape: NodeShape) -> int:
         form = self._reduction.start(shape)

@@ -10,15 +10,16 @@ from solver.decision import Status
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.packing.batch import Batch
 from solver.engines.packing.bound import Bounds
-from solver.engines.packing.counting import GangRow
 from solver.engines.packing.construct import (
     Density,
     construct,
     costs_at,
     devices_scale,
     even_scale,
+    first_of,
     list_orders,
 )
+from solver.engines.packing.counting import GangRow
 from solver.engines.packing.extract import extract
 from solver.engines.packing.improve import PLACE_WORK, LocalSearch
 from solver.engines.packing.loads import Floats, Loads, Scale
@@ -28,20 +29,18 @@ from solver.kinds.shapes import NodeKind
 from solver.problem.problem import Parameters
 from solver.tiers import Tier
 
-FIRST_WORK, SIZE_WORK, MOST_WORK = 6.0, 0.006, 75.0
+FIRST_WORK, SIZE_WORK, MOST_WORK = 12.0, 0.006, 60.0
 """Units of work at least, for each node and gang, and at most."""
 DEFAULT_LIMIT = 8.0
 """`Parameters.work_limit` by which units are as they are."""
 CONSTRUCT_SHARE = 0.15
 """Of the work, what goes to constructed answers at most, beyond the first."""
-WHOLE_SHARE = 0.5
+WHOLE_SHARE = 0.3
 """And to the model of the whole."""
 FIRST_SHARE = 1.0
 """Units for constructed answers where another search goes on."""
-MOST_NODE_STATES = 60_000
-"""States of nodes, by counting, up to which patterns of nodes are tried."""
-MOST_STATES_OF_SHARES = 500
-"""The same where parts have counters or shares: naming such states takes longer."""
+MOST_STATES = 500
+"""States of nodes with counters or shares, by counting: naming more takes long."""
 MOST_ALIKE = 8
 """Kinds of pod with the same slots, on average: with more of them amounts decide."""
 EVEN_SHARE = 0.05
@@ -90,11 +89,16 @@ class PackingSearch:
 
     @property
     def lists_nodes(self) -> bool:
-        """Whether nodes come to few states as a whole, by counting those of parts.
+        """Whether nodes as a whole may come to few states, by counting those of parts.
 
-        Then patterns of nodes are few enough to be listed, which bounds more tightly.
+        Then patterns of nodes can be listed, which bound more tightly than parts.
         """
         batch = self.batch
+        needs = {pod.slots for pod in batch.pods}
+        if len(batch.pods) > MOST_ALIKE * len(needs):
+            return False
+        if not batch.has_shares:
+            return True
         states = sum(
             prod(
                 comb(batch.states.reachable(start) + count - 1, count)
@@ -102,14 +106,14 @@ class PackingSearch:
             )
             for parts in {tuple(sorted(own)) for own in batch.starts}
         )
-        needs = {pod.slots for pod in batch.pods}
-        most = MOST_STATES_OF_SHARES if batch.has_shares else MOST_NODE_STATES
-        return states <= most and len(batch.pods) <= MOST_ALIKE * len(needs)
+        return states <= MOST_STATES
 
     def _everybody(self) -> tuple[int, ...]:
         """Add up the weight of all gangs, by priority."""
         return tuple(
-            sum(weights[sort] * len(own) for sort, own in enumerate(self.batch.gangs_of))
+            sum(
+                weights[sort] * len(own) for sort, own in enumerate(self.batch.gangs_of)
+            )
             for weights in map(self._weights_of, self.batch.priorities)
         )
 
@@ -118,7 +122,7 @@ class PackingSearch:
             sort.weight if sort.priority == priority else 0 for sort in self.batch.sorts
         ]
 
-    # --- bound -------------------------------------------------------------------------
+    # --- bound -----------------------------------------------------------------------
 
     def _bound_levels(self) -> tuple[int, ...]:
         """Bound the worth of each priority, as if those above it reach their bound."""
@@ -136,7 +140,7 @@ class PackingSearch:
                 floors.append(GangRow(tuple(-w for w in weights), -reached))
         return tuple(limits)
 
-    # --- construct -----------------------------------------------------------------------
+    # --- construct -------------------------------------------------------------------
 
     def _density(self, scale: Scale | None) -> Density:
         """Weigh what gangs take at prices, and a little of it evenly."""
@@ -148,9 +152,7 @@ class PackingSearch:
         mixed: Floats = costs + factor * even
         return Density(self.batch, mixed)
 
-    def _construct(
-        self, best: Loads, limits: tuple[int, ...], most: float
-    ) -> Loads:
+    def _construct(self, best: Loads, limits: tuple[int, ...], most: float) -> Loads:
         """Try further orders and ways to choose nodes; return the best answer."""
         pods = sum(self.batch.demand.pods)
         for loads in self._list_constructed():
@@ -162,38 +164,29 @@ class PackingSearch:
         return best
 
     def _list_constructed(self) -> Iterator[Loads]:
+        """Go through orders and scales, those that aim at whole gangs first."""
         batch, gangs = self.batch, range(len(self.batch.sort_of))
         priced = self._bounds.scale()
         scales = [self._even, devices_scale(batch)]
         if priced is not None:
             scales.insert(0, priced)
+        orders = list_orders(batch, self._density(priced))
         if self.target is not None:
-            left = list(self.target)
-            aimed = set[int]()
-            for gang in gangs:
-                if left[batch.sort_of[gang]]:
-                    left[batch.sort_of[gang]] -= 1
-                    aimed.add(gang)
-            largest = list_orders(batch, self._density(None))["largest first"]
-            hardest = list_orders(batch, self._density(None))["hardest first"]
+            aimed = self._aim(self.target)
+            for name in ("largest first", "hardest first"):
+                order = first_of(batch, aimed, orders[name])
+                for scale in scales:
+                    yield construct(batch, order, scale, gangs)
+        for order in orders.values():
             for scale in scales:
-                for order in (largest, hardest):
-                    yield construct(
-                        batch,
-                        lambda g, own=order: (  # type: ignore[misc]
-                            -batch.sorts[batch.sort_of[g]].priority,
-                            g not in aimed,
-                            *own(g),
-                        ),
-                        scale,
-                        gangs,
-                    )
-        for name in list_orders(batch, self._density(priced)):
-            for scale in scales:
-                order = list_orders(batch, self._density(priced))[name]
                 yield construct(batch, order, scale, gangs)
 
-    # --- improve -------------------------------------------------------------------------
+    def _aim(self, target: Sequence[int]) -> frozenset[int]:
+        """Choose the oldest gangs of each sort, as many as a target has."""
+        pairs = zip(self.batch.gangs_of, target, strict=True)
+        return frozenset(gang for own, count in pairs for gang in own[:count])
+
+    # --- improve ---------------------------------------------------------------------
 
     def _improve(self, best: Loads, limits: tuple[int, ...]) -> tuple[int, ...]:
         if best.worth() >= limits or self.work.is_spent:
@@ -210,7 +203,7 @@ class PackingSearch:
         search.run()
         return limits
 
-    # --- result --------------------------------------------------------------------------
+    # --- result ----------------------------------------------------------------------
 
     def _to_result(self, best: Loads, limits: tuple[int, ...]) -> EngineResult:
         bounds: dict[Goal, int | None] = {}

@@ -63,14 +63,14 @@ def _stratum(batch: Batch, nodes: list[int], amounts: Integers) -> Stratum:
     parts = Counter(state for node in nodes for state in batch.starts[node])
     free = amounts[rows]
     sums = free.sum(axis=0)
-    unlimited = (free >= UNLIMITED).any(axis=0)
+    unlimited = np.asarray((free >= UNLIMITED).any(axis=0)).tolist()
     kinds = np.flatnonzero(batch.fits[:, rows].any(axis=1))
     return Stratum(
         nodes=rows,
         parts=tuple(sorted(parts.items())),
         free=tuple(
             None if open_ else int(amount)
-            for amount, open_ in zip(sums, unlimited, strict=True)
+            for amount, open_ in zip(sums.tolist(), unlimited, strict=True)
         ),
         kinds=tuple(int(kind) for kind in kinds),
     )

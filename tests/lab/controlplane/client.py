@@ -229,7 +229,7 @@ class Kube:
             await self.delete(space)
 
     async def until(
-        self, resource: Json, holds: Callable[[Json], bool], within_s: float = 30.0
+        self, resource: Json, holds: Callable[[Json], bool], within_s: float = 120.0
     ) -> Json:
         """Wait until something holds of an object, and give the object."""
         last_state: list[Json] = []
@@ -241,7 +241,7 @@ class Kube:
         await self._wait(resource, holds_now, within_s)
         return last_state[0]
 
-    async def until_gone(self, resource: Json, within_s: float = 30.0) -> None:
+    async def until_gone(self, resource: Json, within_s: float = 120.0) -> None:
         """Wait until an object is no more, or another one has its name."""
         uid = resource["metadata"].get("uid")
 

@@ -94,7 +94,7 @@ class Fleet:
             named(RESOURCE, "ResourceClaim", name, self.namespace)
         )
 
-    async def failed(self, pod: Json, *, times: int, within_s: float = 30.0) -> None:
+    async def failed(self, pod: Json, *, times: int, within_s: float = 120.0) -> None:
         """Wait until kube-scheduler has tried in vain to schedule a pod, so often."""
         path = f"/api/v1/namespaces/{self.namespace}/events"
         selected = f"involvedObject.uid={pod['metadata']['uid']}"

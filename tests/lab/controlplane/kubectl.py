@@ -13,7 +13,7 @@ import yaml
 from tests.lab.controlplane.client import Json
 from tests.lab.manifests import CRD, Manifest
 
-TIMEOUT_S = 60
+TIMEOUT_S = 180
 
 
 class KubectlError(Exception):

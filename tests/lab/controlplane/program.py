@@ -16,7 +16,7 @@ from pathlib import Path
 
 from moorings.local.process import find_free_port
 
-READY_S = 60.0
+READY_S = 180.0
 _POLL_S = 0.02
 _PR_SET_PDEATHSIG = 1
 

@@ -23,7 +23,7 @@ from tests.lab.controlplane.client import Json, named
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.node.forget import forget
 
-READY_S = 60.0
+READY_S = 180.0
 _MODULE = Path(__file__).parents[1] / "controlplane"
 _REPOSITORY = Path(__file__).parents[3]
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.quantity import MAX_NANO, MAX_TEXT, NANO, Quantity, QuantityError
@@ -25,7 +25,6 @@ FACTORS = {
 DIGITS = st.from_regex(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}", fullmatch=True)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(["", "+", "-"]), DIGITS, st.sampled_from(sorted(FACTORS)))
 def test_parsing_is_exact_and_rounds_away_from_zero(
     sign: str, digits: str, suffix: str
@@ -42,7 +41,6 @@ def test_parsing_is_exact_and_rounds_away_from_zero(
     assert str(quantity) == text
 
 
-@settings(deadline=None)
 @given(st.integers(-(10**12), 10**12), st.integers(-(10**12), 10**12))
 def test_quantities_order_like_numbers(a: int, b: int) -> None:
     """Whatever they are written in."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contracts.errors import SubjectError
 from contracts.tokens import token, untoken
 
 
-@settings(deadline=None)
 @given(st.text(min_size=1, max_size=40))
 @example("node-1.example.com")
 @example("a_b=2E c*>")
@@ -24,7 +23,6 @@ def test_every_name_comes_back_from_its_token(name: str) -> None:
     assert re.fullmatch(r"[A-Za-z0-9_=-]+", text)
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=8, unique=True))
 def test_different_names_have_different_tokens(names: list[str]) -> None:
     """No two objects share a subject."""

@@ -21,7 +21,7 @@ from solver.engines.pattern.columns.objective import (
     add_up,
 )
 from solver.engines.pattern.columns.pricing import Pattern, Prices, Pricing
-from solver.engines.pattern.columns.pseudo_random import LinearCongruential
+from solver.engines.pseudo_random import LinearCongruential
 from solver.kinds.demand import GangKind
 from solver.stopping import is_stopped
 

@@ -25,7 +25,7 @@ from solver.engines.pattern.columns.integer_master import (
 from solver.engines.pattern.columns.local_master import MOST_PRICINGS, LocalMaster
 from solver.engines.pattern.columns.master import SCALE, MasterResult
 from solver.engines.pattern.columns.pricing import Pattern
-from solver.engines.pattern.columns.pseudo_random import shuffled
+from solver.engines.pseudo_random import shuffled
 
 LEAST_CLASSES, MOST_CLASSES, GANG_KINDS = 20, 160, 120
 """Classes of a neighborhood, and kinds of gang."""

@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.claim import ResourceClaim
@@ -209,7 +209,6 @@ async def test_a_path_that_no_socket_can_have_is_named(tmp_path: Path) -> None:
 texts = st.text(max_size=80) | st.sampled_from(("../x", "a", "uid-a", "default", ""))
 
 
-@settings(max_examples=25)
 @given(names=st.lists(st.tuples(texts, texts, texts), max_size=5), undo=st.booleans())
 def test_whatever_kubelet_says_is_answered_and_nothing_is_written_elsewhere(
     names: list[tuple[str, str, str]], undo: bool

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +25,7 @@ from moorings.cli.documents import NOTHING, open_input, read_objects
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Output
 from moorings.cli.output import Format, notify, say, show, show_progress, show_table
+from moorings.cli.search_limit import SearchLimit
 from moorings.errors import BadInputError, UsageError
 from moorings.plan.limits import parse_gates, read_features
 from moorings.plan.objects import PlanObject
@@ -86,6 +89,14 @@ def plan(
     kubernetes_version: Annotated[
         str, typer.Option(help="The cluster's release: its gates' defaults.")
     ] = DEFAULT_VERSION,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SEC",
+            help="Search so long; what was found by then is the answer, as by Ctrl-C.",
+            show_default=False,
+        ),
+    ] = None,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="A case a line in, a Plan a line out.")
     ] = False,
@@ -114,6 +125,7 @@ def plan(
     kubectl get resourceslices,deviceclasses -o yaml | moorings plan -f - -f gang.yaml
     """
     features = read_features(kubernetes_version, parse_gates(feature_gates))
+    _check_time_limit(time_limit, order)
     if jsonl and filename:
         raise UsageError("plan takes -f FILE or --jsonl, not both")
     if not jsonl and not filename:
@@ -130,11 +142,15 @@ def plan(
 
         if jsonl:
             codes: list[int] = []
+            # Ctrl-C ends it at a line, as there may be many more.
+            lines_planner = Planner(
+                evaluator, limit=partial(SearchLimit, time_limit, interrupts=False)
+            )
 
             def keep(answer: Plan) -> None:
                 codes.append(_choose_exit_code(answer, failed=False))
 
-            for line in plan_lines(open_input(), Planner(evaluator), keep):
+            for line in plan_lines(open_input(), lines_planner, keep):
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
                 after_batch()
@@ -148,7 +164,8 @@ def plan(
             raise typer.Exit(ExitCode.ERROR)
         with show_progress("planning", asked=progress) as tell:
             options = PlanOptions(node=node, order=str(order), features=features)
-            planner = Planner(evaluator, tell)
+            limit = partial(SearchLimit, time_limit, interrupts=order is Order.OPTIMAL)
+            planner = Planner(evaluator, tell, limit)
             _KEPT[:] = (found, usable, planner)
             result = planner.plan(usable, options)
     if output is Format.TABLE:
@@ -159,6 +176,20 @@ def plan(
         notify(NOTHING_UNDERSTOOD)
         failed = True
     raise typer.Exit(_choose_exit_code(result, failed=failed))
+
+
+def _check_time_limit(seconds: float | None, order: Order) -> None:
+    """See that a search can end after so long.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if seconds is None:
+        return
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise UsageError(f"--time-limit must be more than 0 seconds: {seconds:g}")
+    if order is Order.UPSTREAM:
+        raise UsageError("--time-limit is for --order optimal: the other has no search")
 
 
 def _drop_faulty_gangs(objects: list[PlanObject]) -> list[PlanObject]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import Struct
 
@@ -49,11 +50,19 @@ class Planner:
     """Makes plans, with one sandbox and one table of verdicts for all of them."""
 
     def __init__(
-        self, evaluator: SelectorEvaluator, tell: Callable[[str], None] = lambda _: None
+        self,
+        evaluator: SelectorEvaluator,
+        tell: Callable[[str], None] = lambda _: None,
+        limit: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """`tell` is told what is done from now on."""
+        """`tell` is told what is done from now on.
+
+        `limit` makes, for each plan, what its searches run in: it may stop them
+        (`solver.stopping`). It is entered once for each round.
+        """
         self._evaluator = evaluator
         self._tell = tell
+        self._limit = limit
         self._table = SelectorTable()
         self._evaluations = 0
 
@@ -79,7 +88,7 @@ class Planner:
         answers: list[SolvedWork] = []
         solve_seconds = 0.0
         self._tell(f"reading {counted(len(entries), 'object')}")
-        past = PastDemand()
+        past, limit = PastDemand(), self._limit()
         if options.order == "upstream" and not options.as_stored:
             entries = list(map(with_defaults, entries))  # the other fills them in
         work: PlanWork | None = prepare_work(
@@ -91,7 +100,8 @@ class Planner:
             gangs = counted(len(problem.gangs), "gang")
             self._tell(f"deciding {gangs} of {counted(pods, 'pod')}")
             solving = time.perf_counter()
-            decision = _decide(problem, options, started)
+            with limit:
+                decision = _decide(problem, options, started)
             solve_seconds += time.perf_counter() - solving
             answers.append(SolvedWork(work=work, problem=problem, decision=decision))
             work = continue_work(work, decision)

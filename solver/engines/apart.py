@@ -25,6 +25,7 @@ from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
+from solver.stopping import is_stopped
 from solver.tiers import Tier
 
 APART = "apart"
@@ -113,7 +114,7 @@ def _place_parts(
     """
     waiting = deque(parts)
     most = placed.effort.work + MOST_WORK
-    while waiting and placed.effort.work < most:
+    while waiting and placed.effort.work < most and not is_stopped():
         part = waiting.popleft()
         placed, is_proven = _place_together(placed, gangs, part)
         # What is given may change what all nodes see: they are read anew each time.

@@ -8,7 +8,7 @@ solution; in every other status it would hand back garbage without an error.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor
+from math import floor, inf
 
 from msgspec import Struct
 from ortools.sat.python import cp_model_helper as binding
@@ -16,6 +16,7 @@ from ortools.sat.python import cp_model_helper as binding
 from solver.engines import cp_model
 from solver.errors import ModelInvalidError
 from solver.stages import stage
+from solver.stopping import calling, is_stopped
 
 IntVar = cp_model.IntVar
 Term = tuple[IntVar, int]
@@ -59,7 +60,7 @@ class Infeasible(Struct, frozen=True):
 
 
 class Unknown(Struct, frozen=True):
-    """The limit came first: neither a solution nor a proof."""
+    """The limit came first, or the caller: neither a solution nor a proof."""
 
     work: float
     bound: float
@@ -80,22 +81,27 @@ def solve(
 
     `work_limit` is CP-SAT's deterministic time. `feasibility` says that any solution
     will do, which prefers parameters that find one soon. Without `presolve` models of a
-    few long rows, of which it makes nothing, are solved several times as fast.
+    few long rows, of which it makes nothing, are solved several times as fast. Once
+    searches are to end (`solver.stopping`) nothing is solved any more, and what is
+    being solved gives what it has.
 
     Raises:
         ModelInvalidError: CP-SAT refused the model.
     """
+    if is_stopped():
+        return Unknown(0.0, inf)
     parameters = binding.SatParameters()
     parameters.num_workers = 1
     parameters.random_seed = seed
     parameters.max_deterministic_time = max(work_limit, 1e-3)
+    parameters.catch_sigint_signal = False  # it would take Ctrl-C from the process
     parameters.cp_model_probing_level = 0
     parameters.symmetry_level = 0
     parameters.cp_model_presolve = presolve
     parameters.linearization_level = 1 if feasibility else 2
     solver = binding.SolveWrapper()
     solver.set_parameters(parameters)
-    with stage("solve"):
+    with stage("solve"), calling(solver.stop_search):
         response = solver.solve(model.proto)  # type: ignore[no-untyped-call]
     work, bound = response.deterministic_time, response.best_objective_bound
     status = response.status

@@ -29,6 +29,7 @@ from solver.kinds.nodes import find_node_kinds
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
+from solver.stopping import is_stopped
 from solver.tiers import Tier
 
 DecideRigid = Callable[[Problem, Demand], Decided]
@@ -187,6 +188,8 @@ class ElasticSearch:
         growing = [number for number in self._growing if number in placed]
         growing.sort(key=lambda number: (-self._gangs[number].priority, number))
         for number in growing[:MOST_GROWN]:
+            if is_stopped():
+                break
             others = (
                 (self._gangs[other], item)
                 for other, item in sorted(placed.items())

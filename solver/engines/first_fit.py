@@ -12,7 +12,7 @@ from solver.decision import Status
 from solver.engines.apart import APART, PlacedGangs, can_be_apart, place_in_turn
 from solver.engines.choose import DIRECT, Decided, EngineChoice, choose_engine
 from solver.engines.direct.search import DirectSearch
-from solver.engines.goals import EngineResult, Goal, goals_of
+from solver.engines.goals import Effort, EngineResult, Goal, goals_of
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.relaxation import CapacityProgram
 from solver.engines.tier_values import weight_in
@@ -24,6 +24,7 @@ from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
 from solver.problem.expected import MOST_PODS
 from solver.problem.problem import Parameters, Problem
+from solver.stopping import is_stopped, never_stopped
 from solver.tiers import Tier
 
 FIRST_FIT = "first fit"
@@ -31,6 +32,8 @@ MOST_IN_TURN = 5_000
 """Gangs times nodes of a batch with an answer that is decided in turn as well."""
 PART_WORK = 1.0
 """Deterministic time of the direct model for a part of the gangs."""
+MOST_AFTER_STOP = 8
+"""Gangs that are placed where the caller ended a search that had placed none."""
 
 
 def raise_to_first_fit(
@@ -83,14 +86,13 @@ def raise_to_turns(
     order = sorted(
         range(len(demand.gangs)), key=lambda gang: (-demand.gangs[gang].priority, gang)
     )
-    placements: tuple[GangPlacement, ...] = ()
-    if can_be_apart(demand):
-        placed = place_in_turn(PlacedGangs(problem), demand.gangs, order, nodes)
-        placements = tuple(sorted(placed.placements, key=lambda item: item.gang))
-        result = structs.replace(result, effort=result.effort.plus(placed.effort))
-        decided = choice, result
-    elif not result.placements:
-        placements = _place_fewer(problem, demand, order)
+    placements, effort = _place_in_order(problem, demand, order, nodes, result)
+    if is_stopped() and not placements and not result.placements:
+        with never_stopped():
+            few = order[:MOST_AFTER_STOP]
+            placements = _place_fewer(problem, demand, few, len(few))
+    result = structs.replace(result, effort=result.effort.plus(effort))
+    decided = choice, result
     if _weights(demand, placements) <= _weights(demand, result.placements):
         return decided
     return _first_fit(demand, kinds, problem.parameters, decided, placements)
@@ -113,13 +115,34 @@ def _first_fit(
     )
 
 
+def _place_in_order(
+    problem: Problem,
+    demand: Demand,
+    order: list[int],
+    nodes: int,
+    result: EngineResult,
+) -> tuple[tuple[GangPlacement, ...], Effort]:
+    """Place gangs in turn, or, where pods have rules about each other, fewer of them.
+
+    Returns what it cost as well.
+    """
+    if can_be_apart(demand):
+        placed = place_in_turn(PlacedGangs(problem), demand.gangs, order, nodes)
+        return tuple(sorted(placed.placements, key=lambda p: p.gang)), placed.effort
+    if result.placements:
+        return (), Effort()
+    return _place_fewer(problem, demand, order, len(order) // 2), Effort()
+
+
 def _place_fewer(
-    problem: Problem, demand: Demand, order: list[int]
+    problem: Problem, demand: Demand, order: list[int], fewer: int
 ) -> tuple[GangPlacement, ...]:
-    """Decide ever fewer of the most urgent gangs, until some have a place."""
+    """Decide ever fewer of the most urgent gangs, until some have a place.
+
+    `fewer`: how many at first.
+    """
     limited = structs.replace(problem.parameters, work_limit=PART_WORK)
-    fewer = len(order) // 2
-    while fewer:
+    while fewer and not is_stopped():
         gangs = sorted(order[:fewer])
         part = Demand(demand.gangs[gang] for gang in gangs)
         kinds = find_node_kinds(problem, part.query)

@@ -26,6 +26,7 @@ from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
 from solver.problem.expected import MOST_PODS
 from solver.problem.problem import Problem
+from solver.stopping import is_stopped
 from solver.tiers import Tier
 
 GREEDY = "greedy"
@@ -117,7 +118,8 @@ class LeftoverSearch:
         for order in dict.fromkeys((tuple(by_size), tuple(by_age))):
             placements = search.run(order)
             results.append(EngineResult(status=Status.OPTIMAL, placements=placements))
-            if len(placements) == len(by_age) and self._is_large:
+            is_enough = len(placements) == len(by_age) and self._is_large
+            if is_enough or is_stopped():
                 return results[-1]
         if len(results) == 1:
             return results[0]

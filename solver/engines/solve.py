@@ -45,6 +45,7 @@ from solver.kinds.shapes import NodeKind, NodeShape
 from solver.kinds.shared_claims import SharedClaimLayouts
 from solver.placement import GangPlacement
 from solver.problem.problem import Parameters, Problem
+from solver.stopping import is_stopped
 from solver.tiers import Tier
 
 PACKING = "packing"
@@ -194,7 +195,7 @@ def _decide(
     if engine is not None:
         choice = EngineChoice(engine, "as asked")
     if choice.engine == PACKING:
-        return choice, PackingSearch(demand, kinds, parameters).run()
+        return choice, PackingSearch(demand, kinds, parameters, is_stopped).run()
     packing, first = None, None
     is_about_domains = bool(demand.gang_rules) and not demand.query.domains
     if engine is None and not is_small(demand, kinds):
@@ -205,7 +206,8 @@ def _decide(
         first = packing.construct()
         if first.status is Status.OPTIMAL:
             return packed, first
-        if choice.engine == DIRECT or not packing.lists_nodes:
+        is_listed = choice.engine == PATTERN and packing.lists_nodes
+        if is_stopped() or not is_listed:
             return EngineChoice(PACKING, "parts of nodes"), packing.improve()
     if choice.engine == PATTERN:
         try:
@@ -224,7 +226,7 @@ def _decide(
             choice = EngineChoice(DIRECT, str(error))
         else:
             is_open = engine is None and result.status is not Status.OPTIMAL
-            if is_open and demand.query.counted:
+            if is_open and demand.query.counted and not is_stopped():
                 # Counted coarsely, what rules between pods leave room for is lost.
                 choice = EngineChoice(DIRECT, "rules between pods, not proven best")
                 return choice, DirectSearch(demand, kinds, parameters).run()
@@ -268,7 +270,7 @@ def _pack(
 ) -> PackingSearch | None:
     """Prepare to pack a batch; None: it has rules that packing does not know."""
     try:
-        return PackingSearch(demand, kinds, parameters)
+        return PackingSearch(demand, kinds, parameters, is_stopped)
     except NotPackableError:
         return None
 

@@ -36,6 +36,7 @@ from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
 from solver.problem.problem import Problem
+from solver.stopping import is_stopped
 from solver.tiers import Tier
 
 SPLIT = "split"
@@ -164,7 +165,7 @@ class SplitSearch:
 
         None: nodes have too many patterns to say so, or who should be in is not known.
         """
-        if bound is None:
+        if bound is None or is_stopped():
             return None
         wanted = [gang for gang in spanning if gang in bound.gangs_in]
         beside = [self._gangs[gang] for gang in rest if gang in bound.gangs_in]
@@ -193,6 +194,8 @@ class SplitSearch:
         if bound is None:
             return self._place_spanning(step, spanning), False
         for number in range(ROUNDS):
+            if number and is_stopped():
+                break
             if number:
                 settled = self._settle(step)
                 bound = self._decide_without_rules(settled.problem, candidates + rest)
@@ -231,6 +234,8 @@ class SplitSearch:
     def _place_in_turn(self, step: _Step, order: Iterable[int]) -> _Step:
         """Place gangs one by one, each where the direct model finds a place."""
         for gang in order:
+            if is_stopped():
+                break
             step = self._settle(step)
             found = place_part(step.problem, (self._gangs[gang],))
             step = self._take(step, [gang], found)

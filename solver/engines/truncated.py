@@ -28,6 +28,7 @@ from solver.kinds.demand import Demand, GangKind
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
 from solver.problem.problem import Parameters
+from solver.stopping import is_stopped
 from solver.tiers import Tier
 
 TRUNCATED = "truncated"
@@ -62,9 +63,12 @@ class TruncatedSearch:
         """
         greedy = GreedySearch(self._demand, self._kinds, weighs_all=True)
         orders = list(self._list_orders())
-        answers = [(greedy.run(order), order) for order in orders]
+        answers = [(greedy.run(orders[0]), orders[0])]
+        answers += (
+            (greedy.run(order), order) for order in orders[1:] if not is_stopped()
+        )
         best, effort = max(answers, key=self._rank)[0], Effort()
-        if not self._is_best(best):
+        if not self._is_best(best) and not is_stopped():
             mixed = self._mix(greedy)
             effort = mixed.effort
             order = self._put_first(mixed.placements)
@@ -106,7 +110,7 @@ class TruncatedSearch:
         for _ in range(min(MOST_TURNS, MOST_PODS_IN_TURN // sum(self._demand.pods))):
             gangs_in = {placement.gang for placement in best}
             left_out = [gang for gang in order if gang not in gangs_in]
-            if not gangs_in or not left_out or self._is_best(best):
+            if not gangs_in or not left_out or self._is_best(best) or is_stopped():
                 break
             first = left_out[numbers.below(len(left_out))]
             taken = [gang for gang in order if gang in gangs_in]

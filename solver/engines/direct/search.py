@@ -26,6 +26,7 @@ from solver.engines.topology_cost import count_preference_cost
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind, NodeView
 from solver.problem.problem import Parameters
+from solver.stopping import is_stopped
 from solver.tiers import Tier
 
 SPARES = (1, 4)
@@ -82,13 +83,13 @@ class DirectSearch:
         return self._place_best_on(all_nodes)
 
     def _is_too_large(self, nodes: tuple[NodeView, ...]) -> bool:
-        """Whether a model is better not built."""
+        """Whether a model is better not built; none is once the search is to end."""
         most = MOST_CELLS if self._demand.gang_rules else MOST_KINDS
-        return len(self._demand.member_kinds) * len(nodes) > most
+        return len(self._demand.member_kinds) * len(nodes) > most or is_stopped()
 
     def _place_by_topology(self, all_nodes: tuple[NodeView, ...]) -> Best | None:
         """Place a gang on nodes that its topology lets it be on, if that can be."""
-        if len(self._demand.gangs) != 1 or not self._demand.gang_rules:
+        if len(self._demand.gangs) != 1 or not self._demand.gang_rules or is_stopped():
             return None
         places = choose_places(self._demand, self._kinds)
         if places is None:

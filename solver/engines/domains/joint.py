@@ -17,6 +17,7 @@ from msgspec import Struct
 from solver.engines import cp_model, cpsat
 from solver.engines.cpsat import Term, total
 from solver.engines.pseudo_random import shuffled
+from solver.stopping import is_stopped
 
 Pattern = tuple[tuple[int, int], ...]
 """(member kind, pods) that one node holds together, ascending."""
@@ -100,11 +101,11 @@ class JointPacking:
     def run(self) -> Dealt:
         """Return what each domain has, and the patterns of its nodes."""
         for domains, parts, loose in self._deal(list(self._group_domains())):
-            if self.work >= self._work_limit:
+            if self._is_spent:
                 break
             self._pack(domains, parts, loose)
         failures = number = 0
-        while failures < PATIENCE and self.work < self._work_limit:
+        while failures < PATIENCE and not self._is_spent:
             before = self._missed()
             if not before:
                 break
@@ -114,6 +115,11 @@ class JointPacking:
             self._pack(self._choose_domains(number), missing, self._missing_loose)
             failures = 0 if self._missed() < before else failures + 1
         return Dealt(self._parts, self._patterns)
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether no further round begins."""
+        return self.work >= self._work_limit or is_stopped()
 
     def _missed(self) -> int:
         """Value what has no place."""

@@ -16,6 +16,7 @@ from msgspec import Struct
 from solver.engines import cp_model, cpsat
 from solver.engines.cpsat import Term, total
 from solver.engines.pseudo_random import shuffled
+from solver.stopping import is_stopped
 
 WHOLE = 1 << 40
 """The share that is all of a domain."""
@@ -62,7 +63,8 @@ class Packing:
         failures = 0
         for number in range(MOST_ROUNDS):
             missing = self._missing.total()
-            if not missing or failures == PATIENCE or self.work >= self._work_limit:
+            is_spent = self.work >= self._work_limit or is_stopped()
+            if not missing or failures == PATIENCE or is_spent:
                 break
             gained = self._pack_anew(self._choose_domains(number))
             failures = 0 if gained else failures + 1

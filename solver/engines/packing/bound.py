@@ -129,6 +129,8 @@ class Bounds:
             solution = program.solve()
             if solution is None:
                 break
+            # Read now: what grows below changes the program.
+            self.fractions = program.fractions()
             prices, worth = solution
             bound, row = self._lagrange(prices, weights, extra)
             if bound <= best:
@@ -138,8 +140,6 @@ class Bounds:
             if not grown or best <= worth + 1e-6 or self._work.is_spent:
                 break
         self.rows = self.rows[:-8] + _newest(self.rows[-8:])
-        if program.is_solved:
-            self.fractions = program.fractions()
         return best
 
     def _lagrange(

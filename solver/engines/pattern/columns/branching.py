@@ -19,6 +19,7 @@ from solver.engines.pattern.columns.master import GAP, SCALE, weigh_gangs
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective, add_up
 from solver.engines.pattern.columns.pricing import Pattern, Prices
+from solver.stopping import is_stopped
 
 MAX_SOLVED = 300
 """Programs that are solved at most."""
@@ -137,7 +138,7 @@ class GangBranching:
         nothing = (0,) * len(self._data.gangs)
         subproblems = [(-bound, 0, Subproblem(nothing, self._data.available))]
         number = 0
-        while subproblems and self._left > 0:
+        while subproblems and self._left > 0 and not is_stopped():
             bound = -subproblems[0][0]
             _, _, subproblem = heappop(subproblems)
             if not self._may_keep_floors(subproblem):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from solver.engines import cp_model, cpsat
 from solver.engines.goals import Effort
+from solver.stopping import is_stopped
 
 
 class Budget:
@@ -13,11 +14,15 @@ class Budget:
 
     def __init__(self, work_limit: float, seed: int) -> None:
         self._seed = seed
-        self.remaining = work_limit
-        """Deterministic time of CP-SAT."""
+        self._remaining = work_limit
         self._work = self._beside = 0.0
         self._models = self._variables = self._constraints = 0
         self._patterns = 0
+
+    @property
+    def remaining(self) -> float:
+        """Deterministic time of CP-SAT; none once the search is to end."""
+        return 0.0 if is_stopped() else self._remaining
 
     def solve(
         self, model: cp_model.CpModel, limit: float, *, presolve: bool = True
@@ -38,7 +43,7 @@ class Budget:
         self._variables = max(self._variables, len(proto.variables))
         self._constraints = max(self._constraints, len(proto.constraints))
         self._work += outcome.work
-        self.remaining -= outcome.work
+        self._remaining -= outcome.work
         return outcome if isinstance(outcome, cpsat.Solved) else None
 
     def share(self, work: float) -> Budget:
@@ -57,7 +62,7 @@ class Budget:
             self._work += effort.work
         most = max((effort.work for effort in efforts), default=0.0)
         self._beside += sum(effort.work for effort in efforts) - most
-        self.remaining -= most
+        self._remaining -= most
 
     def count_patterns(self, patterns: int) -> None:
         """Note that there were so many patterns to choose from."""

@@ -16,6 +16,7 @@ from solver.engines.pattern.columns.master import SCALE, PatternUse
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.pricing import Pattern, Prices
 from solver.engines.pattern.columns.rounding import RelaxedSolution
+from solver.stopping import is_stopped
 
 SETTLED = 0.08
 """Share of the nodes left that is settled at a time, where no pattern is whole."""
@@ -100,7 +101,7 @@ class Diving:
     def run(self) -> list[PatternUse]:
         """Settle nodes until no pod can be placed any more."""
         uses: list[PatternUse] = []
-        while True:
+        while not is_stopped():
             shares = self._relax()
             settled = self._choose(shares)
             if not settled:
@@ -108,6 +109,7 @@ class Diving:
             for owner, pattern, count in settled:
                 self._settle(owner, pattern, count)
             uses.extend(settled)
+        return uses
 
     def _relax(self) -> list[float]:
         """Say how many nodes use each column in fractions, when prices found more."""

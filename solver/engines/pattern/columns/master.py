@@ -23,6 +23,7 @@ from solver.engines.pattern.columns.objective import (
 from solver.engines.pattern.columns.pricing import Pattern, Prices, Pricing
 from solver.engines.pseudo_random import LinearCongruential
 from solver.kinds.demand import GangKind
+from solver.stopping import is_stopped
 
 SCALE = 1 << 12
 """Prices are multiples of 1 / SCALE."""
@@ -247,6 +248,8 @@ class Master:
             value = solved.worth
             if not is_any_new or bound / SCALE - value < GAP * max(1.0, abs(value)):
                 break
+            if is_stopped():
+                break
             # Finally take its duals as the next prices.
             prices, multipliers = self._to_prices(solved.prices)
         is_short = again and (bound or 0) // SCALE < self._weigh_all_gangs()
@@ -274,6 +277,8 @@ class Master:
         Whole numbers need them; and each such price gives one more cut.
         """
         for perturbed in perturb(prices, count, PERTURBED_PERCENT):
+            if is_stopped():
+                return
             _, earned = self._price(pricing, perturbed)
             if bound_pricing is pricing:
                 self._add_cut(perturbed, earned)

@@ -22,6 +22,7 @@ from solver.engines.pattern.states.pruning import collect_device_demands
 from solver.errors import GraphTooLargeError
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.shapes import NodeKind, NodeShape
+from solver.stopping import is_stopped
 
 MAX_STATES = 20_000
 MAX_EDGES = 600_000
@@ -80,7 +81,7 @@ def build_graph(
     `keeps_all`: what is left over has a value, so that nothing is pruned.
 
     Raises:
-        GraphTooLargeError: that is too much.
+        GraphTooLargeError: that is too much, or the search is to end.
         TooManyPlacementsError: so are the ways to place one pod.
     """
     search = _GraphSearch(demand, kinds, keeps_all=keeps_all)
@@ -165,6 +166,8 @@ class _GraphSearch:
             source = queue.popleft()
             if depths[source] >= self.pods:
                 continue
+            if is_stopped():
+                raise GraphTooLargeError("no time is left to find states")
             state = self.states[source]
             for number, needs in enumerate(self._device_needs):
                 if not state.fits & self._fits[number]:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from moorings.cli.main import app
-from moorings.errors import BadInputError
+from moorings.errors import BadInputError, UsageError
 
 QUICKSTART = Path("docs/quickstart/gang.yaml").read_text()
 NAME = "{name: my-gang}"
@@ -39,4 +39,25 @@ def test_lines_of_which_there_is_none_are_no_yes(lines: str) -> None:
     with pytest.raises(BadInputError, match="standard input: there is nothing in it"):
         CliRunner().invoke(
             app, ["plan", "--jsonl"], input=lines, catch_exceptions=False
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["0"], "--time-limit must be more than 0 seconds: 0"),
+        (["-1"], "--time-limit must be more than 0 seconds: -1"),
+        (["nan"], "--time-limit must be more than 0 seconds: nan"),
+        (["inf"], "--time-limit must be more than 0 seconds: inf"),
+        (["1", "--order", "upstream"], "--time-limit is for --order optimal"),
+    ],
+)
+def test_a_time_limit_is_some_seconds_of_a_search(
+    options: list[str], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        CliRunner().invoke(
+            app,
+            ["plan", "-f", "gang.yaml", "--time-limit", *options],
+            catch_exceptions=False,
         )

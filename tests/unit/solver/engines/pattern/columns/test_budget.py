@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from solver.engines import cp_model
 from solver.engines.pattern.columns.budget import Budget
+from solver.stopping import stopped_by
+from tests.builders.stopping import StopsAfter
 
 
 def model_of(size: int, *, feasible: bool = True) -> cp_model.CpModel:
@@ -33,3 +35,15 @@ def test_without_a_solution_nothing_is_returned_and_the_work_counts() -> None:
     budget = Budget(work_limit=10.0, seed=1)
     assert budget.solve(model_of(1, feasible=False), 10.0) is None
     assert budget.to_effort().models == 1
+
+
+def test_once_the_search_is_to_end_no_work_is_left() -> None:
+    """What was spent is reported all the same."""
+    budget = Budget(work_limit=10.0, seed=1)
+    with stopped_by(StopsAfter(3)):
+        assert budget.remaining == 10.0
+        assert budget.solve(model_of(3), 10.0) is not None
+        assert budget.remaining == 0.0
+        assert budget.solve(model_of(3), 10.0) is None
+    assert 0.0 < budget.remaining < 10.0
+    assert budget.to_effort().models == 2

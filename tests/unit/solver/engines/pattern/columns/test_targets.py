@@ -108,7 +108,7 @@ def test_no_step_is_taken_where_nothing_can_be_better(
 def test_no_target_is_tried_without_work() -> None:
     """The answer to begin with stays."""
     target_search, source, incumbent, relaxed = begin(gangs_model((5, 1), sizes=(4, 4)))
-    source.budget.remaining = 0.0
+    source.budget = Budget(work_limit=0.0, seed=1)
     target_search.run(relaxed)
     assert incumbent.value == 0
 

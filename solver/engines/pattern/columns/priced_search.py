@@ -8,11 +8,10 @@ worth, which grows: whole gangs change places over answers that are not quite on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
-from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_source import ColumnSource
 from solver.engines.pattern.columns.incumbent import Incumbent, keeps_floors
 from solver.engines.pattern.columns.integer_master import (
@@ -26,6 +25,7 @@ from solver.engines.pattern.columns.local_master import MOST_PRICINGS, LocalMast
 from solver.engines.pattern.columns.master import SCALE, MasterResult
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.pseudo_random import shuffled
+from solver.engines.pattern.columns.shortage import offer_placed
 
 LEAST_CLASSES, MOST_CLASSES, GANG_KINDS = 20, 160, 120
 """Classes of a neighborhood, and kinds of gang."""
@@ -52,10 +52,6 @@ MAX_NEIGHBORHOODS = 120
 """At one penalty."""
 MOST_STEPS = 4_000_000_000
 """Steps that pricing may take in all neighborhoods together, at most."""
-TAKE_OUT_WORK = 0.3
-"""Work that taking gangs out may take."""
-FAR = 1_000_000
-"""Seeds between those of two orders."""
 
 
 class Current(Struct, frozen=True):
@@ -69,23 +65,18 @@ class Current(Struct, frozen=True):
 
 
 class PricedSearch:
-    """Improves an answer that may be short of places; call `rounds` once."""
+    """Improves an answer that may be short of places; call `run` once."""
 
     def __init__(
-        self,
-        source: ColumnSource,
-        budget: Budget,
-        incumbent: Incumbent,
-        priced: MasterResult,
-        order: int = 0,
+        self, source: ColumnSource, incumbent: Incumbent, priced: MasterResult
     ) -> None:
-        """`source`: stays as it is. `incumbent`: gets answers; counts gangs only.
+        """`incumbent`: gets answers; counts gangs only.
 
         `priced`: prices that bound the answer; what is at a loss by them is decided
-        anew most often. `order`: another one has other neighborhoods.
+        anew most often.
         """
         self._source = source
-        self._budget = budget
+        self._budget = source.budget
         self._incumbent = incumbent
         self._data = source.model.data
         self._prices, self._gains = priced.prices.members, priced.gains
@@ -96,26 +87,30 @@ class PricedSearch:
         """The half of the kinds of gang for which it matters least to be in."""
         self._order: list[int] = []
         """Classes that are still to be dealt."""
-        self._deals = self._turn = order * FAR
+        self._deals = self._turn = 0
         self._size = LEAST_CLASSES
         self._steps_left = MOST_STEPS
 
-    def rounds(self, solution: Solution) -> Iterator[None]:
-        """Decide one neighborhood after the other, while there is work to spend."""
+    def run(self, solution: Solution, work: float) -> None:
+        """Decide one neighborhood after the other, while there is work to spend.
+
+        `solution`: may be short of places.
+        """
         incumbent, budget = self._incumbent, self._budget
+        work = min(work, budget.remaining)
+        reserve = budget.remaining - work
         if incumbent.best is not None and not keeps_floors(solution, incumbent.floors):
             solution = incumbent.best
-        work, chosen = budget.remaining, FIRST_PENALTY
+        chosen = FIRST_PENALTY
         for number in range(1, PHASES + 1):
+            if incumbent.is_proven or budget.remaining <= reserve:
+                return
             # Of the work each phase has a part, and what those before it left; one
             # more is for taking gangs out at last.
-            until = work * (1 - number / (PHASES + 1))
+            until = reserve + work * (1 - number / (PHASES + 1))
             current = self._run_with(solution, PENALTIES[chosen], until)
             solution = current.solution
-            self._take_out(solution)
-            yield
-            if incumbent.is_proven or budget.remaining <= 0:
-                return
+            offer_placed(self._source, incumbent, solution)
             # Pods that lack a place become dearer; an answer that is stuck is left.
             most = len(PENALTIES) - 1
             chosen = min(chosen + 1, most) if current.shortage else 0
@@ -292,14 +287,3 @@ class PricedSearch:
             *doubtful[: GANG_KINDS // 2],
         )
         return frozenset(list(dict.fromkeys((*preferred, *by_chance)))[:GANG_KINDS])
-
-    def _take_out(self, solution: Solution) -> None:
-        """Offer the best gangs that all have places in an answer."""
-        incumbent = self._incumbent
-        master = IntegerMaster(self._data, {}, solution)
-        master.add_floors(incumbent.floors)
-        result = master.solve(
-            incumbent.objective, incumbent.bound, self._budget, TAKE_OUT_WORK
-        )
-        if result.solution is not None:
-            incumbent.offer(result.solution)

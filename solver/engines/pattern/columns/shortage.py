@@ -24,6 +24,8 @@ from solver.engines.pattern.columns.master import MasterData
 from solver.engines.pattern.columns.neighborhoods import Neighborhood, Neighborhoods
 from solver.engines.pattern.columns.objective import Floor
 
+TAKE_OUT_WORK = 0.5
+"""Work that taking gangs out may take."""
 BELOW_FLOORS = 1 << 60
 """The shortage of an answer that is worth too little."""
 
@@ -131,3 +133,16 @@ def seek_worth(
     if not partial.shortage:
         incumbent.offer(partial.solution)
     return partial
+
+
+def offer_placed(
+    source: ColumnSource, incumbent: Incumbent, solution: Solution
+) -> None:
+    """Offer the best gangs that all have places in an answer that may be short."""
+    master = IntegerMaster(source.model.data, {}, solution)
+    master.add_floors(incumbent.floors)
+    result = master.solve(
+        incumbent.objective, incumbent.bound, source.budget, TAKE_OUT_WORK
+    )
+    if result.solution is not None:
+        incumbent.offer(result.solution)

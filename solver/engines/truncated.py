@@ -18,9 +18,9 @@ from solver.decision import Status
 from solver.engines.choose import Decided, EngineChoice
 from solver.engines.goals import Effort, EngineResult, Goal, goals_of
 from solver.engines.greedy.search import GreedySearch
-from solver.engines.pattern.columns.pseudo_random import LinearCongruential
 from solver.engines.pattern.search import PatternSearch
 from solver.engines.pattern.states.graph import MAX_STATES
+from solver.engines.pseudo_random import LinearCongruential
 from solver.engines.relaxation import SCALE, CapacityProgram, cost_of
 from solver.engines.tier_values import weight_in
 from solver.errors import PatternLimitError

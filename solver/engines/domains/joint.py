@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from solver.engines import cp_model, cpsat
 from solver.engines.cpsat import Term, total
-from solver.engines.pattern.columns.pseudo_random import shuffled
+from solver.engines.pseudo_random import shuffled
 
 Pattern = tuple[tuple[int, int], ...]
 """(member kind, pods) that one node holds together, ascending."""

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from solver.engines import cp_model, cpsat
 from solver.engines.cpsat import Term, total
-from solver.engines.pattern.columns.pseudo_random import shuffled
+from solver.engines.pseudo_random import shuffled
 
 WHOLE = 1 << 40
 """The share that is all of a domain."""

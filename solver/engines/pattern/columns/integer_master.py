@@ -9,7 +9,11 @@ from msgspec import Struct
 from solver.engines import cp_model
 from solver.engines.cpsat import Solved, Term, total
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.master import MasterData, PatternUse, count_pods
+from solver.engines.pattern.columns.master_data import (
+    MasterData,
+    PatternUse,
+    count_pods,
+)
 from solver.engines.pattern.columns.objective import Floor, Objective, weigh_pattern
 from solver.engines.pattern.columns.pricing import Pattern
 

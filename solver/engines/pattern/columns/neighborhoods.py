@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from solver.engines.pattern.columns.column_pool import ColumnPool
 from solver.engines.pattern.columns.pricing import Pattern
-from solver.engines.pattern.columns.pseudo_random import shuffled
+from solver.engines.pseudo_random import shuffled
 
 PATTERNS, GANG_KINDS = 150, 100
 """Patterns and gang kinds that are decided anew at a time, at first."""

@@ -22,10 +22,11 @@ from solver.engines.pattern.columns.integer_master import (
     evaluate,
 )
 from solver.engines.pattern.columns.local_master import MOST_PRICINGS, LocalMaster
-from solver.engines.pattern.columns.master import SCALE, MasterResult
+from solver.engines.pattern.columns.master import MasterResult
+from solver.engines.pattern.columns.master_data import SCALE
 from solver.engines.pattern.columns.pricing import Pattern
-from solver.engines.pattern.columns.pseudo_random import shuffled
 from solver.engines.pattern.columns.shortage import offer_placed
+from solver.engines.pseudo_random import shuffled
 
 LEAST_CLASSES, MOST_CLASSES, GANG_KINDS = 20, 160, 120
 """Classes of a neighborhood, and kinds of gang."""

@@ -20,7 +20,7 @@ from solver.engines.pattern.columns.integer_master import (
     Solution,
     count_short,
 )
-from solver.engines.pattern.columns.master import MasterData
+from solver.engines.pattern.columns.master_data import MasterData
 from solver.engines.pattern.columns.neighborhoods import Neighborhood, Neighborhoods
 from solver.engines.pattern.columns.objective import Floor
 

@@ -16,18 +16,17 @@ from solver.engines.pattern.columns.cuts import (
     CutMaster,
     CutMasterGoal,
     CutMasterResult,
-    split_into_pods,
 )
 from solver.engines.pattern.columns.diving import dive
 from solver.engines.pattern.columns.improvement import improve_by_parts
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import Solution
-from solver.engines.pattern.columns.master import (
+from solver.engines.pattern.columns.master import Master, MasterResult
+from solver.engines.pattern.columns.master_data import (
     SCALE,
-    Master,
     MasterData,
-    MasterResult,
     count_pods,
+    split_into_pods,
 )
 from solver.engines.pattern.columns.objective import Objective
 from solver.engines.pattern.columns.priced_search import PricedSearch

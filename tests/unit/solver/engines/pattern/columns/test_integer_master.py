@@ -12,7 +12,7 @@ from solver.engines.pattern.columns.integer_master import (
     count_short,
     count_spare_places,
 )
-from solver.engines.pattern.columns.master import MasterData, PatternUse
+from solver.engines.pattern.columns.master_data import MasterData, PatternUse
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.kinds.demand import GangKind

@@ -15,7 +15,8 @@ from solver.engines.pattern.columns.integer_master import (
     count_short,
     evaluate,
 )
-from solver.engines.pattern.columns.master import SCALE, MasterResult
+from solver.engines.pattern.columns.master import MasterResult
+from solver.engines.pattern.columns.master_data import SCALE
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.priced_search import Current, PricedSearch

@@ -13,7 +13,8 @@ from solver.engines.pattern.columns.column_source import ColumnSource
 from solver.engines.pattern.columns.cuts import CutMasterResult
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import Solution
-from solver.engines.pattern.columns.master import Master, MasterData, MasterResult
+from solver.engines.pattern.columns.master import Master, MasterResult
+from solver.engines.pattern.columns.master_data import MasterData
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Objective
 from solver.engines.pattern.columns.priced_search import PricedSearch

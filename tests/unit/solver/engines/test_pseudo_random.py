@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from solver.engines.pattern.columns.pseudo_random import LinearCongruential, shuffled
+from solver.engines.pseudo_random import LinearCongruential, shuffled
 
 
 def test_a_seed_gives_the_same_numbers_for_ever() -> None:

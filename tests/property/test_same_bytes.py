@@ -16,7 +16,8 @@ from msgspec import structs
 
 from solver.allocate import allocate
 from solver.decision import DECISION
-from solver.engines.pattern.columns.priced_search import Current, PricedSearch
+from solver.engines.pattern.columns.local_search import PartialSolution
+from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.errors import RecordError
 from solver.problem.problem import Problem
 from solver.record import PartCache, Recorded, dump_export, load_export, sha_of
@@ -145,10 +146,10 @@ def test_gangs_change_places_where_they_are_contested(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Else the same bytes on several cores would say nothing of that."""
-    phases: list[Current] = []
+    phases: list[PartialSolution] = []
     run_with = PricedSearch._run_with
 
-    def count(self: PricedSearch, *given: Any) -> Current:
+    def count(self: PricedSearch, *given: Any) -> PartialSolution:
         phases.append(run_with(self, *given))
         return phases[-1]
 

@@ -18,9 +18,15 @@ from solver.engines.pattern.columns.cuts import (
     CutMasterResult,
 )
 from solver.engines.pattern.columns.diving import dive
-from solver.engines.pattern.columns.improvement import improve_by_parts
+from solver.engines.pattern.columns.improvement import (
+    Start,
+    improve_by_parts,
+    offer_placed,
+    seek_worth,
+)
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import Solution
+from solver.engines.pattern.columns.local_search import BELOW_FLOORS, PartialSolution
 from solver.engines.pattern.columns.master import Master, MasterResult
 from solver.engines.pattern.columns.master_data import (
     SCALE,
@@ -31,13 +37,6 @@ from solver.engines.pattern.columns.master_data import (
 from solver.engines.pattern.columns.objective import Objective
 from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
-from solver.engines.pattern.columns.shortage import (
-    BELOW_FLOORS,
-    PartialSolution,
-    Start,
-    offer_placed,
-    seek_worth,
-)
 
 MAX_TARGETS, MAX_CUT_OFF = 3, 40
 """Targets for which places are looked for, and those that are cut off before."""

@@ -15,11 +15,12 @@ from solver.engines.pattern.columns.integer_master import (
     count_short,
     evaluate,
 )
+from solver.engines.pattern.columns.local_search import PartialSolution
 from solver.engines.pattern.columns.master import MasterResult
 from solver.engines.pattern.columns.master_data import SCALE
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
-from solver.engines.pattern.columns.priced_search import Current, PricedSearch
+from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.engines.pattern.columns.pricing import Prices
 from tests.builders.patterns import gangs_model
 
@@ -243,10 +244,10 @@ def test_places_become_dearer_while_pods_lack_them(
     search._incumbent.bound = 3
     seen: list[int] = []
 
-    def run_with(solution: Solution, penalty: int, until: float) -> Current:
+    def run_with(solution: Solution, penalty: int, until: float) -> PartialSolution:
         assert until < 1.0
         seen.append(penalty)
-        return Current(solution, 0, short)
+        return PartialSolution(solution, short)
 
     monkeypatch.setattr(search, "_run_with", run_with)
     search.run(Solution((0,), ()), 1.0)

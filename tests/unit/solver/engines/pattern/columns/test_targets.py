@@ -11,15 +11,16 @@ from solver.engines.pattern.columns import targets
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_source import ColumnSource
 from solver.engines.pattern.columns.cuts import CutMasterResult
+from solver.engines.pattern.columns.improvement import Start
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import Solution
+from solver.engines.pattern.columns.local_search import PartialSolution
 from solver.engines.pattern.columns.master import Master, MasterResult
 from solver.engines.pattern.columns.master_data import MasterData
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Objective
 from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
-from solver.engines.pattern.columns.shortage import PartialSolution, Start
 from solver.engines.pattern.columns.targets import TargetSearch
 from tests.builders.patterns import gangs_model
 

@@ -21,6 +21,7 @@ from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.restricted_master import (
+    WHOLE,
     RestrictedMaster,
     RestrictedSolution,
     each_alone,
@@ -34,10 +35,6 @@ PRICED_STEPS = 300_000_000
 """Steps that are looked at in all, at most."""
 ROUNDS = 40
 """Times that prices are asked for one subproblem at most."""
-ENOUGH = 1e-4
-"""What a pattern must earn beyond its node to be of use."""
-WHOLE = 1e-6
-"""Numbers that are this close to whole ones are."""
 
 Counts = tuple[int, ...]
 """Gangs, by kind."""
@@ -179,7 +176,7 @@ class GangBranching:
         found, patterns = model.pricing.find_best(rounded.prices)
         earned = found.tolist()
         priced = zip(range(len(sizes)), earned, patterns, strict=True)
-        is_any_new = self._restricted.add_better(priced, solved, ENOUGH)
+        is_any_new = self._restricted.add_better(priced, solved)
         if model.bound_pricing is not model.pricing:
             earned = model.bound_pricing.find_best(rounded.prices)[0].tolist()
         total, limits = sum(map(mul, sizes, earned)), subproblem

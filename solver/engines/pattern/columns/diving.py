@@ -16,6 +16,7 @@ from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Objective
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.restricted_master import (
+    WHOLE,
     RestrictedMaster,
     RestrictedSolution,
     each_alone,
@@ -30,8 +31,6 @@ PRICED_STEPS = 200_000_000
 """Steps that are looked at in all."""
 NODE_COST = 1e-3
 """Of each node used, in devices: so that none is settled that no pod needs."""
-WHOLE = 1e-6
-"""Numbers that are this close to whole ones are."""
 
 
 def dive(
@@ -129,7 +128,7 @@ class Diving:
             for owner, left in self._nodes.items()
             if left
         )
-        return self._restricted.add_better(priced, solved, NODE_COST)
+        return self._restricted.add_better(priced, solved)
 
     def _choose(self, columns: Sequence[tuple[PatternUse, float]]) -> list[PatternUse]:
         """Choose what is settled: all that is whole, else what comes nearest to it."""

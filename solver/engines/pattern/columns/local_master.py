@@ -25,8 +25,6 @@ ROUNDS = 12
 PERTURBATIONS, PERTURBED_PERCENT = 6, 15
 """Times that prices are varied afterwards, and by how many percent at most."""
 MOST_PRICINGS = ROUNDS + PERTURBATIONS
-ENOUGH = 1e-3
-"""What a pattern must earn beyond its node to be of use."""
 
 
 class LocalResult(Struct, frozen=True):
@@ -80,7 +78,7 @@ class LocalMaster:
             prices = restricted.round(solved.pods, solved.floors).prices
             earned, patterns = self._pricing.find_best(prices)
             priced = zip(self._owners, earned.tolist(), patterns, strict=True)
-            is_any_new = restricted.add_better(priced, solved, ENOUGH)
+            is_any_new = restricted.add_better(priced, solved)
             if not is_any_new or number == ROUNDS:
                 pool = self._vary(prices)
                 return LocalResult(solved.worth, _sort(pool, solved.pods))

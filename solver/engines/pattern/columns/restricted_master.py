@@ -22,6 +22,11 @@ from solver.engines.pattern.columns.objective import (
 )
 from solver.engines.pattern.columns.pricing import Pattern, Prices
 
+ENOUGH = 1e-4
+"""What a pattern must earn beyond its node to be of use."""
+WHOLE = 1e-6
+"""Numbers that are this close to whole ones are."""
+
 
 class RestrictedSolution(Struct, frozen=True):
     """What the program is worth with fractions, and the dual prices of its rows."""
@@ -135,7 +140,6 @@ class RestrictedMaster:
         self,
         priced: Iterable[tuple[int, int, Pattern]],
         solved: RestrictedSolution,
-        enough: float,
     ) -> bool:
         """Add patterns that earn enough more than their nodes cost; whether any is new.
 
@@ -143,8 +147,8 @@ class RestrictedMaster:
         """
         is_any_new = False
         for owner, earned, pattern in priced:
-            gain = earned - solved.nodes[self._row_of[owner]] * SCALE
-            if gain > enough * SCALE:
+            cost = solved.nodes[self._row_of[owner]] + self._node_cost
+            if earned > (cost + ENOUGH) * SCALE:
                 is_any_new |= self.add(((owner, pattern, 1),))
         return is_any_new
 

@@ -16,12 +16,10 @@ from solver.engines.pattern.columns.master_data import MasterData, PatternUse
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.restricted_master import (
+    WHOLE,
     RestrictedMaster,
     each_alone,
 )
-
-TOLERANCE = 1e-6
-"""Numbers that are this close to whole ones are."""
 
 
 class RelaxedSolution(Struct, frozen=True):
@@ -38,9 +36,7 @@ class RelaxedSolution(Struct, frozen=True):
     def split_gangs(self) -> tuple[int, ...]:
         """List the gang kinds of which a fraction is in."""
         return tuple(
-            g
-            for g, count in enumerate(self.gangs)
-            if abs(count - round(count)) > TOLERANCE
+            g for g, count in enumerate(self.gangs) if abs(count - round(count)) > WHOLE
         )
 
 
@@ -60,10 +56,10 @@ def solve_relaxation(
     uses: list[PatternUse] = []
     split: dict[int, None] = {}
     for ((owner, pattern, _),), value in restricted.read_columns():
-        whole = int(value + TOLERANCE)
+        whole = int(value + WHOLE)
         if whole:
             uses.append((owner, pattern, whole))
-        if value - whole > TOLERANCE:
+        if value - whole > WHOLE:
             split[owner] = None
     return RelaxedSolution(tuple(uses), tuple(split), restricted.read_gangs())
 
@@ -81,7 +77,7 @@ def round_down(data: MasterData, relaxed: RelaxedSolution) -> Solution:
     for g in by_share:
         members = data.gangs[g].members
         room = min((supply[m] // pods for m, pods in members), default=0)
-        gangs[g] = min(data.available[g], ceil(relaxed.gangs[g] - TOLERANCE), room)
+        gangs[g] = min(data.available[g], ceil(relaxed.gangs[g] - WHOLE), room)
         for m, pods in members:
             supply[m] -= pods * gangs[g]
     return Solution(tuple(gangs), relaxed.uses)

@@ -63,8 +63,8 @@ def test_only_patterns_that_earn_more_than_their_nodes_cost_are_added() -> None:
     restricted, pattern = master(), full_patterns()[0]
     solved = restricted.solve()
     assert solved is not None
-    assert not restricted.add_better([(0, SCALE, pattern)], solved, 1.0)
-    assert restricted.add_better([(0, SCALE + 1, pattern)], solved, 1.0)
+    assert not restricted.add_better([(0, 0, pattern)], solved)
+    assert restricted.add_better([(0, 1, pattern)], solved)
 
 
 def test_floors_cost_pods_without_a_place_where_these_are_allowed() -> None:

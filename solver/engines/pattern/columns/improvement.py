@@ -7,7 +7,10 @@ from msgspec import Struct
 from solver.engines.pattern.columns.column_source import ColumnSource
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
-from solver.engines.pattern.columns.local_search import LocalSearch, PartialSolution
+from solver.engines.pattern.columns.local_search import (
+    NeighborhoodSearch,
+    PartialSolution,
+)
 from solver.engines.pattern.columns.neighborhoods import PooledNeighborhoods
 from solver.engines.pattern.columns.rounding import RelaxedSolution
 
@@ -51,7 +54,7 @@ def improve_by_parts(
 ) -> None:
     """Make the best answer better, with so much work; no pod lacks a place."""
     if incumbent.best is not None:
-        search = LocalSearch(source.model.data, incumbent)
+        search = NeighborhoodSearch(source.model.data, incumbent)
         _run(source, search, Start(incumbent.best, first_classes), work)
 
 
@@ -63,12 +66,12 @@ def seek_worth(
     It is offered if nothing is short.
     """
     costs = source.model.devices
-    search = LocalSearch(source.model.data, incumbent, costs=costs, worth=worth)
+    search = NeighborhoodSearch(source.model.data, incumbent, costs=costs, worth=worth)
     return _run(source, search, start, work)
 
 
 def _run(
-    source: ColumnSource, search: LocalSearch, start: Start, work: float
+    source: ColumnSource, search: NeighborhoodSearch, start: Start, work: float
 ) -> PartialSolution:
     kinds, budget = len(source.model.data.gangs), source.budget
     neighborhoods = PooledNeighborhoods(source.pool, kinds, start.classes, start.gangs)

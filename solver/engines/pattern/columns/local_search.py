@@ -67,7 +67,7 @@ class Neighborhoods(Protocol):
         ...
 
 
-class LocalSearch:
+class NeighborhoodSearch:
     """What is better than what, for `run`."""
 
     def __init__(

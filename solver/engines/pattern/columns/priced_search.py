@@ -17,8 +17,8 @@ from solver.engines.pattern.columns.integer_master import (
 )
 from solver.engines.pattern.columns.local_master import MOST_PRICINGS, LocalMaster
 from solver.engines.pattern.columns.local_search import (
-    LocalSearch,
     Neighborhood,
+    NeighborhoodSearch,
     PartialSolution,
 )
 from solver.engines.pattern.columns.master import MasterResult
@@ -112,7 +112,7 @@ class PricedSearch:
         self._failures, self._size = 0, LEAST_CLASSES
         self._left = MAX_NEIGHBORHOODS
         costs = self._weigh_pods(penalty)
-        search = LocalSearch(self._data, self._incumbent, costs=costs)
+        search = NeighborhoodSearch(self._data, self._incumbent, costs=costs)
         return search.run(solution, self, self._budget, until)
 
     def propose(self, current: PartialSolution) -> Neighborhood | None:

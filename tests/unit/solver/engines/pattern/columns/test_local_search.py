@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_pool import ColumnPool
+from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import Solution
-from solver.engines.pattern.columns.master_data import MasterData
-from solver.engines.pattern.columns.objective import Objective
-from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.local_search import (
     BELOW_FLOORS,
-    LocalSearch,
+    NeighborhoodSearch,
     PartialSolution,
 )
-from solver.engines.pattern.columns.incumbent import Incumbent
+from solver.engines.pattern.columns.master_data import MasterData
 from solver.engines.pattern.columns.neighborhoods import PooledNeighborhoods
+from solver.engines.pattern.columns.objective import Objective
+from solver.engines.pattern.columns.pricing import Pattern
 from solver.kinds.demand import GangKind
 
 SMALL, LARGE = 0, 1
@@ -39,10 +39,10 @@ def pool() -> ColumnPool:
     return made
 
 
-def search(worth: int) -> LocalSearch:
+def search(worth: int) -> NeighborhoodSearch:
     """Look for gangs of this worth."""
     incumbent = Incumbent(WEIGHT, (), None)
-    return LocalSearch(DATA, incumbent, costs=(1, 2), worth=worth)
+    return NeighborhoodSearch(DATA, incumbent, costs=(1, 2), worth=worth)
 
 
 def run(

@@ -14,12 +14,10 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from contracts.lifecycle import GangRecord
-from runtime.forks import run_in_forks
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
 from solver.devices.looks import read_ahead
-from solver.portfolio import run_by
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.expected import PastDemand
 from solver.problem.problem import Parameters, Problem
@@ -96,8 +94,7 @@ class Decider:
         started, cpu_started = time.perf_counter(), cpu_seconds()
         problem = self.problem(snapshot, batch)
         made, worked_before = time.perf_counter(), cpu_seconds()
-        with run_by(run_in_forks):
-            decision = allocate(problem)
+        decision = allocate(problem)
         ended, worked = time.perf_counter(), cpu_seconds()
         after_batch()
         return Decided(

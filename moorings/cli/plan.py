@@ -37,9 +37,7 @@ from moorings.plan.summary import (
     is_large,
     summarize,
 )
-from runtime.forks import run_in_forks
 from solver.cel.evaluator import SelectorEvaluator
-from solver.portfolio import run_by
 from solver.service.garbage import after_batch, collecting_between_batches
 
 _KEPT: list[object] = []
@@ -130,11 +128,7 @@ def plan(
         raise UsageError("plan takes -f FILE or --jsonl, not both")
     if not jsonl and not filename:
         raise UsageError("plan needs either -f FILE or --jsonl")
-    with (
-        SelectorEvaluator() as evaluator,
-        collecting_between_batches(),
-        run_by(run_in_forks),
-    ):
+    with SelectorEvaluator() as evaluator, collecting_between_batches():
         # OR-Tools is slow to import: meanwhile the sandbox starts, and no garbage is
         # looked for.
         from moorings.plan.decide import Planner, PlanOptions  # noqa: PLC0415

@@ -15,9 +15,7 @@ from moorings.cli.options import Cluster, Output, Server, StateDir
 from moorings.cli.output import Format, say, show, show_progress
 from moorings.errors import BadInputError
 from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
-from runtime.forks import run_in_forks
 from solver.decision import DECISION
-from solver.portfolio import run_by
 from solver.record import Recorded, dump_export, load_export
 
 if TYPE_CHECKING:
@@ -151,7 +149,7 @@ def replay_command(
     from solver.replay import replay  # noqa: PLC0415  # OR-Tools is slow to import
 
     recorded = asyncio.run(_load_recorded(solve, server, state_dir, cluster))
-    with show_progress("solving again"), run_by(run_in_forks):
+    with show_progress("solving again"):
         result, decision = replay(recorded)
     if output is Format.TABLE:
         print_replay(result)

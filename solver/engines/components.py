@@ -128,7 +128,7 @@ class ComponentSearch:
         """
         waiting = sorted(components, key=self._count_pods)
         while waiting:
-            share = self._parameters.work_limit - self._effort.spent
+            share = self._parameters.work_limit - self._effort.work
             self._decide_next(waiting.pop(0), max(0.0, share / (1 + len(waiting))))
         ordered = sorted(self._placements, key=lambda placement: placement.gang)
         return EngineChoice(COMPONENTS, reason), EngineResult(

@@ -26,13 +26,6 @@ class Effort(Struct, frozen=True, kw_only=True):
     patterns: int = 0
     work: float = 0.0
     """Deterministic time."""
-    beside: float = 0.0
-    """Of it, what was done beside other work, where several search side by side."""
-
-    @property
-    def spent(self) -> float:
-        """The work that counts against a limit."""
-        return self.work - self.beside
 
     def plus(self, other: Effort) -> Effort:
         """Add what another search cost; the size is that of the largest model."""
@@ -42,7 +35,6 @@ class Effort(Struct, frozen=True, kw_only=True):
             constraints=max(self.constraints, other.constraints),
             patterns=self.patterns + other.patterns,
             work=round(self.work + other.work, 6),
-            beside=round(self.beside + other.beside, 6),
         )
 
 

@@ -198,9 +198,9 @@ def _decide(
         return choice, PackingSearch(demand, kinds, parameters, is_stopped).run()
     packing, first = None, None
     is_about_domains = bool(demand.gang_rules) and not demand.query.domains
-    if engine is None and not is_small(demand, kinds):
-        if choice.engine == PATTERN or is_about_domains:
-            packing = _pack(demand, kinds, parameters)
+    is_for_packing = choice.engine == PATTERN or is_about_domains
+    if engine is None and is_for_packing and not is_small(demand, kinds):
+        packing = _pack(demand, kinds, parameters)
     if packing is not None:
         packed = EngineChoice(PACKING, "constructed, and proven by counting")
         first = packing.construct()

@@ -116,8 +116,7 @@ class Parameters(Struct, frozen=True, kw_only=True, rename="camel"):
     version: str
     """Of the decision procedure; replay compares bytes within one version."""
     work_limit: float = 8.0
-    """CP-SAT deterministic time of one solve; of searches side by side the one that
-    took the most counts."""
+    """CP-SAT deterministic time of one solve."""
     seed: int = 1
     last_tier: Tier = Tier.NODES
     """Of the objective, the last one that is pursued and reported."""

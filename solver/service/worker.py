@@ -17,9 +17,7 @@ import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
-from runtime.forks import run_in_forks
 from solver.errors import SolverError, WorkerFailedError, WorkerLostError
-from solver.portfolio import run_by
 from solver.problem.problem import Problem
 from solver.service import metrics
 from solver.service.garbage import after_batch, collect_between_batches
@@ -136,7 +134,7 @@ def _work(connection: Connection, memory_bytes: int) -> None:
             return
         clock = StageClock()
         try:
-            with told_to(clock), run_by(run_in_forks):
+            with told_to(clock):
                 decision = allocate(cache.problem(root, pages))
             reply = ("decision", DECISION.encode(decision))
         except MemoryError:

@@ -16,9 +16,9 @@ from msgspec import structs
 
 from solver.allocate import allocate
 from solver.decision import DECISION
-from solver.engines.pattern.columns import exchange
+from solver.engines.pattern.columns.local_search import PartialSolution
+from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.errors import RecordError
-from solver.portfolio import race
 from solver.problem.problem import Problem
 from solver.record import PartCache, Recorded, dump_export, load_export, sha_of
 from solver.replay import replay
@@ -47,11 +47,8 @@ from pathlib import Path
 cores = sorted(os.sched_getaffinity(0))[: int(sys.argv[2])]
 os.sched_setaffinity(0, cores)
 from solver.record import load_export
-from runtime.forks import run_in_forks
-from solver.portfolio import run_by
 from solver.replay import replay
-with run_by(run_in_forks):
-    result, _ = replay(load_export(Path(sys.argv[1]).read_bytes()))
+result, _ = replay(load_export(Path(sys.argv[1]).read_bytes()))
 print(result.same_bytes, result.replayed_decision)
 """
 
@@ -92,7 +89,7 @@ def crowded(seed: int = 7, nodes: int = 20, gangs: int = 40) -> Problem:
 
 
 def contested() -> Problem:
-    """One whose gangs change places in all rounds of two searches, with little work."""
+    """One whose gangs change places again and again, with little work."""
     made = crowd(17)
     return Problem(
         made.pages,
@@ -148,21 +145,20 @@ def test_what_is_decided_in_between_changes_no_bytes(
         assert DECISION.encode(allocate(made())) == first, f"after {number}"
 
 
-def test_searches_side_by_side_have_rounds_to_run(
+def test_gangs_change_places_where_they_are_contested(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else the same bytes on several cores would say nothing of them."""
-    rounds: list[int] = []
+    """Else the same bytes on several cores would say nothing of that."""
+    phases: list[PartialSolution] = []
+    run_with = PricedSearch._run_with
 
-    def count(*given: Any) -> list[list[Any]]:
-        told = race(*given)
-        rounds.extend(map(len, told))
-        return told
+    def count(self: PricedSearch, *given: Any) -> PartialSolution:
+        phases.append(run_with(self, *given))
+        return phases[-1]
 
-    monkeypatch.setattr(exchange, "race", count)
+    monkeypatch.setattr(PricedSearch, "_run_with", count)
     allocate(contested())
-    assert len(rounds) == exchange.SEARCHES
-    assert min(rounds) > 3
+    assert len(phases) > 3
 
 
 def test_the_problem_does_not_depend_on_how_it_came_about() -> None:
@@ -179,10 +175,7 @@ def test_the_problem_does_not_depend_on_how_it_came_about() -> None:
 def test_a_fresh_interpreter_gives_the_same_bytes(
     seed: str, cores: int, made: Callable[[], Problem], tmp_path: Path
 ) -> None:
-    """Under any hash seed, on as many cores as it gets.
-
-    On one core searches take turns; on several they run in copies of the process.
-    """
+    """Under any hash seed, on as many cores as it gets."""
     record = record_of(made)
     file = tmp_path / "solve"
     file.write_bytes(dump_export(record))
@@ -194,7 +187,7 @@ def test_a_fresh_interpreter_gives_the_same_bytes(
         check=True,
     )
     assert ran.stdout.split() == ["True", sha_of(record.decision)]
-    assert not ran.stderr, "no copy was lost, whose search would be made good"
+    assert not ran.stderr
 
 
 def test_an_export_reads_back_as_it_was_written() -> None:

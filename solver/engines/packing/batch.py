@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from solver.engines.packing.blocks import Block, Instance, make_blocks
 from solver.engines.packing.part_states import Integers, PartStates
 from solver.engines.packing.parts import Piece, cut, part_shape
-from solver.engines.packing.slots import Slots, SlotUse
+from solver.engines.packing.slots import SlotTable, SlotUse
 from solver.errors import NotPackableError
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.shapes import NodeKind, NodeShape, NodeView
@@ -56,7 +56,7 @@ class PackedNode(Struct, frozen=True):
     shapes: tuple[NodeShape, ...]
 
 
-class Batch:
+class PackingBatch:
     """One batch. Raises NotPackableError where a rule is no matter of single nodes."""
 
     def __init__(self, demand: Demand, kinds: Sequence[NodeKind]) -> None:
@@ -67,7 +67,7 @@ class Batch:
             raise NotPackableError("gangs that may be in with fewer pods")
         if any(member.compared for member in demand.member_kinds):
             raise NotPackableError("devices of several pods that are compared")
-        slots = Slots(demand)
+        slots = SlotTable(demand)
         self.uses: tuple[tuple[SlotUse, ...], ...] = slots.uses
         """By member kind."""
         self.nodes: list[PackedNode] = []
@@ -112,7 +112,7 @@ class Batch:
         self.free: Integers = np.array(free, np.int64).reshape(len(free), width)
         """[node, resource]."""
 
-    def _make_pod_kinds(self, slots: Slots) -> None:
+    def _make_pod_kinds(self, slots: SlotTable) -> None:
         """Forget of pods which gang they are of."""
         needed = self._list_needed_labels()
         numbers: dict[PodKind, int] = {}

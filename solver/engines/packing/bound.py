@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from solver.engines import cp_model, cpsat
 from solver.engines.glop import Program
-from solver.engines.packing.batch import Batch
+from solver.engines.packing.batch import PackingBatch
 from solver.engines.packing.counting import (
     Amounts,
     GangRow,
@@ -36,7 +36,7 @@ from solver.engines.packing.work import Work
 
 MOST_ROUNDS = 60
 PRICE = 1 << 20
-"""Prices are whole numbers of this part of a unit of weight."""
+"""DualPrices are whole numbers of this part of a unit of weight."""
 ROW_BITS = 40
 """Rows of whole gangs have numbers of so many bits at most."""
 COLUMN_WORK = 1e-6
@@ -45,7 +45,7 @@ CHOICE_WORK = 0.5
 """Deterministic time to choose whole gangs."""
 
 
-class Prices(Struct, frozen=True, eq=False):
+class DualPrices(Struct, frozen=True, eq=False):
     """Dual prices of the linear program, by stratum, in 1/PRICE of a weight."""
 
     slots: Integers
@@ -59,7 +59,7 @@ class Prices(Struct, frozen=True, eq=False):
 class Bounds:
     """Bounds, prices and a target for the gangs of one priority."""
 
-    def __init__(self, batch: Batch, work: Work) -> None:
+    def __init__(self, batch: PackingBatch, work: Work) -> None:
         self._batch, self._work = batch, work
         self._amounts: Amounts = count_amounts(batch)
         self.strata: list[Stratum] = make_strata(batch, self._amounts.free)
@@ -68,7 +68,7 @@ class Bounds:
             *count_domains(batch, self._amounts),
         ]
         self.rows: list[GangRow] = [*self._count(), *self._counted]
-        self.prices: Prices | None = None
+        self.prices: DualPrices | None = None
         self.fractions: Floats = np.zeros(len(batch.sorts), np.float64)
         """Of each gang sort, gangs that are in by the linear program."""
 
@@ -143,7 +143,7 @@ class Bounds:
         return best
 
     def _lagrange(
-        self, prices: Prices, weights: Sequence[int], extra: Sequence[GangRow]
+        self, prices: DualPrices, weights: Sequence[int], extra: Sequence[GangRow]
     ) -> tuple[int, GangRow]:
         batch = self._batch
         total = 0
@@ -224,7 +224,7 @@ class _PatternProgram:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: PackingBatch,
         amounts: Amounts,
         strata: Sequence[Stratum],
         weights: Sequence[int],
@@ -271,7 +271,7 @@ class _PatternProgram:
         self._add_pods()
         slots_of = np.full(slots, PRICE, np.int64)
         self.grow(
-            Prices(
+            DualPrices(
                 np.tile(slots_of, (len(strata), 1)),
                 np.zeros((len(strata), resources), np.int64),
                 np.zeros(len(floors), np.int64),
@@ -301,7 +301,7 @@ class _PatternProgram:
                 ]
                 self._add(0.0, entries, None)
 
-    def solve(self) -> tuple[Prices, float] | None:
+    def solve(self) -> tuple[DualPrices, float] | None:
         """Solve; return prices, rounded up to whole numbers, and the worth."""
         solution = self._program.solve()
         self.is_solved = solution is not None
@@ -319,11 +319,11 @@ class _PatternProgram:
             for key, row in self._part_row.items()
         }
         rows = [round(abs(solution.prices[row]) * PRICE) for row in self._floor_row]
-        return Prices(slots, amounts, np.array(rows, np.int64)), solution.worth
+        return DualPrices(slots, amounts, np.array(rows, np.int64)), solution.worth
 
     _part_prices: dict[tuple[int, int], float] = {}
 
-    def grow(self, prices: Prices) -> bool:
+    def grow(self, prices: DualPrices) -> bool:
         """Add the best pattern of each part where it earns more than the part costs."""
         states, grown = self._batch.states, False
         for number in range(len(self._strata)):

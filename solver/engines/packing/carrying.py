@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from solver.engines.packing.batch import Batch, Parts
+from solver.engines.packing.batch import PackingBatch, Parts
 from solver.engines.packing.blocks import Block
-from solver.engines.packing.cells import Cell
+from solver.engines.packing.cells import ModelCell
 from solver.engines.packing.loads import Loads, Spot
 
 Place = tuple[int, int]
@@ -47,7 +47,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
     """None: parts cannot be shared out so."""
 
 
-def carry_out(batch: Batch, loads: Loads, chosen: Chosen) -> bool:
+def carry_out(batch: PackingBatch, loads: Loads, chosen: Chosen) -> bool:
     """Change the loads; False: that cannot be, and all is as it was."""
     if chosen.offers is None:
         return False
@@ -70,7 +70,7 @@ def carry_out(batch: Batch, loads: Loads, chosen: Chosen) -> bool:
     return True
 
 
-def _list_wants(batch: Batch, chosen: Chosen) -> Iterator[Want]:
+def _list_wants(batch: PackingBatch, chosen: Chosen) -> Iterator[Want]:
     pools = {key: list(domains) for key, domains in chosen.domains.items()}
     for wants in chosen.kept.values():
         yield from wants
@@ -80,7 +80,7 @@ def _list_wants(batch: Batch, chosen: Chosen) -> Iterator[Want]:
 
 
 def _walk(
-    batch: Batch,
+    batch: PackingBatch,
     sort: int,
     gang: int,
     pools: dict[tuple[int, Path, Place], list[int]],
@@ -105,7 +105,7 @@ def _walk(
 
 
 def walk_blocks(
-    batch: Batch, gang: int, node_of: Mapping[int, int]
+    batch: PackingBatch, gang: int, node_of: Mapping[int, int]
 ) -> Iterator[tuple[Path, Place, Block, int]]:
     """Go through the blocks of a gang that is placed, the root apart.
 
@@ -124,7 +124,7 @@ def walk_blocks(
 
 
 def _share_out(
-    batch: Batch, offers: Sequence[Offer], wants: Sequence[Want]
+    batch: PackingBatch, offers: Sequence[Offer], wants: Sequence[Want]
 ) -> dict[int, list[Spot]] | None:
     """Give pods their places, those in the narrowest domains first."""
     by_place: dict[tuple[Place, int], list[int]] = defaultdict(list)
@@ -152,7 +152,7 @@ def _share_out(
     return spots
 
 
-def offers_of_nodes(cell: Cell, often: Sequence[int]) -> list[Offer]:
+def offers_of_nodes(cell: ModelCell, often: Sequence[int]) -> list[Offer]:
     """Give patterns to the nodes of a cell, in their order; `often`: by pattern."""
     offers: list[Offer] = []
     nodes = iter(cell.nodes)
@@ -164,8 +164,8 @@ def offers_of_nodes(cell: Cell, often: Sequence[int]) -> list[Offer]:
 
 
 def offers_of_parts(
-    batch: Batch,
-    cell: Cell,
+    batch: PackingBatch,
+    cell: ModelCell,
     pods: Mapping[int, int],
     uses: Mapping[int, Sequence[tuple[int, ...]]],
 ) -> list[Offer] | None:
@@ -202,7 +202,7 @@ def offers_of_parts(
     return offers
 
 
-def _spread(batch: Batch, kind: int) -> list[int]:
+def _spread(batch: PackingBatch, kind: int) -> list[int]:
     return [c for slot, c in batch.pods[kind].slots if c > 1 and batch.is_spread[slot]]
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from msgspec import Struct
 
-from solver.engines.packing.batch import UNLIMITED, Batch, Parts, list_services
+from solver.engines.packing.batch import UNLIMITED, PackingBatch, Parts, list_services
 from solver.engines.packing.part_states import Integers
 
 MOST_NODE_KINDS = 12
@@ -39,7 +39,7 @@ class NodePattern(Struct, frozen=True):
         return Counter(kind for kind, _ in self.pods)
 
 
-class Cell(Struct, frozen=True, eq=False):
+class ModelCell(Struct, frozen=True, eq=False):
     """Nodes that a model decides together."""
 
     nodes: tuple[int, ...]
@@ -67,7 +67,7 @@ class _Alike(Struct, frozen=True):
 class PartPatterns:
     """Patterns of parts that a model may use: all maximal ones where they are few."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: PackingBatch) -> None:
         self._batch = batch
         self._listed: dict[
             tuple[int, frozenset[int]], tuple[tuple[tuple[int, ...], ...], bool]
@@ -124,13 +124,13 @@ def contains(pattern: tuple[int, ...], slots: tuple[int, ...]) -> bool:
 class CellMaker:
     """Makes the cells of neighborhoods."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: PackingBatch) -> None:
         self._batch = batch
         self._node_patterns: dict[
             tuple[tuple[int, ...], bytes, tuple[int, ...]], tuple[NodePattern, ...]
         ] = {}
 
-    def make(self, nodes: Sequence[int], kinds: Sequence[int]) -> list[Cell]:
+    def make(self, nodes: Sequence[int], kinds: Sequence[int]) -> list[ModelCell]:
         """Put nodes together as far as they are alike for pods of some kinds."""
         batch = self._batch
         kept = np.array(sorted(kinds), np.int64)
@@ -147,22 +147,24 @@ class CellMaker:
                 alike.setdefault(key, []).append(node)
         if self._can_merge(nodes, kept):
             return self._merge(alike)
-        cells: list[Cell] = []
+        cells: list[ModelCell] = []
         for key, members in alike.items():
             patterns = self._patterns(members[0], key.kinds)
             if patterns:
-                cells.append(Cell(tuple(members), key.domains, key.kinds, patterns))
+                cells.append(
+                    ModelCell(tuple(members), key.domains, key.kinds, patterns)
+                )
             else:
                 cells += [self._single(n, key.domains, key.kinds) for n in members]
         return cells
 
     def _single(
         self, node: int, domains: tuple[int, ...], own: tuple[int, ...]
-    ) -> Cell:
+    ) -> ModelCell:
         batch = self._batch
         parts = tuple(sorted(Counter(batch.starts[node]).items()))
         free = tuple(int(amount) for amount in batch.free[node])
-        return Cell((node,), domains, own, (), parts, free)
+        return ModelCell((node,), domains, own, (), parts, free)
 
     def _can_merge(self, nodes: Sequence[int], kinds: Integers) -> bool:
         """Whether pods need one slot each, and no node's amounts can bind."""
@@ -181,7 +183,7 @@ class CellMaker:
                     return False
         return True
 
-    def _merge(self, alike: dict[_Alike, list[int]]) -> list[Cell]:
+    def _merge(self, alike: dict[_Alike, list[int]]) -> list[ModelCell]:
         groups: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
         for key, members in alike.items():
             groups.setdefault((key.domains, key.kinds), []).extend(members)
@@ -189,7 +191,7 @@ class CellMaker:
         for (domains, own), members in groups.items():
             states = Counter(s for node in members for s in self._batch.starts[node])
             parts = tuple(sorted(states.items()))
-            cells.append(Cell(tuple(members), domains, own, (), parts))
+            cells.append(ModelCell(tuple(members), domains, own, (), parts))
         return cells
 
     def _patterns(self, node: int, kinds: tuple[int, ...]) -> tuple[NodePattern, ...]:

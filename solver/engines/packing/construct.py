@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from solver.engines.packing.batch import UNLIMITED, Batch
+from solver.engines.packing.batch import UNLIMITED, PackingBatch
 from solver.engines.packing.blocks import Block
 from solver.engines.packing.loads import Floats, Loads, Scale
 from solver.engines.packing.part_states import Integers
@@ -24,7 +24,7 @@ Order = Callable[[int], tuple[float, ...]]
 class Density:
     """What gangs are worth for what they take, at prices of slots and amounts."""
 
-    def __init__(self, batch: Batch, costs: Floats) -> None:
+    def __init__(self, batch: PackingBatch, costs: Floats) -> None:
         """`costs`: of each pod kind."""
         self.costs = costs
         taken = [
@@ -36,7 +36,7 @@ class Density:
         self.of_sort: Floats = batch.weights / self.taken
 
 
-def even_scale(batch: Batch) -> Scale:
+def even_scale(batch: PackingBatch) -> Scale:
     """Weigh what is left by the share of all that there is."""
     room = np.maximum(_sum_rooms(batch), 1)
     prices = np.maximum(EVEN * len(batch.nodes) // room, 1).astype(np.int64)
@@ -47,13 +47,13 @@ def even_scale(batch: Batch) -> Scale:
     return Scale(prices, amounts)
 
 
-def devices_scale(batch: Batch) -> Scale:
+def devices_scale(batch: PackingBatch) -> Scale:
     """Weigh what is left of devices, and of the rest only where that is equal."""
     even = even_scale(batch)
     return Scale(even.prices, even.amounts * 1e-6)
 
 
-def _sum_rooms(batch: Batch) -> Integers:
+def _sum_rooms(batch: PackingBatch) -> Integers:
     counts: dict[int, int] = {}
     for parts in batch.starts:
         for state in parts:
@@ -64,12 +64,12 @@ def _sum_rooms(batch: Batch) -> Integers:
     return room
 
 
-def costs_at(batch: Batch, scale: Scale) -> Floats:
+def costs_at(batch: PackingBatch, scale: Scale) -> Floats:
     """Compute what a pod of each kind takes, weighed like what is left of nodes."""
     return batch.slot_counts @ scale.prices + batch.needs @ scale.amounts
 
 
-def list_orders(batch: Batch, density: Density) -> dict[str, Order]:
+def list_orders(batch: PackingBatch, density: Density) -> dict[str, Order]:
     """List the orders in which gangs are taken; all of them by priority first."""
     sorts = batch.sorts
     size = density.taken
@@ -105,7 +105,7 @@ def list_orders(batch: Batch, density: Density) -> dict[str, Order]:
     }
 
 
-def _largest_block(batch: Batch, sort: int) -> float:
+def _largest_block(batch: PackingBatch, sort: int) -> float:
     """Count the pods that a gang must have in one domain; of no domain: 0."""
 
     def largest(block: Block) -> int:
@@ -115,7 +115,7 @@ def _largest_block(batch: Batch, sort: int) -> float:
     return float(largest(batch.sorts[sort].block))
 
 
-def first_of(batch: Batch, aimed: frozenset[int], order: Order) -> Order:
+def first_of(batch: PackingBatch, aimed: frozenset[int], order: Order) -> Order:
     """Take some gangs of a priority before all others of it."""
 
     def first(gang: int) -> tuple[float, ...]:
@@ -125,14 +125,16 @@ def first_of(batch: Batch, aimed: frozenset[int], order: Order) -> Order:
     return first
 
 
-def construct(batch: Batch, order: Order, scale: Scale, gangs: Iterable[int]) -> Loads:
+def construct(
+    batch: PackingBatch, order: Order, scale: Scale, gangs: Iterable[int]
+) -> Loads:
     """Take gangs in, in this order, each if there is room for all of it."""
     loads = Loads(batch, scale)
     fill(loads, sorted(gangs, key=order), batch)
     return loads
 
 
-def fill(loads: Loads, gangs: Iterable[int], batch: Batch) -> None:
+def fill(loads: Loads, gangs: Iterable[int], batch: PackingBatch) -> None:
     """Take in what still fits; of gangs that are alike none after one that did not."""
     failed = set[int]()
     for gang in gangs:

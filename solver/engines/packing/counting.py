@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from solver.engines.packing.batch import UNLIMITED, Batch
+from solver.engines.packing.batch import UNLIMITED, PackingBatch
 from solver.engines.packing.blocks import Block
 from solver.engines.packing.part_states import Integers
 
@@ -42,7 +42,7 @@ class Amounts(Struct, frozen=True, eq=False):
     """[node, amount]."""
 
 
-def count_amounts(batch: Batch) -> Amounts:
+def count_amounts(batch: PackingBatch) -> Amounts:
     """Count slots by the sizes of pods, and resources by halves and thirds."""
     needs, free = [*batch.needs.T], [*batch.free.T]
     room = np.array(
@@ -71,7 +71,7 @@ def count_amounts(batch: Batch) -> Amounts:
     )
 
 
-def count_kinds(batch: Batch) -> Iterator[GangRow]:
+def count_kinds(batch: PackingBatch) -> Iterator[GangRow]:
     """Make rows about single kinds of pod, where nodes hold fewer than are asked."""
     for kind, rooms in enumerate(batch.first_rooms):
         room = int(rooms.sum())
@@ -81,7 +81,7 @@ def count_kinds(batch: Batch) -> Iterator[GangRow]:
             yield GangRow(costs, room)
 
 
-def count_domains(batch: Batch, amounts: Amounts) -> Iterator[GangRow]:
+def count_domains(batch: PackingBatch, amounts: Amounts) -> Iterator[GangRow]:
     """Make rows about the blocks that domains hold."""
     room = np.array(
         [batch.states.most[parts].sum(axis=0) for parts in batch.starts], np.int64
@@ -120,5 +120,5 @@ def _list_blocks(block: Block, label: int) -> Iterator[tuple[Block, int]]:
             yield found, often * count
 
 
-def _size_of(batch: Batch, block: Block, needs: Integers) -> int:
+def _size_of(batch: PackingBatch, block: Block, needs: Integers) -> int:
     return sum(int(needs[kind]) * pods for kind, pods in batch.total_of(block))

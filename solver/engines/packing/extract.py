@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from contracts.ids import DeviceID
-from solver.engines.packing.batch import Batch
+from solver.engines.packing.batch import PackingBatch
 from solver.engines.packing.loads import Loads, Spot
 from solver.engines.packing.parts import part_view
 from solver.engines.pattern.extract import place_in_turn
@@ -18,7 +18,7 @@ Devices = tuple[tuple[DeviceID, ...], ...]
 """Of a slot, by its asks."""
 
 
-def extract(batch: Batch, loads: Loads) -> tuple[GangPlacement, ...]:
+def extract(batch: PackingBatch, loads: Loads) -> tuple[GangPlacement, ...]:
     """Name the devices of every gang that is in, by its number."""
     served = _Served(batch, loads)
     placements = []
@@ -27,7 +27,7 @@ def extract(batch: Batch, loads: Loads) -> tuple[GangPlacement, ...]:
     return tuple(placements)
 
 
-def _oldest_first(batch: Batch, loads: Loads) -> dict[int, list[Spot]]:
+def _oldest_first(batch: PackingBatch, loads: Loads) -> dict[int, list[Spot]]:
     """Give the places of gangs that are alike to the oldest of them."""
     spots_of: dict[int, list[Spot]] = {}
     in_by_sort: dict[int, list[int]] = defaultdict(list)
@@ -40,7 +40,7 @@ def _oldest_first(batch: Batch, loads: Loads) -> dict[int, list[Spot]]:
 
 
 def _place_gang(
-    batch: Batch, gang: int, spots: list[Spot], served: _Served
+    batch: PackingBatch, gang: int, spots: list[Spot], served: _Served
 ) -> GangPlacement:
     members = batch.demand.gangs[gang].members
     pods: list[list[PodPlacement | None]] = [[None] * m.count for m in members]
@@ -62,7 +62,7 @@ def _place_gang(
 class _Served:
     """The devices that parts chose for their slots, handed out to pods."""
 
-    def __init__(self, batch: Batch, loads: Loads) -> None:
+    def __init__(self, batch: PackingBatch, loads: Loads) -> None:
         self._batch, self._loads = batch, loads
         self._left: dict[tuple[int, int], dict[int, list[Devices]]] = {}
         self._positions: dict[int, dict[DeviceID, int]] = {}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from solver.engines.packing.batch import Batch
+from solver.engines.packing.batch import PackingBatch
 from solver.engines.packing.blocks import Block
 from solver.engines.packing.cells import CellMaker, PartPatterns
 from solver.engines.packing.construct import Density
@@ -49,7 +49,7 @@ class LocalSearch:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: PackingBatch,
         loads: Loads,
         density: Density,
         bounds: Sequence[int],

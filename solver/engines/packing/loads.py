@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from solver.engines.packing.batch import Batch, Booleans
+from solver.engines.packing.batch import Booleans, PackingBatch
 from solver.engines.packing.part_states import Integers
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ class Scale(Struct, frozen=True):
 class Loads:
     """One answer while it is made."""
 
-    def __init__(self, batch: Batch, scale: Scale) -> None:
+    def __init__(self, batch: PackingBatch, scale: Scale) -> None:
         self._batch = batch
         self.free = batch.free.copy()
         """[node, resource]."""
@@ -259,7 +259,7 @@ class _GangPlacing:
     """Places one gang, block by block."""
 
     def __init__(
-        self, batch: Batch, loads: Loads, gang: int, shake: Floats | None
+        self, batch: PackingBatch, loads: Loads, gang: int, shake: Floats | None
     ) -> None:
         self._batch, self._loads, self._gang = batch, loads, gang
         self._instances = batch.instances[gang]

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from solver.engines import cp_model, cpsat
 from solver.engines.cpsat import Term
-from solver.engines.packing.batch import Batch
+from solver.engines.packing.batch import PackingBatch
 from solver.engines.packing.blocks import Block
 from solver.engines.packing.carrying import (
     ANYWHERE,
@@ -30,7 +30,7 @@ from solver.engines.packing.carrying import (
     offers_of_parts,
     walk_blocks,
 )
-from solver.engines.packing.cells import Cell, CellMaker, PartPatterns, contains
+from solver.engines.packing.cells import CellMaker, ModelCell, PartPatterns, contains
 from solver.engines.packing.loads import Loads, Spot
 from solver.engines.packing.work import Work
 
@@ -81,7 +81,7 @@ class NeighborhoodModel:
 
     def __init__(
         self,
-        batch: Batch,
+        batch: PackingBatch,
         loads: Loads,
         scope: Scope,
         makers: tuple[CellMaker, PartPatterns],
@@ -97,7 +97,7 @@ class NeighborhoodModel:
         """By sort, those that may come."""
         self._sort_out_gangs()
         kinds = self._list_kinds()
-        self.cells: list[Cell] = self._cell_maker.make(sorted(scope.nodes), kinds)
+        self.cells: list[ModelCell] = self._cell_maker.make(sorted(scope.nodes), kinds)
         self._rooms = self._count_rooms()
         self._gangs: dict[int, cp_model.IntVar] = {}
         self._stays: dict[int, cp_model.IntVar] = {}
@@ -157,7 +157,7 @@ class NeighborhoodModel:
                     rooms[place, kind] += count
         return rooms
 
-    def _places_of(self, cell: Cell) -> list[Place]:
+    def _places_of(self, cell: ModelCell) -> list[Place]:
         own = [
             (label, domain) for label, domain in enumerate(cell.domains) if domain >= 0
         ]
@@ -278,7 +278,7 @@ class NeighborhoodModel:
 
     # --- nodes -----------------------------------------------------------------------
 
-    def _add_node_patterns(self, number: int, cell: Cell) -> None:
+    def _add_node_patterns(self, number: int, cell: ModelCell) -> None:
         count = len(cell.nodes)
         uses: list[Term] = []
         now = self._count_node_patterns(cell)
@@ -291,7 +291,7 @@ class NeighborhoodModel:
                 self._supply.setdefault((number, kind), []).append((var, pods))
         self.model.add(cpsat.total(uses) <= count)
 
-    def _count_node_patterns(self, cell: Cell) -> Counter[int]:
+    def _count_node_patterns(self, cell: ModelCell) -> Counter[int]:
         """Count by pattern the nodes whose pods it holds now."""
         counts = [pattern.counts for pattern in cell.node_patterns]
         found: Counter[int] = Counter()
@@ -303,7 +303,7 @@ class NeighborhoodModel:
                     break
         return found
 
-    def _add_parts(self, number: int, cell: Cell) -> None:
+    def _add_parts(self, number: int, cell: ModelCell) -> None:
         batch, loads = self._batch, self._loads
         wanted = frozenset(
             slot for kind in cell.kinds for slot, _ in batch.pods[kind].slots
@@ -355,7 +355,7 @@ class NeighborhoodModel:
         for slot, terms in needed.items():
             self.model.add(cpsat.total([*terms, *supply[slot]]) <= 0)
 
-    def _is_plain(self, cell: Cell, wanted: frozenset[int]) -> bool:
+    def _is_plain(self, cell: ModelCell, wanted: frozenset[int]) -> bool:
         """Whether all parts are of one sort that serves any one slot."""
         if len(cell.parts) != 1:
             return False
@@ -520,7 +520,7 @@ class NeighborhoodModel:
         )
 
     def _read_cell(
-        self, number: int, cell: Cell, outcome: cpsat.Solved
+        self, number: int, cell: ModelCell, outcome: cpsat.Solved
     ) -> list[Offer] | None:
         if cell.node_patterns:
             often = [

@@ -8,7 +8,7 @@ from math import comb, prod
 
 from solver.decision import Status
 from solver.engines.goals import Effort, EngineResult, Goal
-from solver.engines.packing.batch import Batch
+from solver.engines.packing.batch import PackingBatch
 from solver.engines.packing.bound import Bounds
 from solver.engines.packing.construct import (
     Density,
@@ -48,7 +48,7 @@ EVEN_SHARE = 0.05
 
 
 class PackingSearch:
-    """One batch; `run` it once. `Batch` says what is raised when it is made."""
+    """One batch; `run` it once. `PackingBatch` says what is raised when it is made."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class PackingSearch:
         parameters: Parameters,
         is_cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.batch = Batch(demand, kinds)
+        self.batch = PackingBatch(demand, kinds)
         size = len(self.batch.nodes) + len(demand.gangs)
         limit = min(FIRST_WORK + SIZE_WORK * size, MOST_WORK)
         self.work = Work(limit * parameters.work_limit / DEFAULT_LIMIT, is_cancelled)

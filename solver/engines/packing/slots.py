@@ -18,7 +18,7 @@ from solver.kinds.demand import Demand, LocalConstraint, MemberKind
 
 
 class SlotUse(Struct, frozen=True):
-    """Slots of one sort that a pod needs."""
+    """SlotTable of one sort that a pod needs."""
 
     slot: int
     asks: tuple[int, ...]
@@ -26,7 +26,7 @@ class SlotUse(Struct, frozen=True):
     count: int
 
 
-class Slots:
+class SlotTable:
     """The sorts of slot of a batch, numbered, and what each member kind needs."""
 
     def __init__(self, demand: Demand) -> None:

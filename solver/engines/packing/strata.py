@@ -12,7 +12,7 @@ from collections.abc import Hashable
 import numpy as np
 from msgspec import Struct
 
-from solver.engines.packing.batch import UNLIMITED, Batch
+from solver.engines.packing.batch import UNLIMITED, PackingBatch
 from solver.engines.packing.part_states import Integers
 
 MOST_STRATA = 40
@@ -30,7 +30,7 @@ class Stratum(Struct, frozen=True, eq=False):
     """Pod kinds that may be on some of its nodes."""
 
 
-def make_strata(batch: Batch, amounts: Integers) -> list[Stratum]:
+def make_strata(batch: PackingBatch, amounts: Integers) -> list[Stratum]:
     """Put nodes together that have equal parts, amounts and pods, if these are few.
 
     `amounts`: [node, amount], what is added up.
@@ -58,7 +58,7 @@ def _group(keys: list[tuple[tuple[int, ...], bytes, bytes]]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _stratum(batch: Batch, nodes: list[int], amounts: Integers) -> Stratum:
+def _stratum(batch: PackingBatch, nodes: list[int], amounts: Integers) -> Stratum:
     rows = np.array(nodes, np.int64)
     parts = Counter(state for node in nodes for state in batch.starts[node])
     free = amounts[rows]

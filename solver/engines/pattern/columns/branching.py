@@ -11,14 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from operator import mul
 
 from msgspec import Struct
 
-from solver.engines.glop import Program
-from solver.engines.pattern.columns.master import GAP, SCALE, weigh_gangs
+from solver.engines.pattern.columns.master import GAP
+from solver.engines.pattern.columns.master_data import SCALE
 from solver.engines.pattern.columns.model import PatternModel
-from solver.engines.pattern.columns.objective import Floor, Objective, add_up
-from solver.engines.pattern.columns.pricing import Pattern, Prices
+from solver.engines.pattern.columns.objective import Floor, Objective
+from solver.engines.pattern.columns.pricing import Pattern
+from solver.engines.pattern.columns.restricted_master import (
+    WHOLE,
+    RestrictedMaster,
+    RestrictedSolution,
+    each_alone,
+)
 from solver.stopping import is_stopped
 
 MAX_SOLVED = 300
@@ -29,12 +36,6 @@ PRICED_STEPS = 300_000_000
 """Steps that are looked at in all, at most."""
 ROUNDS = 40
 """Times that prices are asked for one subproblem at most."""
-WITHOUT_PLACE = 10.0
-"""What a pod without a place costs, by what it is worth."""
-ENOUGH = 1e-4
-"""What a pattern must earn beyond its node to be of use."""
-WHOLE = 1e-6
-"""Numbers that are this close to whole ones are."""
 
 Counts = tuple[int, ...]
 """Gangs, by kind."""
@@ -81,54 +82,19 @@ class GangBranching:
         """`patterns_by_class`: to begin with; more are priced."""
         self._model, self._data = model, model.data
         self._objective, self._floors = objective, tuple(floors)
-        # The rows: nodes of each class, then pods of each member kind, then floors.
-        self._first_member_row = len(self._data.sizes)
-        self._first_floor_row = self._first_member_row + self._data.members
-        rows = [
-            *((None, float(size)) for size in self._data.sizes),
-            *((0.0, None) for _ in range(self._data.members)),
-            *((float(floor.value), None) for floor in self._floors),
-        ]
-        self._program = Program(rows)
+        self._restricted = RestrictedMaster(
+            self._data,
+            objective,
+            floors,
+            each_alone(dict(enumerate(self._data.sizes))),
+            without_place=model.costs_without_place,  # so that none is impossible
+        )
+        self._restricted.add_patterns(patterns_by_class)
         pricings = PRICED_STEPS // self._model.pricing.work
-        self._left = min(MAX_SOLVED, SOLVED_ROWS // len(rows), pricings)
+        self._left = min(MAX_SOLVED, SOLVED_ROWS // self._restricted.rows, pricings)
         """Programs that may still be solved."""
         self._split_ages = [0] * len(self._data.gangs)
         """In how many programs, one after the other, each kind was in by fractions."""
-        # The columns: gangs, pods without a place, then patterns.
-        self._add_gangs()
-        self._columns: dict[tuple[int, Pattern], None] = {}
-        for owner, patterns in patterns_by_class.items():
-            for pattern in patterns:
-                self._add(owner, pattern)
-
-    def _add_gangs(self) -> None:
-        """Add gangs, and pods without a place: so that no subproblem is impossible."""
-        for g, kind in enumerate(self._data.gangs):
-            entries = [
-                (self._first_member_row + m, -float(pods)) for m, pods in kind.members
-            ]
-            for number, floor in enumerate(self._floors):
-                worth = float(floor.objective.gangs[g])
-                entries.append((self._first_floor_row + number, worth))
-            most = float(self._data.available[g])
-            self._program.add(float(self._objective.gangs[g]), entries, most)
-        for member, price in enumerate(self._model.first_prices):
-            cost = WITHOUT_PLACE * max(1.0, price / SCALE)
-            self._program.add(-cost, [(self._first_member_row + member, 1.0)], None)
-
-    def _add(self, owner: int, pattern: Pattern) -> bool:
-        """Add a column; whether it is new."""
-        if (owner, pattern) in self._columns or not pattern.steps:
-            return False
-        self._columns[owner, pattern] = None
-        entries = [(owner, 1.0)]
-        entries.extend(
-            (self._first_member_row + member, float(pods))
-            for member, pods in pattern.counts
-        )
-        self._program.add(0.0, entries, None)
-        return True
 
     def run(self, least: int, bound: int) -> BranchResult:
         """Look for the best gangs that are worth more than `least`; `bound`: at most.
@@ -181,17 +147,16 @@ class GangBranching:
 
         Where nothing can be worth more than `least`, that is enough to know.
         """
-        for g, limits in enumerate(zip(subproblem.least, subproblem.most, strict=True)):
-            self._program.limit(g, float(limits[0]), float(limits[1]))
+        self._restricted.limit_gangs(subproblem.least, subproblem.most)
         lowest: int | None = None
         for number in range(ROUNDS):
-            solved = self._program.solve()
+            solved = self._restricted.solve()
             self._left -= 1
             if solved is None:
                 return None
             # Read now: patterns that are added change the program.
-            gangs = tuple(self._program.read_values(len(self._data.gangs)))
-            bound, is_any_new = self._price(subproblem, solved.prices)
+            gangs = self._restricted.read_gangs()
+            bound, is_any_new = self._price(subproblem, solved)
             lowest = bound if lowest is None else min(lowest, bound)
             if lowest // SCALE <= least:
                 return Relaxed(lowest // SCALE, 0.0, ())
@@ -201,41 +166,23 @@ class GangBranching:
         return None
 
     def _price(
-        self, subproblem: Subproblem, duals: Sequence[float]
+        self, subproblem: Subproblem, solved: RestrictedSolution
     ) -> tuple[int, bool]:
         """Bound a subproblem at the program's prices, times SCALE, and add patterns.
 
         Whether any of these is new.
         """
         model, sizes = self._model, self._data.sizes
-        members = duals[self._first_member_row : self._first_floor_row]
-        prices = Prices(tuple(max(0, round(-dual * SCALE)) for dual in members))
-        found, patterns = model.pricing.find_best(prices)
+        rounded = self._restricted.round(solved.pods, solved.floors)
+        found, patterns = model.pricing.find_best(rounded.prices)
         earned = found.tolist()
-        is_any_new = False
-        for owner, pattern in enumerate(patterns):
-            if earned[owner] > (duals[owner] + ENOUGH) * SCALE:
-                is_any_new |= self._add(owner, pattern)
+        priced = zip(range(len(sizes)), earned, patterns, strict=True)
+        is_any_new = self._restricted.add_better(priced, solved)
         if model.bound_pricing is not model.pricing:
-            earned = model.bound_pricing.find_best(prices)[0].tolist()
-        total = sum(size * value for size, value in zip(sizes, earned, strict=True))
-        factors = [max(0, round(-d * SCALE)) for d in duals[self._first_floor_row :]]
-        return total + self._weigh(subproblem, prices, factors), is_any_new
-
-    def _weigh(
-        self, subproblem: Subproblem, prices: Prices, factors: Sequence[int]
-    ) -> int:
-        """Weigh gangs beyond the price of their pods, times SCALE.
-
-        `factors`: of the floors, whose gangs count by them, less what they demand.
-        """
-        pairs = list(zip(factors, self._floors, strict=True))
-        earlier = [(factor, floor.objective) for factor, floor in pairs]
-        worth = add_up(self._objective, SCALE, earlier).gangs
-        total = -sum(factor * floor.value for factor, floor in pairs)
-        for g, gain in enumerate(weigh_gangs(self._data, worth, prices)):
-            total += gain * (subproblem.most[g] if gain > 0 else subproblem.least[g])
-        return total
+            earned = model.bound_pricing.find_best(rounded.prices)[0].tolist()
+        total, limits = sum(map(mul, sizes, earned)), subproblem
+        bound = self._restricted.bound(rounded, total, limits.least, limits.most)
+        return bound, is_any_new
 
     def _choose(self, gangs: Sequence[float]) -> int | None:
         """Choose the kind to divide by: the one that is split for longest; None: none.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from solver.engines import cp_model, cpsat
 from solver.engines.goals import Effort
 from solver.stopping import is_stopped
@@ -15,7 +13,7 @@ class Budget:
     def __init__(self, work_limit: float, seed: int) -> None:
         self._seed = seed
         self._remaining = work_limit
-        self._work = self._beside = 0.0
+        self._work = 0.0
         self._models = self._variables = self._constraints = 0
         self._patterns = 0
 
@@ -46,24 +44,6 @@ class Budget:
         self._remaining -= outcome.work
         return outcome if isinstance(outcome, cpsat.Solved) else None
 
-    def share(self, work: float) -> Budget:
-        """Give so much of what is left to one of several searches side by side."""
-        return Budget(min(work, self.remaining), self._seed)
-
-    def join(self, efforts: Sequence[Effort]) -> None:
-        """Count what searches side by side did; of what is left they take the most.
-
-        That is what the longest takes where each has a processor.
-        """
-        for effort in efforts:
-            self._models += effort.models
-            self._variables = max(self._variables, effort.variables)
-            self._constraints = max(self._constraints, effort.constraints)
-            self._work += effort.work
-        most = max((effort.work for effort in efforts), default=0.0)
-        self._beside += sum(effort.work for effort in efforts) - most
-        self._remaining -= most
-
     def count_patterns(self, patterns: int) -> None:
         """Note that there were so many patterns to choose from."""
         self._patterns = max(self._patterns, patterns)
@@ -76,5 +56,4 @@ class Budget:
             constraints=self._constraints,
             patterns=self._patterns,
             work=round(self._work, 6),
-            beside=round(self._beside, 6),
         )

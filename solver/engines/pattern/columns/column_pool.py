@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from solver.engines.pattern.columns.master import MasterResult, PatternUse
+from solver.engines.pattern.columns.master import MasterResult
+from solver.engines.pattern.columns.master_data import PatternUse
 from solver.engines.pattern.columns.pricing import Pattern
 
 LEAST_ADDED, MOST_ADDED = 12, 60

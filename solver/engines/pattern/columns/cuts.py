@@ -15,9 +15,9 @@ from msgspec import Struct, structs
 from solver.engines import cp_model
 from solver.engines.cpsat import Solved
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.master import Cut, MasterData, count_pods
+from solver.engines.pattern.columns.master import Cut
+from solver.engines.pattern.columns.master_data import MasterData, count_pods
 from solver.engines.pattern.columns.objective import Floor, Objective
-from solver.kinds.demand import GangKind
 
 CUTS_AT_ONCE = 3
 """Cuts that CP-SAT is told of at a time: those that a choice is beyond the most."""
@@ -170,14 +170,3 @@ class CutMaster:
                 for kind in self._data.gangs
             ]
         return bool(beyond)
-
-
-def split_into_pods(
-    data: MasterData, pods: Sequence[int], worth: Sequence[int]
-) -> MasterData:
-    """Make master data of gangs of one pod each: can the nodes take all of them?
-
-    `pods` and `worth`: by member kind.
-    """
-    kinds = tuple(GangKind(0, worth[m], ((m, 1),)) for m in range(data.members))
-    return MasterData(kinds, tuple(pods), data.members, data.sizes, data.clusters)

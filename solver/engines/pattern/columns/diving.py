@@ -10,11 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from solver.engines.glop import Program
 from solver.engines.pattern.columns.column_pool import ColumnPool
-from solver.engines.pattern.columns.master import SCALE, PatternUse
+from solver.engines.pattern.columns.master_data import PatternUse, split_into_pods
 from solver.engines.pattern.columns.model import PatternModel
-from solver.engines.pattern.columns.pricing import Pattern, Prices
+from solver.engines.pattern.columns.objective import Objective
+from solver.engines.pattern.columns.pricing import Pattern
+from solver.engines.pattern.columns.restricted_master import (
+    WHOLE,
+    RestrictedMaster,
+    RestrictedSolution,
+    each_alone,
+)
 from solver.engines.pattern.columns.rounding import RelaxedSolution
 from solver.stopping import is_stopped
 
@@ -26,8 +32,6 @@ PRICED_STEPS = 200_000_000
 """Steps that are looked at in all."""
 NODE_COST = 1e-3
 """Of each node used, in devices: so that none is settled that no pod needs."""
-WHOLE = 1e-6
-"""Numbers that are this close to whole ones are."""
 
 
 def dive(
@@ -81,29 +85,22 @@ class Diving:
         self._pods = list(pods)
         self._nodes = {owner: left for owner, left in nodes.items() if left}
         self._priced = PRICED_STEPS // model.pricing.work
-        # The rows: nodes of each class, then pods of each member kind.
-        self._row_of = {owner: row for row, owner in enumerate(self._nodes)}
-        self._program = Program(
-            [
-                *((None, float(left)) for left in self._nodes.values()),
-                *((0.0, None) for _ in pods),
-            ]
+        self._restricted = RestrictedMaster(
+            split_into_pods(model.data, pods, model.devices),
+            Objective(model.devices),
+            (),
+            each_alone(self._nodes),
+            node_cost=NODE_COST,
         )
-        # The columns: pods that have a place, by their devices; then patterns.
-        for member, wanted in enumerate(pods):
-            entries = [(len(self._row_of) + member, -1.0)]
-            self._program.add(float(model.devices[member]), entries, float(wanted))
-        self._columns: dict[tuple[int, Pattern], None] = {}
-        for owner in self._row_of:
-            for pattern in patterns_by_class.get(owner, ()):
-                self._add(owner, pattern)
+        self._restricted.add_patterns(
+            {owner: patterns_by_class.get(owner, ()) for owner in self._nodes}
+        )
 
     def run(self) -> list[PatternUse]:
         """Settle nodes until no pod can be placed any more."""
         uses: list[PatternUse] = []
         while not is_stopped():
-            shares = self._relax()
-            settled = self._choose(shares)
+            settled = self._choose(self._relax())
             if not settled:
                 return uses
             for owner, pattern, count in settled:
@@ -111,47 +108,35 @@ class Diving:
             uses.extend(settled)
         return uses
 
-    def _relax(self) -> list[float]:
-        """Say how many nodes use each column in fractions, when prices found more."""
+    def _relax(self) -> list[tuple[PatternUse, float]]:
+        """Say how many nodes use each pattern in fractions, when prices found more."""
         for number in range(ROUNDS):
-            solved = self._program.solve()
+            solved = self._restricted.solve()
             if solved is None:
                 return []
             is_last = number == ROUNDS - 1 or self._priced <= 0
-            if is_last or not self._price(solved.prices):
-                return self._program.read_values()[len(self._pods) :]
+            if is_last or not self._price(solved):
+                columns = self._restricted.read_columns()
+                return [(use, share) for (use,), share in columns]
         return []
 
-    def _price(self, duals: Sequence[float]) -> bool:
+    def _price(self, solved: RestrictedSolution) -> bool:
         """Add the best pattern of each class that is left; whether any is new."""
         self._priced -= 1
-        members = tuple(
-            max(0, round(-dual * SCALE)) for dual in duals[len(self._row_of) :]
+        prices = self._restricted.round(solved.pods, ()).prices
+        earned, patterns = self._model.pricing.find_best(prices)
+        priced = (
+            (owner, int(earned[owner]), patterns[owner])
+            for owner, left in self._nodes.items()
+            if left
         )
-        earned, patterns = self._model.pricing.find_best(Prices(members))
-        is_any_new = False
-        for owner, left in self._nodes.items():
-            reduced = earned[owner] - duals[self._row_of[owner]] * SCALE
-            if left and reduced > SCALE * NODE_COST:
-                is_any_new |= self._add(owner, patterns[owner])
-        return is_any_new
+        return self._restricted.add_better(priced, solved)
 
-    def _add(self, owner: int, pattern: Pattern) -> bool:
-        if (owner, pattern) in self._columns or not pattern.steps:
-            return False
-        self._columns[owner, pattern] = None
-        first = len(self._row_of)
-        entries = [(first + member, float(pods)) for member, pods in pattern.counts]
-        entries.append((self._row_of[owner], 1.0))
-        self._program.add(-NODE_COST, entries, None)
-        return True
-
-    def _choose(self, shares: Sequence[float]) -> list[PatternUse]:
+    def _choose(self, columns: Sequence[tuple[PatternUse, float]]) -> list[PatternUse]:
         """Choose what is settled: all that is whole, else what comes nearest to it."""
-        columns = list(zip(self._columns, shares, strict=False))
         whole = [
             (owner, pattern, int(share + WHOLE))
-            for (owner, pattern), share in columns
+            for (owner, pattern, _), share in columns
             if share >= 1 - WHOLE
         ]
         if whole:
@@ -161,7 +146,7 @@ class Diving:
         chosen: list[PatternUse] = []
         left = list(self._pods)
         owners: set[int] = set()
-        for (owner, pattern), share in by_share:
+        for (owner, pattern, _), share in by_share:
             is_of_use = any(left[m] > 0 for m, _ in pattern.counts)
             is_wasteful = any(left[m] < pods for m, pods in pattern.counts)
             if share <= WHOLE or len(chosen) == most:
@@ -176,7 +161,6 @@ class Diving:
 
     def _settle(self, owner: int, pattern: Pattern, count: int) -> None:
         self._nodes[owner] -= count
-        self._program.limit_row(self._row_of[owner], float(self._nodes[owner]))
+        self._restricted.limit_row(owner, self._nodes[owner])
         _subtract(self._pods, pattern, count)
-        for member, _ in pattern.counts:
-            self._program.limit(member, 0.0, float(self._pods[member]))
+        self._restricted.limit_gangs((0,) * len(self._pods), self._pods)

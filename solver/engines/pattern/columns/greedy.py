@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from solver.engines.pattern.columns.integer_master import Solution
-from solver.engines.pattern.columns.master import PatternUse
+from solver.engines.pattern.columns.master_data import PatternUse
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.pricing import Prices
 from solver.engines.pattern.states.moves import Integers

@@ -24,12 +24,6 @@ class Incumbent:
         self.bound = 0
         """No answer is worth more."""
 
-    def copy(self) -> Incumbent:
-        """Know the same, for a search of its own."""
-        copy = Incumbent(self.objective, self.floors, self.best)
-        copy.bound = self.bound
-        return copy
-
     @property
     def is_proven(self) -> bool:
         """Whether nothing can be better."""

@@ -9,7 +9,11 @@ from msgspec import Struct
 from solver.engines import cp_model
 from solver.engines.cpsat import Solved, Term, total
 from solver.engines.pattern.columns.budget import Budget
-from solver.engines.pattern.columns.master import MasterData, PatternUse, count_pods
+from solver.engines.pattern.columns.master_data import (
+    MasterData,
+    PatternUse,
+    count_pods,
+)
 from solver.engines.pattern.columns.objective import Floor, Objective, weigh_pattern
 from solver.engines.pattern.columns.pricing import Pattern
 
@@ -35,7 +39,7 @@ class IntegerResult(Struct, frozen=True):
 class IntegerMaster:
     """One model: some classes may use any of their patterns, the others stay.
 
-    Call `add_floors`, then `solve` or `minimize_shortage` once.
+    Call `add_floors`, then `solve` once.
     """
 
     def __init__(
@@ -142,35 +146,26 @@ class IntegerMaster:
                 self._model.add_hint(variable, pods)
 
     def solve(
-        self, objective: Objective, bound: int, budget: Budget, limit: float
+        self, objective: Objective | None, bound: int, budget: Budget, limit: float
     ) -> IntegerResult:
         """Maximise an objective that is known to be at most `bound`.
 
         Where pods may lack a place, they cost their part of half a unit of it, and
-        value and bound are of the difference, in half-units.
+        value and bound are of the difference, in half-units. None: these costs alone.
         """
-        gain = self.to_expression(objective)
-        self._model.add(gain <= bound)
-        if self._shortage:
-            bound *= 2
-            gain = cp_model.LinearExpr.sum([2 * gain, -1 * total(self._shortage)])
+        if objective is None:
+            gain, bound = -total(self._shortage), 0
+        else:
+            gain = self.to_expression(objective)
+            self._model.add(gain <= bound)
+            if self._shortage:
+                bound *= 2
+                gain = cp_model.LinearExpr.sum([2 * gain, -1 * total(self._shortage)])
         self._model.maximize(gain)
         outcome = budget.solve(self._model, limit)
         if outcome is None:
             return IntegerResult(None, 0, bound)
         bound = min(bound, outcome.whole_bound)
-        return IntegerResult(self._read(outcome), outcome.value_reached, bound)
-
-    def minimize_shortage(self, budget: Budget, limit: float) -> IntegerResult:
-        """Find a solution above all floors, with places for as many pods as can be.
-
-        Value and bound are of the costs of pods without a place, negative.
-        """
-        self._model.maximize(-total(self._shortage))
-        outcome = budget.solve(self._model, limit)
-        if outcome is None:
-            return IntegerResult(None, 0, 0)
-        bound = outcome.whole_bound
         return IntegerResult(self._read(outcome), outcome.value_reached, bound)
 
     def _read(self, outcome: Solved) -> Solution:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from solver.engines.pattern.columns.grid import build_grid
-from solver.engines.pattern.columns.master import SCALE, MasterData
+from solver.engines.pattern.columns.master_data import SCALE, MasterData
 from solver.engines.pattern.columns.pricing import Prices, Pricing
 from solver.engines.pattern.columns.slack_value import compute_slack_values
 from solver.engines.pattern.states.graph import Graph, build_graph
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 
+WITHOUT_PLACE = 10.0
+"""What a pod without a place costs, by what it is worth."""
 CLUSTERS = 64
 """Groups of node classes that the master tells apart at most."""
 
@@ -60,6 +62,10 @@ class PatternModel:
             self.bound_pricing = Pricing(grid.bound_steps)
         self.first_prices = spread_weights(demand)
         """Prices to begin with, by member kind, times SCALE."""
+        self.costs_without_place = tuple(
+            WITHOUT_PLACE * max(1.0, price / SCALE) for price in self.first_prices
+        )
+        """Of a pod, by member kind, where a program lets pods lack one."""
         self.devices = tuple(
             count_devices(demand, member) for member in range(len(demand.member_kinds))
         )

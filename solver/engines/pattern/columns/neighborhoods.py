@@ -1,17 +1,15 @@
-"""Neighborhoods of an answer: which classes and gangs are decided anew at a time.
+"""Neighborhoods with the patterns of a pool: what is decided anew at a time.
 
-CP-SAT is good at small parts of an answer and lost in large ones (large neighborhood
-search). The first part is what a relaxed answer split; then classes are dealt at
-random. Parts grow when small ones lead nowhere.
+The first part is what a relaxed answer split; then classes are dealt at random. Parts
+grow when small ones lead nowhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
 from solver.engines.pattern.columns.column_pool import ColumnPool
+from solver.engines.pattern.columns.local_search import Neighborhood, PartialSolution
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pseudo_random import shuffled
 
@@ -28,20 +26,8 @@ PATIENCE = 6
 MAX_NEIGHBORHOODS = 60
 
 
-class Neighborhood(Struct, frozen=True):
-    """What is decided anew."""
-
-    patterns_by_class: dict[int, list[Pattern]]
-    gangs: frozenset[int]
-    """Gang kinds."""
-    work: float
-    """What this may take."""
-    is_whole: bool = False
-    """Whether it is of all gangs and of all patterns that are known."""
-
-
-class Neighborhoods:
-    """Neighborhoods one after the other; `report` what came of each.
+class PooledNeighborhoods:
+    """Parts of an answer with the patterns of a pool.
 
     The order is the same for the same pool and the same reports.
     """
@@ -57,43 +43,41 @@ class Neighborhoods:
         self._pool = pool
         self._gang_kinds = gang_kinds
         self._first_gangs = tuple(first_gangs)
-        self._wanted: tuple[int, ...] = ()
         self._scale, self._failures, self._number = 1, 0, 0
         self._dealt = self._deal_classes(first_classes)
 
-    def __iter__(self) -> Iterator[Neighborhood]:
-        """Go through the neighborhoods."""
-        while self._number < MAX_NEIGHBORHOODS:
-            if self._failures == PATIENCE and self._scale < MAX_SCALE:
-                self._scale, self._failures = 2 * self._scale, 0
-                self._dealt = self._deal_classes(())
-            patterns_by_class = next(self._dealt, None)
-            if patterns_by_class is None:
-                self._dealt = self._deal_classes(())
-                patterns_by_class = next(self._dealt, {})
-            self._number += 1
-            gangs = self._choose_gangs()
-            is_whole = len(gangs) == self._gang_kinds and (
-                sum(map(len, patterns_by_class.values())) == len(self._pool)
-            )
-            work = WORK * self._scale
-            yield Neighborhood(patterns_by_class, gangs, work, is_whole)
+    def propose(self, current: PartialSolution) -> Neighborhood | None:
+        """Propose the next part; None: there were enough."""
+        if self._number == MAX_NEIGHBORHOODS:
+            return None
+        if self._failures == PATIENCE and self._scale < MAX_SCALE:
+            self._scale, self._failures = 2 * self._scale, 0
+            self._dealt = self._deal_classes(())
+        patterns_by_class = next(self._dealt, None)
+        if patterns_by_class is None:
+            self._dealt = self._deal_classes(())
+            patterns_by_class = next(self._dealt, {})
+        self._number += 1
+        gangs = self._choose_gangs(current.short_gangs)
+        is_whole = len(gangs) == self._gang_kinds and (
+            sum(map(len, patterns_by_class.values())) == len(self._pool)
+        )
+        return Neighborhood(patterns_by_class, gangs, WORK * self._scale, is_whole)
 
-    def report(self, *, is_better: bool, wanted: Sequence[int] = ()) -> None:
-        """Say what came of the last neighborhood.
-
-        `wanted`: gang kinds that the next ones should have.
-        """
+    def report(
+        self, _current: PartialSolution, *, is_better: bool, spent: float
+    ) -> None:
+        """Grow where nothing gets better."""
+        del spent
         self._failures = 0 if is_better else self._failures + 1
-        self._wanted = tuple(wanted)
 
-    def _choose_gangs(self) -> frozenset[int]:
+    def _choose_gangs(self, wanted: Sequence[int]) -> frozenset[int]:
         """Choose the first gangs at first, then half wanted ones; others by chance."""
         most = GANG_KINDS * self._scale
         if self._number == 1:
             preferred = list(self._first_gangs)
         else:
-            preferred = shuffled(self._wanted, self._number)[: most // 2]
+            preferred = shuffled(wanted, self._number)[: most // 2]
         by_chance = shuffled(range(self._gang_kinds), self._number)
         chosen = list(dict.fromkeys((*preferred, *by_chance)))
         return frozenset(chosen[: max(most, len(preferred))])

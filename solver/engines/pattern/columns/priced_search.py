@@ -8,22 +8,21 @@ worth, which grows: whole gangs change places over answers that are not quite on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-from msgspec import Struct
-
-from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_source import ColumnSource
+from solver.engines.pattern.columns.improvement import offer_placed
 from solver.engines.pattern.columns.incumbent import Incumbent, keeps_floors
 from solver.engines.pattern.columns.integer_master import (
-    IntegerMaster,
     Solution,
-    count_short,
     count_spare_places,
-    evaluate,
 )
 from solver.engines.pattern.columns.local_master import MOST_PRICINGS, LocalMaster
-from solver.engines.pattern.columns.master import SCALE, MasterResult
+from solver.engines.pattern.columns.local_search import (
+    Neighborhood,
+    NeighborhoodSearch,
+    PartialSolution,
+)
+from solver.engines.pattern.columns.master import MasterResult
+from solver.engines.pattern.columns.master_data import SCALE
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pseudo_random import shuffled
 
@@ -52,40 +51,21 @@ MAX_NEIGHBORHOODS = 120
 """At one penalty."""
 MOST_STEPS = 4_000_000_000
 """Steps that pricing may take in all neighborhoods together, at most."""
-TAKE_OUT_WORK = 0.3
-"""Work that taking gangs out may take."""
-FAR = 1_000_000
-"""Seeds between those of two orders."""
-
-
-class Current(Struct, frozen=True):
-    """An answer, perhaps short of places."""
-
-    solution: Solution
-    value: int
-    """Twice what its gangs are worth, less the penalty."""
-    shortage: int
-    """The penalty."""
 
 
 class PricedSearch:
-    """Improves an answer that may be short of places; call `rounds` once."""
+    """Improves an answer that may be short of places; call `run` once."""
 
     def __init__(
-        self,
-        source: ColumnSource,
-        budget: Budget,
-        incumbent: Incumbent,
-        priced: MasterResult,
-        order: int = 0,
+        self, source: ColumnSource, incumbent: Incumbent, priced: MasterResult
     ) -> None:
-        """`source`: stays as it is. `incumbent`: gets answers; counts gangs only.
+        """`incumbent`: gets answers; counts gangs only.
 
         `priced`: prices that bound the answer; what is at a loss by them is decided
-        anew most often. `order`: another one has other neighborhoods.
+        anew most often.
         """
         self._source = source
-        self._budget = budget
+        self._budget = source.budget
         self._incumbent = incumbent
         self._data = source.model.data
         self._prices, self._gains = priced.prices.members, priced.gains
@@ -96,51 +76,62 @@ class PricedSearch:
         """The half of the kinds of gang for which it matters least to be in."""
         self._order: list[int] = []
         """Classes that are still to be dealt."""
-        self._deals = self._turn = order * FAR
+        self._deals = self._turn = 0
         self._size = LEAST_CLASSES
         self._steps_left = MOST_STEPS
+        self._failures = self._left = 0
 
-    def rounds(self, solution: Solution) -> Iterator[None]:
-        """Decide one neighborhood after the other, while there is work to spend."""
+    def run(self, solution: Solution, work: float) -> None:
+        """Decide one neighborhood after the other, while there is work to spend.
+
+        `solution`: may be short of places.
+        """
         incumbent, budget = self._incumbent, self._budget
+        work = min(work, budget.remaining)
+        reserve = budget.remaining - work
         if incumbent.best is not None and not keeps_floors(solution, incumbent.floors):
             solution = incumbent.best
-        work, chosen = budget.remaining, FIRST_PENALTY
+        chosen = FIRST_PENALTY
         for number in range(1, PHASES + 1):
+            if incumbent.is_proven or budget.remaining <= reserve:
+                return
             # Of the work each phase has a part, and what those before it left; one
             # more is for taking gangs out at last.
-            until = work * (1 - number / (PHASES + 1))
+            until = reserve + work * (1 - number / (PHASES + 1))
             current = self._run_with(solution, PENALTIES[chosen], until)
             solution = current.solution
-            self._take_out(solution)
-            yield
-            if incumbent.is_proven or budget.remaining <= 0:
-                return
+            offer_placed(self._source, incumbent, solution)
             # Pods that lack a place become dearer; an answer that is stuck is left.
             most = len(PENALTIES) - 1
             chosen = min(chosen + 1, most) if current.shortage else 0
 
-    def _run_with(self, solution: Solution, penalty: int, until: float) -> Current:
+    def _run_with(
+        self, solution: Solution, penalty: int, until: float
+    ) -> PartialSolution:
         """Improve at one penalty, until so little of the budget remains."""
-        incumbent, budget = self._incumbent, self._budget
+        self._failures, self._size = 0, LEAST_CLASSES
+        self._left = MAX_NEIGHBORHOODS
         costs = self._weigh_pods(penalty)
-        current = self._measure(solution, costs)
-        failures, self._size = 0, LEAST_CLASSES
-        for _ in range(MAX_NEIGHBORHOODS):
-            before = budget.remaining
-            is_tired = failures == PATIENCE or self._steps_left <= 0
-            if incumbent.is_proven or is_tired or before <= until:
-                break
-            limit = min(WORK, before - until)
-            found = self._improve(current, costs, limit)
-            is_better = found is not None and found.value > current.value
-            failures = 0 if is_better else failures + 1
-            if found is not None and found.value >= current.value:
-                current = found
-                if not current.shortage:
-                    incumbent.offer(current.solution)
-            self._resize((before - budget.remaining) / limit, is_better=is_better)
-        return current
+        search = NeighborhoodSearch(self._data, self._incumbent, costs=costs)
+        return search.run(solution, self, self._budget, until)
+
+    def propose(self, current: PartialSolution) -> Neighborhood | None:
+        """Propose the next part that could gain; None: too many did not."""
+        while self._failures < PATIENCE and self._left > 0 and self._steps_left > 0:
+            self._left -= 1
+            patterns_by_class = self._price(current)
+            if patterns_by_class is not None:
+                gangs = self._choose_gangs(current.solution)
+                return Neighborhood(patterns_by_class, gangs, WORK)
+            self.report(current, is_better=False, spent=0.0)
+        return None
+
+    def report(
+        self, _current: PartialSolution, *, is_better: bool, spent: float
+    ) -> None:
+        """Grow or shrink, and lose patience."""
+        self._failures = 0 if is_better else self._failures + 1
+        self._resize(spent, is_better=is_better)
 
     def _resize(self, spent: float, *, is_better: bool) -> None:
         """Make neighborhoods as large as their work allows; `spent`: share of it."""
@@ -154,34 +145,7 @@ class PricedSearch:
         prices = self._source.model.first_prices
         return tuple(max(1, -(-penalty * price // SCALE)) for price in prices)
 
-    def _measure(self, solution: Solution, costs: Sequence[int]) -> Current:
-        short = count_short(self._data, solution)
-        shortage = sum(cost * pods for cost, pods in zip(costs, short, strict=True))
-        worth = evaluate(self._incumbent.objective, solution)
-        return Current(solution, 2 * worth - shortage, shortage)
-
-    def _improve(
-        self, current: Current, costs: Sequence[int], limit: float
-    ) -> Current | None:
-        """Decide the next neighborhood anew; None: nothing is known to be as good."""
-        incumbent = self._incumbent
-        patterns_by_class = self._price(current)
-        if patterns_by_class is None:
-            return None
-        master = IntegerMaster(
-            self._data,
-            patterns_by_class,
-            current.solution,
-            free_gangs=self._choose_gangs(current.solution),
-            shortage_costs=costs,
-        )
-        master.add_floors(incumbent.floors)
-        result = master.solve(incumbent.objective, incumbent.bound, self._budget, limit)
-        if result.solution is None:
-            return None
-        return self._measure(result.solution, costs)
-
-    def _price(self, current: Current) -> dict[int, list[Pattern]] | None:
+    def _price(self, current: PartialSolution) -> dict[int, list[Pattern]] | None:
         """Price patterns for the next neighborhood; None: it could not gain."""
         incumbent, pool = self._incumbent, self._source.pool
         in_use = self._choose_classes(current.solution)
@@ -292,14 +256,3 @@ class PricedSearch:
             *doubtful[: GANG_KINDS // 2],
         )
         return frozenset(list(dict.fromkeys((*preferred, *by_chance)))[:GANG_KINDS])
-
-    def _take_out(self, solution: Solution) -> None:
-        """Offer the best gangs that all have places in an answer."""
-        incumbent = self._incumbent
-        master = IntegerMaster(self._data, {}, solution)
-        master.add_floors(incumbent.floors)
-        result = master.solve(
-            incumbent.objective, incumbent.bound, self._budget, TAKE_OUT_WORK
-        )
-        if result.solution is not None:
-            incumbent.offer(result.solution)

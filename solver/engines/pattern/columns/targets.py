@@ -16,28 +16,27 @@ from solver.engines.pattern.columns.cuts import (
     CutMaster,
     CutMasterGoal,
     CutMasterResult,
-    split_into_pods,
 )
 from solver.engines.pattern.columns.diving import dive
-from solver.engines.pattern.columns.exchange import exchange
-from solver.engines.pattern.columns.improvement import improve_by_parts
-from solver.engines.pattern.columns.incumbent import Incumbent
-from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
-from solver.engines.pattern.columns.master import (
-    SCALE,
-    Master,
-    MasterData,
-    MasterResult,
-    count_pods,
-)
-from solver.engines.pattern.columns.objective import Objective
-from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
-from solver.engines.pattern.columns.shortage import (
-    BELOW_FLOORS,
-    PartialSolution,
+from solver.engines.pattern.columns.improvement import (
     Start,
+    improve_by_parts,
+    offer_placed,
     seek_worth,
 )
+from solver.engines.pattern.columns.incumbent import Incumbent
+from solver.engines.pattern.columns.integer_master import Solution
+from solver.engines.pattern.columns.local_search import BELOW_FLOORS, PartialSolution
+from solver.engines.pattern.columns.master import Master, MasterResult
+from solver.engines.pattern.columns.master_data import (
+    SCALE,
+    MasterData,
+    count_pods,
+    split_into_pods,
+)
+from solver.engines.pattern.columns.objective import Objective
+from solver.engines.pattern.columns.priced_search import PricedSearch
+from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
 
 MAX_TARGETS, MAX_CUT_OFF = 3, 40
 """Targets for which places are looked for, and those that are cut off before."""
@@ -48,10 +47,8 @@ BRANCHING_PATTERNS = 20
 """Patterns of each class that branching begins with."""
 CUT_MASTER_WORK = 0.75
 """Work that choosing a target may take."""
-TAKE_OUT_WORK = 0.5
-"""Work that taking gangs out may take."""
 EXCHANGE_WORK = 4.5
-"""Work that gangs that change places may take, in each of the searches for it."""
+"""Work that gangs that change places may take."""
 STEPS_WORK = 0.75
 """Work that steps to better gangs may take, last."""
 FIRST_WORK, PLACE_WORK = 0.25, 0.5
@@ -117,7 +114,8 @@ class TargetSearch:
                     nearest, least = partial.solution, shortage
             if not number and not incumbent.is_proven:
                 # Gangs change places, from what is nearly an answer on.
-                exchange(self._source, incumbent, self._priced, nearest, EXCHANGE_WORK)
+                search = PricedSearch(self._source, incumbent, self._priced)
+                search.run(nearest, EXCHANGE_WORK)
             if chosen is None:
                 return
             if shortage:
@@ -261,14 +259,7 @@ class TargetSearch:
 
         Where one is left, gangs are taken out until the rest have places.
         """
-        incumbent, budget = self._incumbent, self._source.budget
-        partial = seek_worth(self._source, incumbent, worth, start, work)
+        partial = seek_worth(self._source, self._incumbent, worth, start, work)
         if partial.shortage:
-            master = IntegerMaster(self._data, {}, partial.solution)
-            master.add_floors(incumbent.floors)
-            result = master.solve(
-                incumbent.objective, incumbent.bound, budget, TAKE_OUT_WORK
-            )
-            if result.solution is not None:
-                incumbent.offer(result.solution)
+            offer_placed(self._source, self._incumbent, partial.solution)
         return partial

@@ -12,7 +12,7 @@ import pytest
 from solver.engines.glop import Program
 from solver.engines.pattern.columns import branching
 from solver.engines.pattern.columns.branching import BranchResult, GangBranching
-from solver.engines.pattern.columns.master import count_pods
+from solver.engines.pattern.columns.master_data import count_pods
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
 from tests.builders.patterns import gangs_model, gangs_with_cpu_model

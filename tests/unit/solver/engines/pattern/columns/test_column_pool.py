@@ -33,8 +33,8 @@ def test_what_the_program_uses_comes_first_by_its_share() -> None:
     result = MasterResult(
         bound=0,
         columns=(
-            MasterColumn(0, ((0, pattern(1), 2),), 0.2),
-            MasterColumn(0, ((0, pattern(2), 2),), 0.8),
+            MasterColumn(((0, pattern(1), 2),), 0.2),
+            MasterColumn(((0, pattern(2), 2),), 0.8),
         ),
         patterns=((pattern(3), EMPTY, pattern(2)),),
         cuts=(),

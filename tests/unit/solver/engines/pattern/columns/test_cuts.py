@@ -16,9 +16,9 @@ from solver.engines.pattern.columns.cuts import (
     CutMaster,
     CutMasterGoal,
     CutMasterResult,
-    split_into_pods,
 )
-from solver.engines.pattern.columns.master import Cut, MasterData
+from solver.engines.pattern.columns.master import Cut
+from solver.engines.pattern.columns.master_data import MasterData, split_into_pods
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.kinds.demand import GangKind
 

@@ -7,7 +7,7 @@ import pytest
 from solver.engines.pattern.columns import diving
 from solver.engines.pattern.columns.column_pool import ColumnPool
 from solver.engines.pattern.columns.diving import Diving, dive
-from solver.engines.pattern.columns.master import PatternUse
+from solver.engines.pattern.columns.master_data import PatternUse
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.rounding import RelaxedSolution
 from tests.builders import gang, member, member_claim, request

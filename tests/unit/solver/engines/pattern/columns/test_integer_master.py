@@ -12,7 +12,7 @@ from solver.engines.pattern.columns.integer_master import (
     count_short,
     count_spare_places,
 )
-from solver.engines.pattern.columns.master import MasterData, PatternUse
+from solver.engines.pattern.columns.master_data import MasterData, PatternUse
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.kinds.demand import GangKind
@@ -98,7 +98,7 @@ def test_as_few_pods_as_can_be_are_short() -> None:
     """Two triples have six pods, three nodes supply five: one has no place."""
     master = IntegerMaster(DATA, PATTERNS, shortage_costs=(8,))
     master.add_floors([Floor(Objective((0, 1)), 2)])
-    result = master.minimize_shortage(Budget(10.0, 1), 10.0)
+    result = master.solve(None, 0, Budget(10.0, 1), 10.0)
     assert (result.value, result.bound) == (-8, -8)
     assert result.solution is not None
     assert result.solution.gangs[1] >= 2
@@ -109,7 +109,7 @@ def test_no_shortage_makes_up_for_a_floor() -> None:
     """Six triples are more than there are."""
     master = IntegerMaster(DATA, PATTERNS, shortage_costs=(8,))
     master.add_floors([Floor(Objective((0, 1)), 6)])
-    assert master.minimize_shortage(Budget(10.0, 1), 10.0).solution is None
+    assert master.solve(None, 0, Budget(10.0, 1), 10.0).solution is None
 
 
 def test_pods_may_lack_a_place_at_a_cost() -> None:

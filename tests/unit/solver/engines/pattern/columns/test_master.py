@@ -9,12 +9,10 @@ from msgspec import structs
 from solver.engines.pattern.columns.master import (
     FEW_PERTURBATIONS,
     PERTURBATIONS,
-    SCALE,
     Master,
-    MasterData,
     MasterResult,
-    count_pods,
 )
+from solver.engines.pattern.columns.master_data import SCALE, MasterData, count_pods
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.pricing import Prices
@@ -57,8 +55,14 @@ def test_columns_use_each_cluster_once_at_most() -> None:
     assert result.bound == 7
     share_by_cluster: dict[int, float] = {}
     for column in result.columns:
-        share = share_by_cluster.get(column.cluster, 0.0) + column.share
-        share_by_cluster[column.cluster] = share
+        owners = {owner for owner, _, _ in column.uses}
+        (cluster,) = (
+            number
+            for number, classes in enumerate(model.data.clusters)
+            if owners <= set(classes)
+        )
+        share = share_by_cluster.get(cluster, 0.0) + column.share
+        share_by_cluster[cluster] = share
     assert all(share <= 1 + 1e-6 for share in share_by_cluster.values())
     pods = sum(
         column.share * nodes * count

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from solver.engines.pattern.columns import model
-from solver.engines.pattern.columns.master import SCALE
+from solver.engines.pattern.columns.master_data import SCALE
 from solver.engines.pattern.columns.model import count_devices, spread_weights
 from tests.builders import gang, member, member_claim, request
 from tests.builders.patterns import demand_and_kinds, nodes_of_sizes, pattern_model

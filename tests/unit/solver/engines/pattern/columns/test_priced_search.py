@@ -15,10 +15,12 @@ from solver.engines.pattern.columns.integer_master import (
     count_short,
     evaluate,
 )
-from solver.engines.pattern.columns.master import SCALE, MasterResult
+from solver.engines.pattern.columns.local_search import PartialSolution
+from solver.engines.pattern.columns.master import MasterResult
+from solver.engines.pattern.columns.master_data import SCALE
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Floor, Objective
-from solver.engines.pattern.columns.priced_search import Current, PricedSearch
+from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.engines.pattern.columns.pricing import Prices
 from tests.builders.patterns import gangs_model
 
@@ -30,11 +32,6 @@ def priced_at(
     gains = gains or tuple(SCALE * kind.weight for kind in model.data.gangs)
     members = prices or (0,) * model.data.members
     return MasterResult(0, (), (), (), Prices(members), gains)
-
-
-def run(search: PricedSearch, start: Solution) -> int:
-    """Run a search to its end; gives the number of its rounds."""
-    return sum(1 for _ in search.rounds(start))
 
 
 def search(
@@ -51,7 +48,7 @@ def search(
     incumbent.bound = sum(objective.gangs)
     source = ColumnSource(model, budget)
     start = Solution(gangs or (0,) * len(kinds), ())
-    run(PricedSearch(source, budget, incumbent, priced_at(model)), start)
+    PricedSearch(source, incumbent, priced_at(model)).run(start, work)
     return incumbent, budget
 
 
@@ -95,8 +92,8 @@ def test_what_earlier_goals_reached_is_kept() -> None:
     source = ColumnSource(model, budget)
     incumbent = Incumbent(objective, (floor,), None)
     incumbent.bound = sum(objective.gangs)
-    search = PricedSearch(source, budget, incumbent, priced_at(model))
-    run(search, Solution(of_three, ()))
+    search = PricedSearch(source, incumbent, priced_at(model))
+    search.run(Solution(of_three, ()), 5.0)
     assert incumbent.best is not None
     assert keeps_floors(incumbent.best, (floor,))
     assert evaluate(objective, incumbent.best) == incumbent.value == 5
@@ -106,7 +103,20 @@ def test_no_more_work_is_done_than_is_given() -> None:
     """Without work the answer stays."""
     found, budget = search(gangs_model((5, 1), (3, 1), sizes=(4, 4)), work=0.0)
     assert found.value == 0
-    assert budget.to_effort().models <= priced_search.PHASES
+    assert budget.to_effort().models == 0
+
+
+def test_what_is_beyond_its_work_is_left_for_others() -> None:
+    """The bound is out of reach, so the search goes on to its end."""
+    model = gangs_model(*((pods, 2) for pods in (5, 4, 3)), sizes=(4, 4, 5))
+    source = ColumnSource(model, Budget(8.0, 1))
+    objective = Objective(tuple(kind.weight for kind in model.data.gangs))
+    incumbent = Incumbent(objective, (), None)
+    incumbent.bound = 14
+    search = PricedSearch(source, incumbent, priced_at(model))
+    search.run(Solution((0, 0, 0), ()), 0.01)
+    assert incumbent.value > 0
+    assert 7.9 < source.budget.remaining < 8.0
 
 
 def test_a_neighborhood_that_could_not_gain_is_passed_over(
@@ -132,7 +142,7 @@ def test_gangs_that_prices_say_little_of_change_places_first(
     objective = Objective(tuple(kind.weight for kind in model.data.gangs))
     incumbent = Incumbent(objective, (), None)
     source = ColumnSource(model, Budget(1.0, 1))
-    search = PricedSearch(source, source.budget, incumbent, priced_at(model, gains))
+    search = PricedSearch(source, incumbent, priced_at(model, gains))
     no_pods = Solution((0,) * len(gains), ())
     out_at_a_loss = {number_of[2], number_of[4], number_of[5]}
     chosen = search._choose_gangs(no_pods)
@@ -153,7 +163,7 @@ def test_half_of_a_neighborhood_is_of_nodes_that_earn_too_little(
     source = ColumnSource(model, Budget(1.0, 1))
     prices = tuple(SCALE * devices for devices in model.devices)
     priced = priced_at(model, (0, 0), prices)
-    search = PricedSearch(source, source.budget, incumbent, priced)
+    search = PricedSearch(source, incumbent, priced)
     earned, patterns = model.pricing.find_best(Prices(prices))
     full = [(owner, pattern, 1) for owner, pattern in enumerate(patterns)]
     solution = Solution((9, 6), tuple(full))
@@ -170,7 +180,7 @@ def test_half_of_a_neighborhood_is_of_nodes_that_earn_too_little(
         assert set(poor) <= set(chosen)
         seen.extend(owner for owner in chosen if owner not in poor)
     assert set(seen) == set(range(6)) - set(poor)
-    begun_anew = PricedSearch(source, source.budget, incumbent, priced)
+    begun_anew = PricedSearch(source, incumbent, priced)
     dealt = [set(begun_anew._choose_classes(solution)) for _ in range(2)]
     assert list(map(len, dealt)) == [4, 2]
     assert set.union(*dealt) == set(range(6))
@@ -181,7 +191,7 @@ def new_search(model: PatternModel) -> PricedSearch:
     objective = Objective(tuple(kind.weight for kind in model.data.gangs))
     source = ColumnSource(model, Budget(1.0, 1))
     incumbent = Incumbent(objective, (), None)
-    return PricedSearch(source, source.budget, incumbent, priced_at(model))
+    return PricedSearch(source, incumbent, priced_at(model))
 
 
 def test_places_that_no_pod_takes_are_decided_anew() -> None:
@@ -234,12 +244,12 @@ def test_places_become_dearer_while_pods_lack_them(
     search._incumbent.bound = 3
     seen: list[int] = []
 
-    def run_with(solution: Solution, penalty: int, until: float) -> Current:
+    def run_with(solution: Solution, penalty: int, until: float) -> PartialSolution:
         assert until < 1.0
         seen.append(penalty)
-        return Current(solution, 0, short)
+        return PartialSolution(solution, short)
 
     monkeypatch.setattr(search, "_run_with", run_with)
-    assert run(search, Solution((0,), ())) == priced_search.PHASES
+    search.run(Solution((0,), ()), 1.0)
     assert len(seen) == priced_search.PHASES
     assert seen[: len(expected)] == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from solver.engines.pattern.columns.integer_master import Solution
-from solver.engines.pattern.columns.master import MasterData
+from solver.engines.pattern.columns.master_data import MasterData
 from solver.engines.pattern.columns.objective import Floor, Objective
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.columns.rounding import (

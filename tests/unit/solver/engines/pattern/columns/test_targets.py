@@ -11,13 +11,16 @@ from solver.engines.pattern.columns import targets
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_source import ColumnSource
 from solver.engines.pattern.columns.cuts import CutMasterResult
+from solver.engines.pattern.columns.improvement import Start
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import Solution
-from solver.engines.pattern.columns.master import Master, MasterData, MasterResult
+from solver.engines.pattern.columns.local_search import PartialSolution
+from solver.engines.pattern.columns.master import Master, MasterResult
+from solver.engines.pattern.columns.master_data import MasterData
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Objective
+from solver.engines.pattern.columns.priced_search import PricedSearch
 from solver.engines.pattern.columns.rounding import RelaxedSolution, solve_relaxation
-from solver.engines.pattern.columns.shortage import PartialSolution, Start
 from solver.engines.pattern.columns.targets import TargetSearch
 from tests.builders.patterns import gangs_model
 
@@ -88,7 +91,7 @@ def test_steps_come_last_where_a_gap_is_left(
     """No target has places, nobody changes them, and yet the best gangs are found."""
     nothing = PartialSolution(Solution((0, 0, 0), ()), 1)
     monkeypatch.setattr(TargetSearch, "_place", lambda *_: nothing)
-    monkeypatch.setattr(targets, "exchange", lambda *_: None)
+    monkeypatch.setattr(PricedSearch, "run", lambda *_: None)
     monkeypatch.setattr(targets, "STEPS_WORK", work)
     found = search(gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
     assert (found.value, found.bound) == (value, 8)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_pool import ColumnPool
+from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import Solution
-from solver.engines.pattern.columns.master import MasterData
-from solver.engines.pattern.columns.objective import Floor, Objective
-from solver.engines.pattern.columns.pricing import Pattern
-from solver.engines.pattern.columns.shortage import (
+from solver.engines.pattern.columns.local_search import (
     BELOW_FLOORS,
-    ShortageSearch,
-    Start,
+    NeighborhoodSearch,
+    PartialSolution,
 )
+from solver.engines.pattern.columns.master_data import MasterData
+from solver.engines.pattern.columns.neighborhoods import PooledNeighborhoods
+from solver.engines.pattern.columns.objective import Objective
+from solver.engines.pattern.columns.pricing import Pattern
 from solver.kinds.demand import GangKind
 
 SMALL, LARGE = 0, 1
@@ -37,9 +39,18 @@ def pool() -> ColumnPool:
     return made
 
 
-def search(worth: int) -> ShortageSearch:
+def search(worth: int) -> NeighborhoodSearch:
     """Look for gangs of this worth."""
-    return ShortageSearch(DATA, (1, 2), [Floor(WEIGHT, worth)])
+    incumbent = Incumbent(WEIGHT, (), None)
+    return NeighborhoodSearch(DATA, incumbent, costs=(1, 2), worth=worth)
+
+
+def run(
+    worth: int, start: Solution, budget: Budget | None = None, until: float = 0.0
+) -> PartialSolution:
+    """Look for places for gangs of this worth, with the patterns of the pool."""
+    neighborhoods = PooledNeighborhoods(pool(), len(DATA.gangs), ())
+    return search(worth).run(start, neighborhoods, budget or Budget(10.0, 1), until)
 
 
 def test_the_shortage_is_of_devices_and_names_its_gangs() -> None:
@@ -53,8 +64,7 @@ def test_the_shortage_is_of_devices_and_names_its_gangs() -> None:
 
 def test_a_start_without_places_becomes_an_answer() -> None:
     """Large pods have places instead of small ones."""
-    start = Start(Solution((0, 1), ((0, TWO_SMALL, 2),)))
-    found = search(4).run(start, pool(), Budget(10.0, 1), 10.0)
+    found = run(4, Solution((0, 1), ((0, TWO_SMALL, 2),)))
     assert found.shortage == 0
     assert found.solution.gangs == (0, 1)
     assert (0, ONE_LARGE, 2) in found.solution.uses
@@ -62,8 +72,7 @@ def test_a_start_without_places_becomes_an_answer() -> None:
 
 def test_what_cannot_be_stays_short_by_as_little_as_can_be() -> None:
     """Three small pods and two large ones need seven devices; there are five."""
-    start = Start(Solution((1, 1), ()))
-    found = search(7).run(start, pool(), Budget(10.0, 1), 10.0)
+    found = run(7, Solution((1, 1), ()))
     assert found.shortage == 2
     assert 3 * found.solution.gangs[0] + 4 * found.solution.gangs[1] >= 7
 
@@ -71,14 +80,14 @@ def test_what_cannot_be_stays_short_by_as_little_as_can_be() -> None:
 def test_a_complete_start_costs_no_work() -> None:
     """And stays as it is."""
     budget = Budget(10.0, 1)
-    start = Start(Solution((1, 0), ((0, TWO_SMALL, 2),)))
-    found = search(3).run(start, pool(), budget, 10.0)
-    assert found.solution == start.solution
+    start = Solution((1, 0), ((0, TWO_SMALL, 2),))
+    found = run(3, start, budget)
+    assert found.solution == start
     assert budget.to_effort().models == 0
 
 
 def test_no_more_work_is_spent_than_was_given() -> None:
     """Without any, the start is what comes back."""
-    start = Start(Solution((0, 1), ()))
-    found = search(4).run(start, pool(), Budget(10.0, 1), 0.0)
-    assert found.solution == start.solution
+    start = Solution((0, 1), ())
+    found = run(4, start, until=10.0)
+    assert found.solution == start

@@ -55,7 +55,7 @@ class ModelCell(Struct, frozen=True, eq=False):
     """Amounts that bind; none where nodes are merged."""
 
 
-class _Alike(Struct, frozen=True):
+class _AlikeNodes(Struct, frozen=True):
     """What makes nodes alike for a model."""
 
     domains: tuple[int, ...]
@@ -134,11 +134,11 @@ class CellMaker:
         """Put nodes together as far as they are alike for pods of some kinds."""
         batch = self._batch
         kept = np.array(sorted(kinds), np.int64)
-        alike: dict[_Alike, list[int]] = {}
+        alike: dict[_AlikeNodes, list[int]] = {}
         for node in sorted(nodes):
             own = tuple(int(kind) for kind in kept[batch.fits[kept, node]])
             if own:
-                key = _Alike(
+                key = _AlikeNodes(
                     tuple(int(domain) for domain in batch.domain[:, node]),
                     own,
                     tuple(batch.starts[node]),
@@ -183,7 +183,7 @@ class CellMaker:
                     return False
         return True
 
-    def _merge(self, alike: dict[_Alike, list[int]]) -> list[ModelCell]:
+    def _merge(self, alike: dict[_AlikeNodes, list[int]]) -> list[ModelCell]:
         groups: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
         for key, members in alike.items():
             groups.setdefault((key.domains, key.kinds), []).extend(members)

@@ -55,17 +55,17 @@ class Decided(Struct, frozen=True):
     """What the gangs there cannot exceed together, where one priority is decided."""
 
 
-class _Count(Struct, frozen=True):
+class _BlockCount(Struct, frozen=True):
     """How many of a block: `terms` plus `fixed`, at most `most`."""
 
     terms: tuple[Term, ...]
     fixed: int
     most: int
 
-    def times(self, factor: int) -> _Count:
+    def times(self, factor: int) -> _BlockCount:
         """Multiply it."""
         terms = tuple((var, pods * factor) for var, pods in self.terms)
-        return _Count(terms, self.fixed * factor, self.most * factor)
+        return _BlockCount(terms, self.fixed * factor, self.most * factor)
 
 
 class _Uses:
@@ -173,7 +173,7 @@ class NeighborhoodModel:
             self.model.add_hint(var, inside)
             self._gangs[sort] = var
             block = self._batch.sorts[sort].block
-            self._add_block(sort, (), block, _Count(((var, 1),), 0, most), ANYWHERE)
+            self._add_block(sort, (), block, _BlockCount(((var, 1),), 0, most), ANYWHERE)
         for gang in self._partial:
             self._add_partial(gang)
 
@@ -197,12 +197,12 @@ class NeighborhoodModel:
 
     def _add_partial(self, gang: int) -> None:
         """Keep the pods of a gang here, in the domains of their blocks."""
-        stays = _Count((), 1, 1)
+        stays = _BlockCount((), 1, 1)
         if gang in self._scope.leaving:
             var = self.model.new_int_var(0, 1, "")
             self.model.add_hint(var, 1)
             self._stays[gang] = var
-            stays = _Count(((var, 1),), 0, 1)
+            stays = _BlockCount(((var, 1),), 0, 1)
         for want in self._list_kept(gang):
             self._use(want.place, want.kind, want.count, stays)
 
@@ -228,14 +228,14 @@ class NeighborhoodModel:
         label = instances[number].block.label
         return label, int(self._batch.domain[label, spot.node])
 
-    def _use(self, place: Place, kind: int, pods: int, count: _Count) -> None:
+    def _use(self, place: Place, kind: int, pods: int, count: _BlockCount) -> None:
         own = count.times(pods)
         self._uses.terms[place, kind] += own.terms
         if own.fixed:
             self._uses.fixed[place, kind] += own.fixed
 
     def _add_block(
-        self, owner: int, path: Path, block: Block, count: _Count, outer: Place
+        self, owner: int, path: Path, block: Block, count: _BlockCount, outer: Place
     ) -> None:
         """Add so many of a block inside an outer place, with all in them."""
         places = [(outer, count)]
@@ -246,7 +246,7 @@ class NeighborhoodModel:
                 key = (owner, path, outer, place[1])
                 self.model.add_hint(var, self._blocks_now[key])
                 self._blocks[key] = var
-                places.append((place, _Count(((var, 1),), 0, limit)))
+                places.append((place, _BlockCount(((var, 1),), 0, limit)))
             mine = [term for _, own in places for term in own.terms]
             whole = [*mine, *((var, -factor) for var, factor in count.terms)]
             self.model.add(cpsat.total(whole) == count.fixed)

@@ -1,0 +1,260 @@
+"""Nodes while gangs are taken in one after the other, each whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from solver.engines.construct.between import Between
+from solver.engines.construct.choices import Choice, Choices
+from solver.engines.construct.frame import Frame, PlacedPod
+from solver.engines.construct.ledger import Ledger
+from solver.engines.construct.places import Places
+from solver.engines.construct.stock import Stock
+from solver.engines.construct.ways import Way, find_way
+from solver.kinds.demand import Demand
+from solver.kinds.gang_rules import ClaimShared
+from solver.kinds.shapes import NodeKind, NodeView
+
+MOST_TRIES = 120
+"""Options that are tried for one gang, over all that it has to choose."""
+MOST_DEAD_ENDS = 3
+"""How often what was chosen for some pods is chosen again for the sake of others."""
+NODE_STEPS = 1
+"""What a look at a node counts for, beside the devices that are tried there."""
+
+
+class Want(Struct, frozen=True):
+    """Pods that are to be placed."""
+
+    member: int
+    kind: int
+    count: int
+
+
+class Filling:
+    """One answer while it is made; `steps` are left to make it."""
+
+    def __init__(
+        self,
+        demand: Demand,
+        kinds: Sequence[NodeKind],
+        steps: int,
+        *,
+        best_fit: bool,
+    ) -> None:
+        """`best_fit`: nodes with least left come first, else the first by name."""
+        self._demand = demand
+        self._best_fit = best_fit
+        self._ledger = Ledger()
+        self._places = Places(demand, kinds, self._ledger)
+        self.views: tuple[NodeView, ...] = self._places.views
+        self._stock = Stock(self.views, self._ledger)
+        self._between = Between(demand, self.views, self._ledger)
+        self._choices = Choices(demand, self._places, self._between, self._stock)
+        self._rules_of = {rules.gang: rules for rules in demand.gang_rules}
+        self._has_near = any(
+            self._between.list_near(kind) for kind in range(len(demand.member_kinds))
+        )
+        self._full: set[int] = set()
+        """Kinds of pod without rules beyond a node for which there is no room."""
+        self.steps = steps
+        self.frames: dict[int, Frame] = {}
+        """Of the gangs that are in."""
+        self._tries = self._dead_ends = 0
+
+    def place(self, gang: int) -> bool:
+        """Place a gang with as few pods as it may have, if there is room."""
+        wanted = self._list_wanted(gang)
+        kinds = [want.kind for want in wanted]
+        if self.steps <= 0 or any(
+            self._places.count_room(want.kind, None, None) < want.count
+            for want in wanted
+        ):
+            return False
+        needs_others = any(self._between.list_near(kind) for kind in kinds)
+        for strict in (True, False) if needs_others else (True,):
+            frame = Frame(self._demand, gang, self._rules_of.get(gang))
+            mark = self._ledger.mark
+            self._tries, self._dead_ends = MOST_TRIES, MOST_DEAD_ENDS
+            choices = self._choices.list_of(frame, kinds)
+            if self._place(frame, wanted, choices, strict=strict) and self._are_near():
+                self.frames[gang] = frame
+                return True
+            self._ledger.undo(mark)
+        return False
+
+    def grow(self, gang: int) -> None:
+        """Place more pods of a gang that is in, as many as there is room for."""
+        frame = self.frames[gang]
+        if frame.rules.shared:
+            return
+        cells_of = self._demand.cells_of[gang]
+        for member, cells in enumerate(cells_of):
+            wanted = (
+                Want(member, cell.kind, 1)
+                for cell in cells
+                for _ in range(cell.pods - cell.least)
+            )
+            for want in wanted:
+                mark, saved = self._ledger.mark, frame.save()
+                if not (self._place_pod(frame, want, strict=True) and self._are_near()):
+                    self._ledger.undo(mark)
+                    frame.restore(saved)
+                    break
+
+    def _list_wanted(self, gang: int) -> list[Want]:
+        """List the pods that a gang needs: whom others are near to first, claims last.
+
+        Of equal ones the largest.
+        """
+        members, part = self._demand.member_kinds, self._demand.gangs[gang]
+        wanted = [
+            Want(member, cell.kind, cell.least)
+            for member, cells in enumerate(self._demand.cells_of[gang])
+            for cell in cells
+            if cell.least
+        ]
+        wanted.sort(
+            key=lambda want: (
+                want.member in part.claim_members,
+                bool(self._between.list_near(want.kind)),
+                -members[want.kind].asked,
+            )
+        )
+        return wanted
+
+    def _are_near(self) -> bool:
+        return not self._has_near or self._between.are_near(self._places.list_used())
+
+    # --- one choice after the other ------------------------------------------------
+
+    def _place(
+        self,
+        frame: Frame,
+        wanted: Sequence[Want],
+        choices: Sequence[Choice],
+        *,
+        strict: bool,
+    ) -> bool:
+        """Place pods, option by option of what there is to choose for them."""
+        kinds = {want.kind for want in wanted}
+        choice = next((choice for choice in choices if choice.kinds & kinds), None)
+        if choice is None:
+            return all(
+                self._place_pod(frame, want, strict=strict)
+                for want in wanted
+                for _ in range(want.count)
+            )
+        inner = [want for want in wanted if want.kind in choice.kinds]
+        outer = [want for want in wanted if want.kind not in choice.kinds]
+        rest = [other for other in choices if other is not choice]
+        within = [other for other in rest if other.kinds & choice.kinds]
+        beyond = [other for other in rest if not other.kinds <= choice.kinds]
+        pods = [(want.kind, want.count) for want in inner]
+        for option in self._choices.list_options(choice, frame, pods):
+            if self._tries <= 0 or self.steps <= 0 or self._dead_ends <= 0:
+                return False
+            self._tries -= 1
+            mark, saved = self._ledger.mark, frame.save()
+            self._choices.choose(choice, frame, option)
+            if self._place(frame, inner, within, strict=strict):
+                if self._place(frame, outer, beyond, strict=strict):
+                    return True
+                self._dead_ends -= 1
+            self._ledger.undo(mark)
+            frame.restore(saved)
+        return False
+
+    # --- one pod -------------------------------------------------------------------
+
+    def _place_pod(self, frame: Frame, want: Want, *, strict: bool) -> bool:
+        kind = want.kind
+        if kind in self._full:
+            return False
+        member = self._demand.member_kinds[kind]
+        shared = next((s for s in frame.rules.shared if s.claim == kind), None)
+        for node in self._list_nodes(frame, kind, shared):
+            if self.steps <= 0:
+                return False
+            self.steps -= NODE_STEPS
+            view = self.views[node]
+            mark = self._ledger.mark
+            if not self._between.add(kind, node, strict=strict):
+                self._ledger.undo(mark)
+                continue
+            way, takes = find_way(
+                self._stock,
+                self._ledger,
+                (member, node, view),
+                frame.list_conditions(kind),
+                lambda way, node=node: (  # type: ignore[misc]
+                    frame.accepts(kind, self.views[node].shape, way)
+                    and (shared is None or self._is_reached(frame, shared, node, way))
+                ),
+            )
+            self.steps -= takes
+            if way is None:
+                self._ledger.undo(mark)
+                continue
+            self._stock.take_resources(node, member)
+            self._places.use(node)
+            pod = PlacedPod(want.member, kind, node, way.uses, way.alternatives)
+            frame.add(pod, view.shape, way)
+            return True
+        if not frame.pods and frame.gang not in self._rules_of and not any(member.roles):
+            self._full.add(kind)
+        return False
+
+    def _list_nodes(
+        self, frame: Frame, kind: int, shared: ClaimShared | None
+    ) -> list[int]:
+        """List the nodes that a pod may be on, the best first."""
+        member = self._demand.member_kinds[kind]
+        nodes: Iterable[int] = self._places.list_for(kind)
+        if shared is not None:
+            # The claim is where the first of its pods is.
+            users = (pod for pod in frame.pods if pod.kind in shared.users)
+            first = min(users, key=lambda pod: pod.member, default=None)
+            nodes = [] if first is None else [first.node]
+        found = [
+            node
+            for node in nodes
+            if self._stock.has_resources(node, member)
+            and frame.admits(kind, node, self.views[node].shape)
+        ]
+        if self._best_fit:
+            found.sort(
+                key=lambda node: (
+                    frame.count_cost(kind, self.views[node].shape),
+                    self._stock.count_free(node),
+                    node,
+                )
+            )
+        else:
+            found.sort(
+                key=lambda node: (
+                    frame.count_cost(kind, self.views[node].shape),
+                    node,
+                )
+            )
+        return found
+
+    def _is_reached(
+        self, frame: Frame, shared: ClaimShared, node: int, way: Way
+    ) -> bool:
+        """Whether all pods that share a claim see each of its devices."""
+        users = [pod.node for pod in frame.pods if pod.kind in shared.users]
+        for _, number in way.uses:
+            group = self.views[node].shape.groups[number]
+            if not group.identity or group.is_pinning:
+                if any(user != node for user in users):
+                    return False
+            elif any(
+                group.identity
+                not in {other.identity for other in self.views[user].shape.groups}
+                for user in users
+            ):
+                return False
+        return True

@@ -6,7 +6,7 @@ on their own.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -42,6 +42,11 @@ class _Crowd(Struct, frozen=True):
     weight: int = 0
     """How many pods those that are meant stand for."""
 
+    @property
+    def has_carriers(self) -> bool:
+        """Whether the rule is of any of them."""
+        return self.carriers > 0 or self.both > 0
+
     def plus(self, bits: int, pods: int) -> _Crowd:
         """Add one pod, which stands for so many."""
         return _Crowd(
@@ -72,6 +77,15 @@ class Between:
         if self._rules:
             column = demand.query.resources.index(PODS)
             self._stands_for = [member.needs[column] for member in self._members]
+        self._roles = [
+            [(number, bits) for number, bits in enumerate(member.roles) if bits]
+            for member in self._members
+        ]
+        self._domains: list[list[Domain | None]] = [
+            [self._find_domain(number, node) for node in range(len(views))]
+            for number in range(len(self._rules))
+        ]
+        """By rule, of each node."""
         self._bases: list[dict[Domain, int]] = []
         """Of each rule, the pods that run and count, by domain with a node here."""
         self._unseen: list[int | None] = []
@@ -84,7 +98,7 @@ class Between:
         seen = set[str]()
         if rule.kind == SPREAD and rule.floor is None:
             for node, view in enumerate(self._views):
-                domain = self._find_domain(number, node)
+                domain = self._domains[number][node]
                 if domain is not None:
                     bases[domain] = self._count_base(number, node)
                     seen.add(view.name if rule.by_node else domain[1])
@@ -115,81 +129,112 @@ class Between:
             if rule.kind == NEAR and roles[number] & CARRIER
         ]
 
+    def needs_others(self, kind: int) -> bool:
+        """Whether more pods may mend what a pod breaks."""
+        return any(self._rules[number].kind != APART for number, _ in self._roles[kind])
+
     def list_domains(self, number: int) -> list[Domain]:
         """List the domains of a rule."""
-        found = (self._find_domain(number, node) for node in range(len(self._views)))
-        return list(dict.fromkeys(domain for domain in found if domain is not None))
+        found = dict.fromkeys(self._domains[number])
+        return [domain for domain in found if domain is not None]
 
     def is_in(self, domain: Domain, node: int) -> bool:
         """Whether a node is in a domain of some rule."""
-        return self._find_domain(domain[0], node) == domain
+        return self._domains[domain[0]][node] == domain
 
-    def add(self, kind: int, node: int, *, strict: bool) -> bool:
-        """Count a pod; False: some rule is broken, and that is still to be undone.
+    def admits(self, kind: int, node: int, *, strict: bool) -> bool:
+        """Whether a pod may join those on and around a node.
 
-        `strict`: pods that must be near to others are so at once, not later.
+        `strict`: what only some further pods could bring about must be so at once.
         """
-        for number, bits in enumerate(self._members[kind].roles):
-            if not bits:
-                continue
-            pods, rule = self._stands_for[kind], self._rules[number]
-            domain = self._find_domain(number, node)
-            for key in ((number, EVERYWHERE, -2), domain):
-                if key is not None:
-                    crowd = self._crowds.get(key, NOBODY).plus(bits, pods)
-                    self._ledger.write(self._crowds, key, crowd)
+        for number, bits in self._roles[kind]:
+            domain = self._domains[number][node]
             if domain is None:
                 continue
-            if rule.kind == APART and not self._is_apart(domain):
-                return False
-            if rule.kind == SPREAD and not self._is_spread(domain, node):
-                return False
-            if rule.kind == NEAR and strict and not self._is_near(domain, node):
+            rule, crowd = self._rules[number], self._crowds.get(domain, NOBODY)
+            after = crowd.plus(bits, self._stands_for[kind])
+            if rule.kind == APART:
+                if not _is_apart(after):
+                    return False
+            elif not strict:
+                continue
+            elif rule.kind == SPREAD:
+                if after.has_carriers and not self._is_spread(domain, node, after):
+                    return False
+            elif bits & CARRIER and not self._is_near(domain, node, after, bits):
                 return False
         return True
 
-    def are_near(self, nodes: Sequence[int]) -> bool:
-        """Whether all pods that must be near to others are; they are on `nodes`."""
-        return all(
-            self._is_near(domain, node)
-            for number, rule in enumerate(self._rules)
-            if rule.kind == NEAR
-            for node in nodes
-            if (domain := self._find_domain(number, node)) is not None
-        )
+    def add(self, kind: int, node: int) -> None:
+        """Count a pod."""
+        pods = self._stands_for[kind] if self._roles[kind] else 0
+        for number, bits in self._roles[kind]:
+            everywhere: Domain = (number, EVERYWHERE, -2)
+            for key in (everywhere, self._domains[number][node]):
+                if key is not None:
+                    crowd = self._crowds.get(key, NOBODY).plus(bits, pods)
+                    self._ledger.write(self._crowds, key, crowd)
 
-    def _is_apart(self, domain: Domain) -> bool:
-        crowd = self._crowds[domain]
-        if crowd.both:
-            return crowd.both == 1 and not crowd.carriers and not crowd.meant
-        return not (crowd.carriers and crowd.meant)
+    def hold(self, nodes: Sequence[int]) -> bool:
+        """Whether all rules hold that the next pods could have broken or mended.
 
-    def _is_near(self, domain: Domain, node: int) -> bool:
-        crowd, rule = self._crowds.get(domain, NOBODY), self._rules[domain[0]]
-        if not crowd.carriers and not crowd.both:
-            return True
+        `nodes`: those that have pods.
+        """
+        for number, rule in enumerate(self._rules):
+            if rule.kind == APART:
+                continue
+            seen: set[Domain] = set()
+            for node in nodes:
+                domain = self._domains[number][node]
+                if domain is None or domain in seen:
+                    continue
+                seen.add(domain)
+                crowd = self._crowds.get(domain, NOBODY)
+                if not crowd.has_carriers:
+                    continue
+                if rule.kind == SPREAD:
+                    holds = self._is_spread(domain, node, crowd)
+                else:
+                    holds = self._is_near(domain, node, crowd)
+                if not holds:
+                    return False
+        return True
+
+    def _is_near(
+        self, domain: Domain, node: int, crowd: _Crowd, added: int = 0
+    ) -> bool:
+        """Whether what pods must be near to is there; `added`: what one more is."""
         place = self._views[node].shape.places[domain[0]]
         if crowd.anchors or (place is not None and place.is_open):
             return True
-        everybody = self._crowds[domain[0], EVERYWHERE, -2]
-        meant = everybody.meant + everybody.both
-        return rule.alone_is_enough and meant == crowd.meant + crowd.both
+        if not self._rules[domain[0]].alone_is_enough:
+            return False
+        everywhere: Domain = (domain[0], EVERYWHERE, -2)
+        everybody = self._crowds.get(everywhere, NOBODY).plus(added, 0)
+        return everybody.meant + everybody.both == crowd.meant + crowd.both
 
-    def _is_spread(self, domain: Domain, node: int) -> bool:
+    def _is_spread(self, domain: Domain, node: int, crowd: _Crowd) -> bool:
         number = domain[0]
-        rule, crowd = self._rules[number], self._crowds[domain]
-        if not crowd.carriers and not crowd.both:
-            return True
-        least = rule.floor if rule.floor is not None else self._find_least(number)
-        return self._count_base(number, node) + crowd.weight <= rule.max_skew + least
+        rule, least = self._rules[number], self._rules[number].floor
+        count = self._count_base(number, node) + crowd.weight
+        if least is None:
+            counts = self._list_counts(number, domain, count)
+            least = min(counts, default=0)
+        return count <= rule.max_skew + least
 
-    def _find_least(self, number: int) -> int:
-        return min(self._list_counts(number), default=0)
-
-    def _list_counts(self, number: int) -> Iterator[int]:
+    def _list_counts(self, number: int, own: Domain, count: int) -> Iterator[int]:
+        """Go through the pods of all domains; `count`: those of one of them."""
         for domain, base in self._bases[number].items():
-            key: Hashable = domain
-            yield base + self._crowds.get(key, NOBODY).weight
+            if domain == own:
+                yield count
+            else:
+                yield base + self._crowds.get(domain, NOBODY).weight
         unseen = self._unseen[number]
         if unseen is not None:
             yield unseen
+
+
+def _is_apart(crowd: _Crowd) -> bool:
+    if crowd.both:
+        return crowd.both == 1 and not crowd.carriers and not crowd.meant
+    return not (crowd.carriers and crowd.meant)

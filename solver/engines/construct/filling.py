@@ -21,8 +21,6 @@ MOST_TRIES = 120
 """Options that are tried for one gang, over all that it has to choose."""
 MOST_DEAD_ENDS = 3
 """How often what was chosen for some pods is chosen again for the sake of others."""
-NODE_STEPS = 1
-"""What a look at a node counts for, beside the devices that are tried there."""
 
 
 class Want(Struct, frozen=True):
@@ -33,36 +31,54 @@ class Want(Struct, frozen=True):
     count: int
 
 
+class Begun(Struct, frozen=True):
+    """What a filling was like when something began."""
+
+    mark: int
+    frames: dict[int, Frame]
+    full: frozenset[int]
+
+
 class Filling:
     """One answer while it is made; `steps` are left to make it."""
 
     def __init__(
-        self,
-        demand: Demand,
-        kinds: Sequence[NodeKind],
-        steps: int,
-        *,
-        best_fit: bool,
+        self, demand: Demand, kinds: Sequence[NodeKind], steps: int
     ) -> None:
-        """`best_fit`: nodes with least left come first, else the first by name."""
         self._demand = demand
-        self._best_fit = best_fit
+        self._best_fit = True
         self._ledger = Ledger()
         self._places = Places(demand, kinds, self._ledger)
         self.views: tuple[NodeView, ...] = self._places.views
-        self._stock = Stock(self.views, self._ledger)
+        self._stock = Stock(demand.member_kinds, self.views, self._ledger)
         self._between = Between(demand, self.views, self._ledger)
         self._choices = Choices(demand, self._places, self._between, self._stock)
         self._rules_of = {rules.gang: rules for rules in demand.gang_rules}
-        self._has_near = any(
-            self._between.list_near(kind) for kind in range(len(demand.member_kinds))
-        )
         self._full: set[int] = set()
         """Kinds of pod without rules beyond a node for which there is no room."""
+        self._misfits: set[tuple[int, int | None]] = set()
+        """(kind of pod, look of a node) that have no way."""
         self.steps = steps
         self.frames: dict[int, Frame] = {}
         """Of the gangs that are in."""
         self._tries = self._dead_ends = 0
+
+    def begin(self, *, best_fit: bool) -> Begun:
+        """Begin to place gangs, so that all that follows can be taken back.
+
+        `best_fit`: nodes with least left come first, else the first by name.
+        """
+        self._best_fit = best_fit
+        return Begun(self._ledger.mark, dict(self.frames), frozenset(self._full))
+
+    def take_back(self, begun: Begun) -> None:
+        """Take away what was placed since then."""
+        self._ledger.undo(begun.mark)
+        self.frames, self._full = begun.frames, set(begun.full)
+
+    def count_free(self) -> int:
+        """Count the devices that nobody has."""
+        return sum(map(self._stock.count_free, range(len(self.views))))
 
     def place(self, gang: int) -> bool:
         """Place a gang with as few pods as it may have, if there is room."""
@@ -73,13 +89,13 @@ class Filling:
             for want in wanted
         ):
             return False
-        needs_others = any(self._between.list_near(kind) for kind in kinds)
+        needs_others = any(self._between.needs_others(kind) for kind in kinds)
         for strict in (True, False) if needs_others else (True,):
             frame = Frame(self._demand, gang, self._rules_of.get(gang))
             mark = self._ledger.mark
             self._tries, self._dead_ends = MOST_TRIES, MOST_DEAD_ENDS
             choices = self._choices.list_of(frame, kinds)
-            if self._place(frame, wanted, choices, strict=strict) and self._are_near():
+            if self._place(frame, wanted, choices, strict=strict) and self._hold():
                 self.frames[gang] = frame
                 return True
             self._ledger.undo(mark)
@@ -99,7 +115,7 @@ class Filling:
             )
             for want in wanted:
                 mark, saved = self._ledger.mark, frame.save()
-                if not (self._place_pod(frame, want, strict=True) and self._are_near()):
+                if not (self._place_pod(frame, want, strict=True) and self._hold()):
                     self._ledger.undo(mark)
                     frame.restore(saved)
                     break
@@ -125,8 +141,10 @@ class Filling:
         )
         return wanted
 
-    def _are_near(self) -> bool:
-        return not self._has_near or self._between.are_near(self._places.list_used())
+    def _hold(self) -> bool:
+        return not self._demand.query.domains or self._between.hold(
+            self._places.list_used()
+        )
 
     # --- one choice after the other ------------------------------------------------
 
@@ -175,20 +193,23 @@ class Filling:
             return False
         member = self._demand.member_kinds[kind]
         shared = next((s for s in frame.rules.shared if s.claim == kind), None)
+        conditions = frame.list_conditions(kind)
+        is_free = not conditions and shared is None and frame.is_free(kind)
         for node in self._list_nodes(frame, kind, shared):
+            self.steps -= 1
+            look = self._stock.look_of(node) if is_free else None
+            if (kind, look) in self._misfits:
+                continue
             if self.steps <= 0:
                 return False
-            self.steps -= NODE_STEPS
-            view = self.views[node]
-            mark = self._ledger.mark
-            if not self._between.add(kind, node, strict=strict):
-                self._ledger.undo(mark)
+            if not self._between.admits(kind, node, strict=strict):
                 continue
+            view = self.views[node]
             way, takes = find_way(
                 self._stock,
                 self._ledger,
                 (member, node, view),
-                frame.list_conditions(kind),
+                conditions,
                 lambda way, node=node: (  # type: ignore[misc]
                     frame.accepts(kind, self.views[node].shape, way)
                     and (shared is None or self._is_reached(frame, shared, node, way))
@@ -196,9 +217,11 @@ class Filling:
             )
             self.steps -= takes
             if way is None:
-                self._ledger.undo(mark)
+                if look is not None:
+                    self._misfits.add((kind, look))
                 continue
-            self._stock.take_resources(node, member)
+            self._between.add(kind, node)
+            self._stock.take_resources(node, kind)
             self._places.use(node)
             pod = PlacedPod(want.member, kind, node, way.uses, way.alternatives)
             frame.add(pod, view.shape, way)
@@ -211,7 +234,6 @@ class Filling:
         self, frame: Frame, kind: int, shared: ClaimShared | None
     ) -> list[int]:
         """List the nodes that a pod may be on, the best first."""
-        member = self._demand.member_kinds[kind]
         nodes: Iterable[int] = self._places.list_for(kind)
         if shared is not None:
             # The claim is where the first of its pods is.
@@ -221,7 +243,7 @@ class Filling:
         found = [
             node
             for node in nodes
-            if self._stock.has_resources(node, member)
+            if self._stock.has_resources(node, kind)
             and frame.admits(kind, node, self.views[node].shape)
         ]
         if self._best_fit:

@@ -101,6 +101,12 @@ class Frame:
             if key.label is not None
         )
 
+    def is_free(self, kind: int) -> bool:
+        """Whether its gang does not mind which devices a pod has."""
+        return self._is_bare or not any(
+            key.column is not None for key in self._list_keys(kind)
+        )
+
     def list_conditions(self, kind: int) -> list[Condition]:
         """List what the gang asks of the devices of a pod."""
         if self._is_bare:

@@ -8,7 +8,7 @@ an answer is a function of the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -20,11 +20,13 @@ from solver.placement import GangPlacement
 from solver.problem.gangs import GangPart
 
 MOST_STEPS = 400_000
-"""Nodes and devices that are tried over all answers."""
-FIRST_STEPS = 200_000
-"""Likewise for the first of them."""
+"""Nodes and devices that are tried over all orders."""
 PASSES = 2
 """How often a gang is tried that may be near to others which come later."""
+REPEAT_STEPS = 100_000
+"""That are there at least to place gangs again in the best order."""
+MOST_TURNS = 8
+"""How often those that found no place go first, of one priority."""
 
 
 def order_by_age(gang: GangPart) -> tuple[float, ...]:
@@ -66,32 +68,21 @@ class Constructed(Struct, frozen=True):
 
 
 def construct(demand: Demand, kinds: Sequence[NodeKind]) -> Constructed:
-    """Make answers by several orders; the first of the best ones counts."""
+    """Place gangs level by level, each in the order that came to most."""
     unknown = find_unknown(demand)
     priorities = sorted({gang.priority for gang in demand.gangs}, reverse=True)
-    best = Constructed()
-    tried = set[tuple[int, ...]]()
-    left = MOST_STEPS
-    for order in ORDERS:
-        gangs = sorted(
-            (gang for gang in range(len(demand.gangs)) if gang not in unknown),
-            key=lambda gang, order=order: order(demand.gangs[gang]),  # type: ignore[misc]
-        )
-        if tuple(gangs) in tried:
-            continue
-        tried.add(tuple(gangs))
-        for best_fit in (True, False):
-            steps = min(left, FIRST_STEPS)
-            filling = Filling(demand, kinds, steps, best_fit=best_fit)
-            _fill(demand, filling, gangs)
-            left -= steps - max(filling.steps, 0)
-            value = _count_value(demand, filling, priorities)
-            if value > best.value:
-                named = name_devices(demand, filling.views, filling.frames.values())
-                best = Constructed(named, value)
-            if left <= 0 or _is_all_in(demand, value, priorities):
-                return best
-    return best
+    known = [gang for gang in range(len(demand.gangs)) if gang not in unknown]
+    filling = Filling(demand, kinds, MOST_STEPS)
+    for priority in priorities:
+        level = [gang for gang in known if demand.gangs[gang].priority == priority]
+        _Level(demand, filling, level).place()
+    for gang in known:
+        if gang in filling.frames and demand.gangs[gang].is_elastic:
+            filling.grow(gang)
+    return Constructed(
+        name_devices(demand, filling.views, filling.frames.values()),
+        _count_value(demand, filling, priorities),
+    )
 
 
 def find_unknown(demand: Demand) -> frozenset[int]:
@@ -118,23 +109,6 @@ def find_unknown(demand: Demand) -> frozenset[int]:
     )
 
 
-def _fill(demand: Demand, filling: Filling, gangs: Sequence[int]) -> None:
-    """Take gangs in, level by level, then more pods of them."""
-    priorities = dict.fromkeys(demand.gangs[gang].priority for gang in gangs)
-    passes = PASSES if demand.query.domains else 1
-    for priority in priorities:
-        level = [gang for gang in gangs if demand.gangs[gang].priority == priority]
-        for _ in range(passes):
-            waiting = [gang for gang in level if not filling.place(gang)]
-            if len(waiting) == len(level):
-                break
-            level = waiting
-    if demand.is_elastic:
-        for gang in gangs:
-            if gang in filling.frames and demand.gangs[gang].is_elastic:
-                filling.grow(gang)
-
-
 def _count_value(
     demand: Demand, filling: Filling, priorities: Sequence[int]
 ) -> tuple[int, ...]:
@@ -152,19 +126,80 @@ def _count_value(
     return (*weights.values(), *extra.values())
 
 
-def _is_all_in(
-    demand: Demand, value: tuple[int, ...], priorities: Sequence[int]
-) -> bool:
-    everything = [0] * (2 * len(priorities))
-    for gang, part in enumerate(demand.gangs):
-        place = priorities.index(part.priority)
-        everything[place] += part.weight
-        everything[len(priorities) + place] += sum(
-            demand.member_kinds[cell.kind].worth * (cell.pods - cell.least)
-            for cells in demand.cells_of[gang]
-            for cell in cells
+class _Level:
+    """The gangs of one priority, on what more urgent ones left."""
+
+    def __init__(self, demand: Demand, filling: Filling, gangs: list[int]) -> None:
+        self._gangs = gangs
+        self._filling = filling
+        self._parts = demand.gangs
+        self._passes = PASSES if demand.query.domains else 1
+        self._best: tuple[int, int] = (-1, 0)
+        """The weight that was in, and the devices that were left."""
+        self._how: tuple[tuple[int, ...], bool] = ((), True)
+        """In which order, and whether by best fit."""
+
+    def place(self) -> None:
+        """Try orders, then put first who found no place; and keep the best."""
+        everything = sum(self._parts[gang].weight for gang in self._gangs)
+        tried = set[tuple[tuple[int, ...], bool]]()
+        for how in self._list_orders():
+            if how in tried or (self._filling.steps <= 0 and tried):
+                continue
+            tried.add(how)
+            self._try(how)
+            if self._best[0] == everything:
+                break
+        order, best_fit = self._how
+        waiting: tuple[int, ...] = ()
+        if self._best[0] < everything:
+            for turn in range(MOST_TURNS):
+                if self._filling.steps <= 0:
+                    break
+                if not turn:
+                    waiting = self._try((order, best_fit))
+                first = dict.fromkeys((*waiting, *order))
+                order = tuple(first)
+                if (order, best_fit) in tried:
+                    break
+                tried.add((order, best_fit))
+                waiting = self._try((order, best_fit))
+                if self._best[0] == everything:
+                    break
+        self._filling.steps = max(self._filling.steps, REPEAT_STEPS)
+        order, best_fit = self._how
+        self._filling.begin(best_fit=best_fit)
+        self._fill(order)
+
+    def _list_orders(self) -> Iterator[tuple[tuple[int, ...], bool]]:
+        for order in ORDERS:
+            gangs = sorted(self._gangs, key=lambda gang: order(self._parts[gang]))
+            for best_fit in (True, False):
+                yield tuple(gangs), best_fit
+
+    def _try(self, how: tuple[tuple[int, ...], bool]) -> tuple[int, ...]:
+        """Place gangs in an order, and take all back; returns who found no place."""
+        order, best_fit = how
+        begun = self._filling.begin(best_fit=best_fit)
+        waiting = self._fill(order)
+        weight = sum(self._parts[g].weight for g in order) - sum(
+            self._parts[g].weight for g in waiting
         )
-    return list(value) == everything
+        value = (weight, self._filling.count_free())
+        if value > self._best:
+            self._best, self._how = value, how
+        self._filling.take_back(begun)
+        return waiting
+
+    def _fill(self, order: Sequence[int]) -> tuple[int, ...]:
+        """Place gangs in an order; returns who found no place."""
+        waiting = tuple(order)
+        for _ in range(self._passes):
+            left = tuple(gang for gang in waiting if not self._filling.place(gang))
+            if len(left) == len(waiting):
+                break
+            waiting = left
+        return waiting
 
 
 def _count_devices(gang: GangPart) -> int:

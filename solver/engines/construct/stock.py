@@ -15,7 +15,12 @@ from solver.kinds.shapes import GroupShape, NodeView
 class Stock:
     """The devices and resources of some nodes, numbered as they are given."""
 
-    def __init__(self, views: Sequence[NodeView], ledger: Ledger) -> None:
+    def __init__(
+        self,
+        members: Sequence[MemberKind],
+        views: Sequence[NodeView],
+        ledger: Ledger,
+    ) -> None:
         self._views = views
         self._ledger = ledger
         self._taken: Table[int] = {}
@@ -26,10 +31,22 @@ class Stock:
         """Of each counter."""
         self._allowed: Table[tuple[str, ...]] = {}
         """Compatibility groups that are left of a counter set."""
-        self._needed: Table[int] = {}
-        """Of a resource of a node."""
+        self._left: Table[tuple[int | None, ...]] = {}
+        """Of each resource of a node."""
+        self._needs = [
+            [pair for pair in enumerate(member.needs) if pair[1]] for member in members
+        ]
         self._uses: Table[int] = {}
         """Of all devices of a node."""
+        self._looks: Table[int] = {}
+        """What a node has come to: equal numbers mean equal devices left."""
+        self._numbers: dict[Hashable, int] = {}
+        self._has_far = [
+            any(group.identity for group in view.shape.groups)
+            or any(counter.identity for counter in view.shape.counters)
+            or any(identity for _, identity in view.shape.sets)
+            for view in views
+        ]
         self._sizes = [
             sum(group.size for group in view.shape.groups) for view in views
         ]
@@ -37,6 +54,16 @@ class Stock:
     def count_free(self, node: int) -> int:
         """Count the devices of a node, less the uses of them."""
         return self._sizes[node] - self._uses.get(node, 0)
+
+    def look_of(self, node: int) -> int | None:
+        """Say what a node has left; None: what happens elsewhere decides it, too."""
+        if self._has_far[node]:
+            return None
+        look = self._looks.get(node)
+        return self._number(self._views[node].shape) if look is None else look
+
+    def _number(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
 
     def count_left(self, node: int, group: int) -> int:
         """Count the devices of a group that nobody has; a shared one is always left."""
@@ -52,24 +79,23 @@ class Stock:
             for number, _ in shape.groups[group].traits.draws
         )
 
-    def has_resources(self, node: int, member: MemberKind) -> bool:
+    def has_resources(self, node: int, kind: int) -> bool:
         """Whether a node has what a pod needs besides devices."""
-        return all(
-            not need
-            or free is None
-            or self._needed.get((node, resource), 0) + need <= free
-            for resource, (need, free) in enumerate(
-                zip(member.needs, self._views[node].shape.free, strict=True)
-            )
-        )
+        left = self._left.get(node) or self._views[node].shape.free
+        for resource, need in self._needs[kind]:
+            amount = left[resource]
+            if amount is not None and amount < need:
+                return False
+        return True
 
-    def take_resources(self, node: int, member: MemberKind) -> None:
+    def take_resources(self, node: int, kind: int) -> None:
         """Count what a pod needs besides devices."""
-        for resource, need in enumerate(member.needs):
-            if need:
-                key = (node, resource)
-                used = self._needed.get(key, 0)
-                self._ledger.write(self._needed, key, used + need)
+        left = list(self._left.get(node) or self._views[node].shape.free)
+        for resource, need in self._needs[kind]:
+            amount = left[resource]
+            if amount is not None:
+                left[resource] = amount - need
+        self._ledger.write(self._left, node, tuple(left))
 
     def take(self, node: int, group: int, ask: RequestAlternative) -> bool:
         """Take a device, or a share of it; False: there is none, and what was written
@@ -99,6 +125,11 @@ class Stock:
                 return False
             self._ledger.write(self._taken, key, taken + 1)
         self._ledger.write(self._uses, node, self._uses.get(node, 0) + 1)
+        look = self.look_of(node)
+        if look is not None:
+            kind = -1 if shape.traits.left is None else ask.kind
+            look = self._number((look, group, kind, ask.admin))
+            self._ledger.write(self._looks, node, look)
         return not is_first or (
             self._draw(node, shape) and self.agree(node, group)
         )

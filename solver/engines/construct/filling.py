@@ -12,7 +12,7 @@ from solver.engines.construct.frame import Frame, PlacedPod
 from solver.engines.construct.ledger import Ledger
 from solver.engines.construct.places import Places
 from solver.engines.construct.stock import Stock
-from solver.engines.construct.ways import Way, find_way
+from solver.engines.construct.ways import Style, Way, find_way
 from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import ClaimShared
 from solver.kinds.shapes import NodeKind, NodeView
@@ -21,6 +21,10 @@ MOST_TRIES = 120
 """Options that are tried for one gang, over all that it has to choose."""
 MOST_DEAD_ENDS = 3
 """How often what was chosen for some pods is chosen again for the sake of others."""
+
+
+LOOKS = 4
+"""So many nodes that are passed over count as one that is tried."""
 
 
 class Want(Struct, frozen=True):
@@ -46,7 +50,7 @@ class Filling:
         self, demand: Demand, kinds: Sequence[NodeKind], steps: int
     ) -> None:
         self._demand = demand
-        self._best_fit = True
+        self._style = Style()
         self._ledger = Ledger()
         self._places = Places(demand, kinds, self._ledger)
         self.views: tuple[NodeView, ...] = self._places.views
@@ -63,12 +67,9 @@ class Filling:
         """Of the gangs that are in."""
         self._tries = self._dead_ends = 0
 
-    def begin(self, *, best_fit: bool) -> Begun:
-        """Begin to place gangs, so that all that follows can be taken back.
-
-        `best_fit`: nodes with least left come first, else the first by name.
-        """
-        self._best_fit = best_fit
+    def begin(self, style: Style) -> Begun:
+        """Begin to place gangs, so that all that follows can be taken back."""
+        self._style = style
         return Begun(self._ledger.mark, dict(self.frames), frozenset(self._full))
 
     def take_back(self, begun: Begun) -> None:
@@ -214,6 +215,7 @@ class Filling:
                     frame.accepts(kind, self.views[node].shape, way)
                     and (shared is None or self._is_reached(frame, shared, node, way))
                 ),
+                self._style,
             )
             self.steps -= takes
             if way is None:
@@ -240,13 +242,15 @@ class Filling:
             users = (pod for pod in frame.pods if pod.kind in shared.users)
             first = min(users, key=lambda pod: pod.member, default=None)
             nodes = [] if first is None else [first.node]
+        listed = list(nodes)
+        self.steps -= len(listed) // LOOKS
         found = [
             node
-            for node in nodes
+            for node in listed
             if self._stock.has_resources(node, kind)
             and frame.admits(kind, node, self.views[node].shape)
         ]
-        if self._best_fit:
+        if self._style.best_fit:
             found.sort(
                 key=lambda node: (
                     frame.count_cost(kind, self.views[node].shape),

@@ -8,24 +8,26 @@ an answer is a function of the batch.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from solver.engines.construct.filling import Filling
 from solver.engines.construct.naming import name_devices
+from solver.engines.construct.ways import Style
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
 from solver.problem.gangs import GangPart
 
-MOST_STEPS = 400_000
+MOST_STEPS = 100_000
 """Nodes and devices that are tried over all orders."""
 PASSES = 2
 """How often a gang is tried that may be near to others which come later."""
-REPEAT_STEPS = 100_000
+REPEAT_STEPS = 50_000
 """That are there at least to place gangs again in the best order."""
-MOST_TURNS = 8
+MOST_TURNS = 12
 """How often those that found no place go first, of one priority."""
 
 
@@ -56,6 +58,16 @@ ORDERS: tuple[Callable[[GangPart], tuple[float, ...]], ...] = (
     order_by_weight,
     order_by_tightness,
 )
+
+
+STYLES = (
+    Style(),
+    Style(best_fit=False),
+    Style(takes_common=True),
+    Style(best_fit=False, takes_common=True),
+)
+How = tuple[tuple[int, ...], Style]
+"""In which order gangs come, and where their pods go."""
 
 
 class Constructed(Struct, frozen=True):
@@ -116,14 +128,23 @@ def _count_value(
     for gang, frame in filling.frames.items():
         part = demand.gangs[gang]
         weights[part.priority] += part.weight
-        worth = [demand.member_kinds[pod.kind].worth for pod in frame.pods]
-        least = sum(
-            demand.member_kinds[cell.kind].worth * cell.least
-            for cells in demand.cells_of[gang]
-            for cell in cells
-        )
-        extra[part.priority] += sum(worth) - least
+        counts = Counter(pod.member for pod in frame.pods)
+        pods = [counts[member] for member in range(len(part.members))]
+        extra[part.priority] += count_extra(demand, gang, pods)
     return (*weights.values(), *extra.values())
+
+
+def count_extra(demand: Demand, gang: int, pods: Sequence[int]) -> int:
+    """Add up what pods are worth without which a gang were in; by member."""
+    part = demand.gangs[gang]
+    if not part.is_elastic:
+        return 0
+    return sum(
+        (count - member.least) * demand.member_kinds[cells[0].kind].worth
+        for cells, member, count in zip(
+            demand.cells_of[gang], part.members, pods, strict=True
+        )
+    )
 
 
 class _Level:
@@ -136,13 +157,13 @@ class _Level:
         self._passes = PASSES if demand.query.domains else 1
         self._best: tuple[int, int] = (-1, 0)
         """The weight that was in, and the devices that were left."""
-        self._how: tuple[tuple[int, ...], bool] = ((), True)
-        """In which order, and whether by best fit."""
+        self._how: How = ((), STYLES[0])
+        """That it was reached."""
 
     def place(self) -> None:
         """Try orders, then put first who found no place; and keep the best."""
         everything = sum(self._parts[gang].weight for gang in self._gangs)
-        tried = set[tuple[tuple[int, ...], bool]]()
+        tried = set[How]()
         for how in self._list_orders():
             if how in tried or (self._filling.steps <= 0 and tried):
                 continue
@@ -150,37 +171,43 @@ class _Level:
             self._try(how)
             if self._best[0] == everything:
                 break
-        order, best_fit = self._how
-        waiting: tuple[int, ...] = ()
         if self._best[0] < everything:
-            for turn in range(MOST_TURNS):
-                if self._filling.steps <= 0:
-                    break
-                if not turn:
-                    waiting = self._try((order, best_fit))
-                first = dict.fromkeys((*waiting, *order))
-                order = tuple(first)
-                if (order, best_fit) in tried:
-                    break
-                tried.add((order, best_fit))
-                waiting = self._try((order, best_fit))
-                if self._best[0] == everything:
-                    break
+            self._try_turns(tried, everything)
         self._filling.steps = max(self._filling.steps, REPEAT_STEPS)
-        order, best_fit = self._how
-        self._filling.begin(best_fit=best_fit)
+        order, style = self._how
+        self._filling.begin(style)
         self._fill(order)
 
-    def _list_orders(self) -> Iterator[tuple[tuple[int, ...], bool]]:
+    def _try_turns(
+        self, tried: set[How], everything: int
+    ) -> None:
+        """Put first who found no place: all of them, or one, in turn."""
+        order, style = self._how
+        waiting = self._try(self._how)
+        for turn in range(MOST_TURNS):
+            if not waiting or self._filling.steps <= 0:
+                return
+            some = waiting if turn % 2 else waiting[turn // 2 % len(waiting) :][:1]
+            order = tuple(dict.fromkeys((*some, *order)))
+            if (order, style) in tried:
+                style = STYLES[turn % len(STYLES)]
+                if (order, style) in tried:
+                    continue
+            tried.add((order, style))
+            waiting = self._try((order, style))
+            if self._best[0] == everything:
+                return
+
+    def _list_orders(self) -> Iterator[How]:
         for order in ORDERS:
             gangs = sorted(self._gangs, key=lambda gang: order(self._parts[gang]))
-            for best_fit in (True, False):
-                yield tuple(gangs), best_fit
+            for style in STYLES:
+                yield tuple(gangs), style
 
-    def _try(self, how: tuple[tuple[int, ...], bool]) -> tuple[int, ...]:
+    def _try(self, how: How) -> tuple[int, ...]:
         """Place gangs in an order, and take all back; returns who found no place."""
-        order, best_fit = how
-        begun = self._filling.begin(best_fit=best_fit)
+        order, style = how
+        begun = self._filling.begin(style)
         waiting = self._fill(order)
         weight = sum(self._parts[g].weight for g in order) - sum(
             self._parts[g].weight for g in waiting

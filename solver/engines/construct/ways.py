@@ -68,6 +68,16 @@ class Way(Struct, frozen=True):
     """What became of each condition."""
 
 
+class Style(Struct, frozen=True):
+    """Which of several places and devices that would do a pod has."""
+
+    best_fit: bool = True
+    """Nodes with least left come first, else the first by name."""
+    takes_common: bool = False
+    """Devices come first whose values most others have, so that differing ones are
+    left; else those that fewest have, so that what is alike stays together."""
+
+
 Accept = Callable[[Way], bool]
 """Whether a way will do; called while its devices are taken."""
 
@@ -78,13 +88,14 @@ def find_way(
     pod: tuple[MemberKind, int, NodeView],
     conditions: Sequence[Condition],
     accept: Accept,
+    style: Style,
 ) -> tuple[Way | None, int]:
     """Find a way that is accepted, and take its devices; else nothing is taken.
 
     `pod`: what it needs, the number of its node, and the node. The second value: how
     many devices were tried.
     """
-    search = _WaySearch(stock, ledger, pod, conditions, accept)
+    search = _WaySearch(stock, ledger, pod, conditions, accept, style)
     mark = ledger.mark
     way = search.run()
     if way is None:
@@ -102,6 +113,7 @@ class _WaySearch:
         pod: tuple[MemberKind, int, NodeView],
         conditions: Sequence[Condition],
         accept: Accept,
+        style: Style,
     ) -> None:
         self._stock, self._ledger = stock, ledger
         self._member, self._node, view = pod
@@ -112,6 +124,7 @@ class _WaySearch:
         )
         self._conditions = (*conditions, *own)
         self._accept = accept
+        self._style = style
         self._by_request = [
             self._member.alternatives(request)
             for request in range(self._member.requests)
@@ -250,15 +263,34 @@ class _WaySearch:
             and (ask.admin or self._stock.count_left(self._node, index))
         ]
         if sort and len(groups) > 1:
-            groups.sort(key=self._measure)
+            siblings = self._count_siblings()
+            groups.sort(key=lambda group: self._measure(group, siblings))
         return groups
 
-    def _measure(self, group: int) -> tuple[int, int, int]:
+    def _count_siblings(self) -> dict[tuple[int, int], int]:
+        """Count the devices that are left of each value, by column."""
+        counts: dict[tuple[int, int], int] = {}
+        for group, shape in enumerate(self._shape.groups):
+            left = self._stock.count_left(self._node, group)
+            for column, values in enumerate(shape.values):
+                for value in values:
+                    counts[column, value] = counts.get((column, value), 0) + left
+        return counts
+
+    def _measure(
+        self, group: int, siblings: Mapping[tuple[int, int], int]
+    ) -> tuple[int, int, int, int]:
         """Say how much would be spoilt by using a group."""
         shape = self._shape.groups[group]
+        alike = sum(
+            siblings.get((column, value), 0)
+            for column, values in enumerate(shape.values)
+            for value in values
+        )
         return (
             shape.mask.bit_count(),
             self._stock.count_drawn_left(self._node, group),
+            -alike if self._style.takes_common else alike,
             self._stock.count_left(self._node, group),
         )
 

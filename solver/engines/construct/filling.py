@@ -172,6 +172,7 @@ class Filling:
         within = [other for other in rest if other.kinds & choice.kinds]
         beyond = [other for other in rest if not other.kinds <= choice.kinds]
         pods = [(want.kind, want.count) for want in inner]
+        self.steps -= len(self.views) // LOOKS
         for option in self._choices.list_options(choice, frame, pods):
             if self._tries <= 0 or self.steps <= 0 or self._dead_ends <= 0:
                 return False

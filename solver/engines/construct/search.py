@@ -213,6 +213,7 @@ class _Level:
             self._parts[g].weight for g in waiting
         )
         value = (weight, self._filling.count_free())
+        self._filling.steps -= 1
         if value > self._best:
             self._best, self._how = value, how
         self._filling.take_back(begun)

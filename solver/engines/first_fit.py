@@ -50,11 +50,14 @@ def at_least_constructed(
         raised = raise_to(demand, raised, constructed, last)
     if find_unknown(demand) and can_be_apart(demand):
         raised = _raise_to_turns(problem, demand, kinds, parameters, raised)
-    if raised.placements is result.placements:
+    if raised.placements == result.placements and choice.engine != DIRECT:
+        return choice, raised
+    bounds = _with_first_bound(demand, kinds, raised)
+    raised = structs.replace(raised, bounds=bounds)
+    if raised.placements == result.placements:
         return choice, raised
     reason = f"{choice.engine} found less: {choice.reason}"
-    bounds = _with_first_bound(demand, kinds, raised)
-    return EngineChoice(FIRST_FIT, reason), structs.replace(raised, bounds=bounds)
+    return EngineChoice(FIRST_FIT, reason), raised
 
 
 def _list_constructed(
@@ -114,4 +117,4 @@ def _with_first_bound(
     if demand.is_elastic or (known is not None and known < everything):
         return result.bounds
     counted = CapacityProgram(demand, kinds).relax(highest).bound
-    return {**result.bounds, goal: everything if counted is None else counted}
+    return {**result.bounds, goal: min(counted, everything)}

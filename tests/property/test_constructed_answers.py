@@ -63,7 +63,7 @@ def construct_answer(problem: Problem) -> Answer:
 @pytest.fixture(autouse=True)
 def constructed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing but construction answer; the judge looks at each answer."""
-    monkeypatch.setattr(pipeline, "answer", lambda problem: construct_answer(problem))
+    monkeypatch.setattr(pipeline, "answer", construct_answer)
 
 
 def weights_of(decision: Decision) -> tuple[int, ...]:

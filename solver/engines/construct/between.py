@@ -118,7 +118,9 @@ class Between:
         rule, place = self._rules[number], self._views[node].shape.places[number]
         if place is None:
             return 0
-        return place.count if rule.by_node else rule.count_by_domain.get(place.domain, 0)
+        return (
+            place.count if rule.by_node else rule.count_by_domain.get(place.domain, 0)
+        )
 
     def list_near(self, kind: int) -> list[int]:
         """List the rules that have a pod be near to others."""

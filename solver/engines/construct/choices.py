@@ -160,7 +160,7 @@ class Choices:
         listed.sort(key=lambda value: (left[value], repr(value)))
         return listed[:MOST_OPTIONS]
 
-    def _list_near(self, number: int) -> list[Option]:
+    def _list_near(self, number: int) -> Sequence[Option]:
         """List the domains of a rule; of those of one node, where something is new."""
         nodes = set(self._places.list_all())
         domains: list[Domain] = self._between.list_domains(number)
@@ -174,9 +174,7 @@ class Choices:
         reaches: dict[object, set[int]] = {}
         alone: list[Option] = []
         for node in self._places.list_all():
-            groups = [
-                g for g in self._places.views[node].shape.groups if g.mask & mask
-            ]
+            groups = [g for g in self._places.views[node].shape.groups if g.mask & mask]
             for group in groups:
                 if group.identity and not group.is_pinning:
                     reaches[group.identity] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -12,10 +13,11 @@ from solver.engines.construct.frame import Frame, PlacedPod
 from solver.engines.construct.ledger import Ledger
 from solver.engines.construct.places import Places
 from solver.engines.construct.stock import Stock
-from solver.engines.construct.ways import Style, Way, find_way
+from solver.engines.construct.ways import Style, Values, Way, Wish, find_way
 from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import ClaimShared
 from solver.kinds.shapes import NodeKind, NodeView
+from solver.placement import GangPlacement, PodPlacement
 
 MOST_TRIES = 120
 """Options that are tried for one gang, over all that it has to choose."""
@@ -46,9 +48,7 @@ class Begun(Struct, frozen=True):
 class Filling:
     """One answer while it is made; `steps` are left to make it."""
 
-    def __init__(
-        self, demand: Demand, kinds: Sequence[NodeKind], steps: int
-    ) -> None:
+    def __init__(self, demand: Demand, kinds: Sequence[NodeKind], steps: int) -> None:
         self._demand = demand
         self._style = Style()
         self._ledger = Ledger()
@@ -80,6 +80,52 @@ class Filling:
     def count_free(self) -> int:
         """Count the devices that nobody has."""
         return sum(map(self._stock.count_free, range(len(self.views))))
+
+    def keep(self, placements: Sequence[GangPlacement]) -> None:
+        """Begin with gangs that have their place already."""
+        self._places.begin_with(
+            pod.node for item in placements for pods in item.members for pod in pods
+        )
+        for item in placements:
+            frame = Frame(self._demand, item.gang, self._rules_of.get(item.gang))
+            kinds = self._demand.kinds_of_pods(item.gang)
+            members = enumerate(zip(kinds, item.members, strict=True))
+            # Claims come after the pods that share them, as members do.
+            for member, (of_member, pods) in members:
+                for kind, pod in zip(of_member, pods, strict=False):
+                    self._keep_pod(frame, Want(member, kind, 1), pod)
+            self.frames[item.gang] = frame
+
+    def _keep_pod(self, frame: Frame, want: Want, pod: PodPlacement) -> None:
+        node = self._places.find(pod.node)
+        view, member = self.views[node], self._demand.member_kinds[want.kind]
+        groups = {
+            device: number
+            for number, group in enumerate(view.groups)
+            for device in group.devices
+        }
+        uses = tuple(
+            (member.alternatives(request)[pod.alternatives[request]], groups[device])
+            for request, devices in enumerate(pod.devices)
+            for device in devices
+        )
+        values: list[Values | None] = []
+        for condition in frame.list_conditions(want.kind):
+            value = condition.start
+            for ask, group in uses:
+                value = condition.after(value, ask, view.shape.groups[group])
+            values.append(value)
+        for number, group in uses:
+            asked = member.asks[number]
+            if asked.admin:
+                self._stock.agree(node, group)
+            else:
+                self._stock.take(node, group, asked)
+        self._between.add(want.kind, node)
+        self._stock.take_resources(node, want.kind)
+        way = Way(uses, pod.alternatives, tuple(values))
+        kept = PlacedPod(want.member, want.kind, node, uses, pod.alternatives)
+        frame.add(kept, view.shape, way)
 
     def place(self, gang: int) -> bool:
         """Place a gang with as few pods as it may have, if there is room."""
@@ -207,16 +253,12 @@ class Filling:
             if not self._between.admits(kind, node, strict=strict):
                 continue
             view = self.views[node]
+            accept = partial(self._is_accepted, frame, kind, shared, node)
             way, takes = find_way(
                 self._stock,
                 self._ledger,
                 (member, node, view),
-                conditions,
-                lambda way, node=node: (  # type: ignore[misc]
-                    frame.accepts(kind, self.views[node].shape, way)
-                    and (shared is None or self._is_reached(frame, shared, node, way))
-                ),
-                self._style,
+                Wish(conditions, accept, self._style),
             )
             self.steps -= takes
             if way is None:
@@ -229,9 +271,25 @@ class Filling:
             pod = PlacedPod(want.member, kind, node, way.uses, way.alternatives)
             frame.add(pod, view.shape, way)
             return True
-        if not frame.pods and frame.gang not in self._rules_of and not any(member.roles):
+        if (
+            not frame.pods
+            and frame.gang not in self._rules_of
+            and not any(member.roles)
+        ):
             self._full.add(kind)
         return False
+
+    def _is_accepted(
+        self,
+        frame: Frame,
+        kind: int,
+        shared: ClaimShared | None,
+        node: int,
+        way: Way,
+    ) -> bool:
+        """Whether the gang of a pod lets it have these devices."""
+        is_there = shared is None or self._is_reached(frame, shared, node, way)
+        return is_there and frame.accepts(kind, self.views[node].shape, way)
 
     def _list_nodes(
         self, frame: Frame, kind: int, shared: ClaimShared | None

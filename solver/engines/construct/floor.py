@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from solver.decision import Status
-from solver.engines.construct.search import Constructed, count_extra
+from solver.engines.construct.search import Constructed, construct, count_extra
 from solver.engines.goals import EngineResult, Goal, goals_of
 from solver.kinds.demand import Demand
+from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
 from solver.tiers import Tier
 
@@ -32,7 +33,7 @@ def raise_to(
         if pair[0] != pair[1]
     )
     bounds: dict[Goal, int | None] = dict.fromkeys(goals_of(demand, last))
-    for goal in bounds:
+    for goal in tuple(bounds):
         if goal in goals and goals.index(goal) <= differing:
             bounds[goal] = result.bounds.get(goal)
         if bounds[goal] is None and goal[0] is Tier.GANGS:
@@ -43,6 +44,27 @@ def raise_to(
         placements=constructed.placements,
         bounds=bounds,
     )
+
+
+def complete(
+    demand: Demand, kinds: Sequence[NodeKind], result: EngineResult, last: Tier
+) -> EngineResult:
+    """Add gangs to an answer, or to what of it is proven, where that is worth more."""
+    if result.status is Status.OPTIMAL or not result.placements:
+        return result
+    reached = value_of(demand, result.placements)
+    proven = set[int]()
+    for priority, value in zip(_list_priorities(demand), reached, strict=False):
+        if proven and result.bounds.get((Tier.GANGS, priority), value) != value:
+            break
+        proven.add(priority)
+    kept = tuple(
+        item for item in result.placements if demand.gangs[item.gang].priority in proven
+    )
+    best = raise_to(demand, result, construct(demand, kinds, result.placements), last)
+    if len(kept) < len(result.placements):
+        best = raise_to(demand, best, construct(demand, kinds, kept), last)
+    return best
 
 
 def value_of(demand: Demand, placements: Sequence[GangPlacement]) -> tuple[int, ...]:

@@ -31,6 +31,17 @@ class _Owned(Struct, frozen=True):
     values: Values | None
 
 
+class Saved(Struct, frozen=True):
+    """What a frame was like."""
+
+    pods: int
+    common: dict[int, Values | None]
+    owned: tuple[_Owned, ...]
+    domains: dict[int, frozenset[Hashable]]
+    crowds: dict[tuple[int, Hashable], int]
+    allowed: dict[int, frozenset[int]]
+
+
 class Frame:
     """One gang while it is placed; `save` it to come back by `restore`."""
 
@@ -61,26 +72,25 @@ class Frame:
         """Kind -> nodes, where somebody chose them."""
         self._is_bare = rules is None
 
-    def save(self) -> tuple[object, ...]:
+    def save(self) -> Saved:
         """Say how it is now."""
-        return (
+        return Saved(
             len(self.pods),
             dict(self.common),
-            list(self._owned),
+            tuple(self._owned),
             dict(self.domains),
             dict(self._crowds),
             dict(self.allowed),
         )
 
-    def restore(self, saved: tuple[object, ...]) -> None:
+    def restore(self, saved: Saved) -> None:
         """Come back to how it was."""
-        known, common, owned, domains, crowds, allowed = saved
-        del self.pods[known:]  # type: ignore[misc]
-        self.common = dict(common)  # type: ignore[call-overload]
-        self._owned = list(owned)  # type: ignore[call-overload]
-        self.domains = dict(domains)  # type: ignore[call-overload]
-        self._crowds = dict(crowds)  # type: ignore[call-overload]
-        self.allowed = dict(allowed)  # type: ignore[call-overload]
+        del self.pods[saved.pods :]
+        self.common = dict(saved.common)
+        self._owned = list(saved.owned)
+        self.domains = dict(saved.domains)
+        self._crowds = dict(saved.crowds)
+        self.allowed = dict(saved.allowed)
 
     # --- before devices are chosen -------------------------------------------------
 
@@ -166,9 +176,7 @@ class Frame:
             domains.get(key, key) is None
             for key, kinds in self.rules.placed
             if key.label is None and kind in kinds
-        ) and all(
-            self._may_be_in(kind, key, domain) for key, domain in domains.items()
-        )
+        ) and all(self._may_be_in(kind, key, domain) for key, domain in domains.items())
 
     def add(self, pod: PlacedPod, shape: NodeShape, way: Way) -> None:
         """Count a pod."""
@@ -221,11 +229,10 @@ class Frame:
         """List what says where a pod is for the rules that are required of it."""
         rules = self.rules
         keys = [key for key, kinds in rules.placed if kind in kinds]
-        keys += [
-            rule.key
-            for rule in (*rules.together, *rules.spread)
-            if rule.required and kind in rule.kinds
-        ]
+        groups = (rule for rule in rules.together if rule.required)
+        keys += [rule.key for rule in groups if kind in rule.kinds]
+        spread = (rule for rule in rules.spread if rule.required)
+        keys += [rule.key for rule in spread if kind in rule.kinds]
         return list(dict.fromkeys(keys))
 
     def _may_be_in(self, kind: int, key: DomainKey, domain: Hashable) -> bool:

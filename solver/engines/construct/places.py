@@ -7,8 +7,9 @@ use are always the first of their kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from contracts.ids import NodeName
 from solver.engines.construct.ledger import Ledger, Table
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
@@ -30,14 +31,30 @@ class Places:
                 key=lambda view: view.name,
             )
         )
-        numbers = {view.name: number for number, view in enumerate(self.views)}
-        self._nodes = [[numbers[view.name] for view in kind.nodes] for kind in kinds]
+        self._numbers = {view.name: number for number, view in enumerate(self.views)}
+        self._nodes = [
+            [self._numbers[view.name] for view in kind.nodes] for kind in kinds
+        ]
         self._kind_of = {
             node: kind for kind, nodes in enumerate(self._nodes) for node in nodes
         }
         self._used: Table[int] = {}
         """Of each kind so many nodes have pods, the first ones."""
         self._fitting: dict[int, list[tuple[int, int]]] = {}
+
+    def begin_with(self, names: Iterable[NodeName]) -> None:
+        """Put the nodes first that have pods from the beginning."""
+        used = set(names)
+        for kind, nodes in enumerate(self._nodes):
+            with_pods = [node for node in nodes if self.views[node].name in used]
+            others = [node for node in nodes if self.views[node].name not in used]
+            self._nodes[kind] = [*with_pods, *others]
+            if with_pods:
+                self._ledger.write(self._used, kind, len(with_pods))
+
+    def find(self, name: NodeName) -> int:
+        """Find the number of a node."""
+        return self._numbers[name]
 
     def use(self, node: int) -> None:
         """Say that a pod came to a node."""

@@ -79,14 +79,27 @@ class Constructed(Struct, frozen=True):
     worth."""
 
 
-def construct(demand: Demand, kinds: Sequence[NodeKind]) -> Constructed:
-    """Place gangs level by level, each in the order that came to most."""
+def construct(
+    demand: Demand,
+    kinds: Sequence[NodeKind],
+    kept: Sequence[GangPlacement] = (),
+) -> Constructed:
+    """Place gangs level by level, each in the order that came to most.
+
+    `kept`: gangs that stay where they are, in a valid answer.
+    """
     unknown = find_unknown(demand)
     priorities = sorted({gang.priority for gang in demand.gangs}, reverse=True)
     known = [gang for gang in range(len(demand.gangs)) if gang not in unknown]
     filling = Filling(demand, kinds, MOST_STEPS)
+    filling.keep(kept)
+    placed = frozenset(filling.frames)
     for priority in priorities:
-        level = [gang for gang in known if demand.gangs[gang].priority == priority]
+        level = [
+            gang
+            for gang in known
+            if demand.gangs[gang].priority == priority and gang not in placed
+        ]
         _Level(demand, filling, level).place()
     for gang in known:
         if gang in filling.frames and demand.gangs[gang].is_elastic:
@@ -178,9 +191,7 @@ class _Level:
         self._filling.begin(style)
         self._fill(order)
 
-    def _try_turns(
-        self, tried: set[How], everything: int
-    ) -> None:
+    def _try_turns(self, tried: set[How], everything: int) -> None:
         """Put first who found no place: all of them, or one, in turn."""
         order, style = self._how
         waiting = self._try(self._how)

@@ -47,9 +47,7 @@ class Stock:
             or any(identity for _, identity in view.shape.sets)
             for view in views
         ]
-        self._sizes = [
-            sum(group.size for group in view.shape.groups) for view in views
-        ]
+        self._sizes = [sum(group.size for group in view.shape.groups) for view in views]
 
     def count_free(self, node: int) -> int:
         """Count the devices of a node, less the uses of them."""
@@ -98,11 +96,11 @@ class Stock:
         self._ledger.write(self._left, node, tuple(left))
 
     def take(self, node: int, group: int, ask: RequestAlternative) -> bool:
-        """Take a device, or a share of it; False: there is none, and what was written
-        in vain is still to be undone.
+        """Take a device, or a share of it; False: there is none.
 
-        With admin access only what the device draws from is charged: whoever asks for
-        it undoes that, since it takes nothing from others.
+        What was written in vain is still to be undone then. With admin access only what
+        the device draws from is charged; whoever asks for it undoes that, since it
+        takes nothing from others.
         """
         shape = self._views[node].shape.groups[group]
         key = key_of(shape, node, group)
@@ -130,9 +128,7 @@ class Stock:
             kind = -1 if shape.traits.left is None else ask.kind
             look = self._number((look, group, kind, ask.admin))
             self._ledger.write(self._looks, node, look)
-        return not is_first or (
-            self._draw(node, shape) and self.agree(node, group)
-        )
+        return not is_first or (self._draw(node, shape) and self.agree(node, group))
 
     def _draw(self, node: int, group: GroupShape) -> bool:
         counters = self._views[node].shape.counters

@@ -40,7 +40,9 @@ class Condition(Struct, frozen=True):
     start: Values | None = None
     """What devices of others have in common, or have at all."""
 
-    def after(self, before: Values | None, ask: int, group: GroupShape) -> Values | None:
+    def after(
+        self, before: Values | None, ask: int, group: GroupShape
+    ) -> Values | None:
         """Say how it is with one more device; an empty set: it cannot be."""
         column = self.columns.get(ask)
         if column is None:
@@ -51,7 +53,9 @@ class Condition(Struct, frozen=True):
         if not values:
             return before if self.may_lack else NOTHING
         if self.distinct:
-            return NOTHING if before and before & values else (before or values) | values
+            return (
+                NOTHING if before and before & values else (before or values) | values
+            )
         return values if before is None else before & values
 
 
@@ -82,20 +86,26 @@ Accept = Callable[[Way], bool]
 """Whether a way will do; called while its devices are taken."""
 
 
+class Wish(Struct, frozen=True):
+    """What is asked of the devices of a pod, and which of several ones it has."""
+
+    conditions: Sequence[Condition]
+    accept: Accept
+    style: Style
+
+
 def find_way(
     stock: Stock,
     ledger: Ledger,
     pod: tuple[MemberKind, int, NodeView],
-    conditions: Sequence[Condition],
-    accept: Accept,
-    style: Style,
+    wish: Wish,
 ) -> tuple[Way | None, int]:
     """Find a way that is accepted, and take its devices; else nothing is taken.
 
     `pod`: what it needs, the number of its node, and the node. The second value: how
     many devices were tried.
     """
-    search = _WaySearch(stock, ledger, pod, conditions, accept, style)
+    search = _WaySearch(stock, ledger, pod, wish)
     mark = ledger.mark
     way = search.run()
     if way is None:
@@ -111,9 +121,7 @@ class _WaySearch:
         stock: Stock,
         ledger: Ledger,
         pod: tuple[MemberKind, int, NodeView],
-        conditions: Sequence[Condition],
-        accept: Accept,
-        style: Style,
+        wish: Wish,
     ) -> None:
         self._stock, self._ledger = stock, ledger
         self._member, self._node, view = pod
@@ -122,9 +130,9 @@ class _WaySearch:
             Condition(constraint.distinct, dict(constraint.scope))
             for constraint in self._member.constraints
         )
-        self._conditions = (*conditions, *own)
-        self._accept = accept
-        self._style = style
+        self._conditions = (*wish.conditions, *own)
+        self._accept = wish.accept
+        self._style = wish.style
         self._by_request = [
             self._member.alternatives(request)
             for request in range(self._member.requests)
@@ -254,7 +262,9 @@ class _WaySearch:
         self, number: int, ask: RequestAlternative, *, sort: bool = True
     ) -> list[int]:
         """List the groups that may serve an ask, those first that serve least else."""
-        compared = [column for asked, column in self._member.compared if asked == number]
+        compared = [
+            column for asked, column in self._member.compared if asked == number
+        ]
         groups = [
             index
             for index, shape in enumerate(self._shape.groups)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from contracts.ids import NodeName
 from solver.decision import Status
 from solver.engines import cpsat
-from solver.engines.construct.floor import raise_to
+from solver.engines.construct.floor import complete, raise_to
 from solver.engines.construct.search import Constructed, construct
 from solver.engines.direct.build import build, require_all_gangs
 from solver.engines.direct.extract import extract
@@ -127,7 +127,8 @@ class DirectSearch:
             bounds=self._bounds,
             effort=effort,
         )
-        return raise_to(self._demand, result, self._constructed, last)
+        result = raise_to(self._demand, result, self._constructed, last)
+        return complete(self._demand, self._kinds, result, last)
 
     def _build(
         self, nodes: tuple[NodeView, ...], places: Places | None = None

@@ -15,9 +15,7 @@ Hints = dict[int, tuple[cp_model.IntVar, int]]
 """By variable index."""
 
 
-def hint_placements(
-    placements: Placements, answer: Iterable[GangPlacement]
-) -> None:
+def hint_placements(placements: Placements, answer: Iterable[GangPlacement]) -> None:
     """Hint the variables of gangs, pods and devices; the solver finds the others."""
     for variable, value in _Start(placements).list_hints(answer):
         placements.model.add_hint(variable, value)
@@ -51,7 +49,10 @@ class _Start:
     def _count_gangs(self, answer: tuple[GangPlacement, ...]) -> None:
         demand = self._placements.demand
         kind_of = {gang: k for k, gangs in demand.gang_kinds.items() for gang in gangs}
-        for variable in (*self._placements.gangs.values(), *self._placements.extra.values()):
+        for variable in (
+            *self._placements.gangs.values(),
+            *self._placements.extra.values(),
+        ):
             self._values[variable.index] = (variable, 0)
         for item in answer:
             kind = kind_of[item.gang]
@@ -96,7 +97,9 @@ class _Start:
     def _count_values(
         self, lot: Lot, view: NodeView, uses: list[tuple[int, int]]
     ) -> None:
-        for number, constraint in enumerate(self._placements.member_of(lot).constraints):
+        for number, constraint in enumerate(
+            self._placements.member_of(lot).constraints
+        ):
             columns = dict(constraint.scope)
             sets = [
                 set(view.shape.groups[group].values[columns[ask]])

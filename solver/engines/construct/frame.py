@@ -96,10 +96,10 @@ class Frame:
 
     def admits(self, kind: int, node: int, shape: NodeShape) -> bool:
         """Whether a pod of a kind may be on a node, as far as labels say."""
-        if self._is_bare:
-            return True
         if kind in self.allowed and node not in self.allowed[kind]:
             return False
+        if self._is_bare:
+            return True
         rules = self.rules
         return all(
             shape.domains[key.label] is not None

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from contracts.pods.node_resources import PODS
-from solver.engines.construct.ledger import Ledger, Table
+from solver.engines.construct.undo import Table, UndoLog
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeView
 from solver.problem.pod_rules import (
@@ -65,7 +65,7 @@ class Between:
     """The rules of one batch over some nodes."""
 
     def __init__(
-        self, demand: Demand, views: Sequence[NodeView], ledger: Ledger
+        self, demand: Demand, views: Sequence[NodeView], ledger: UndoLog
     ) -> None:
         self._rules = demand.query.domains
         self._members = demand.member_kinds

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from solver.engines.construct.between import Between, Domain
 from solver.engines.construct.frame import Frame
-from solver.engines.construct.places import Places
+from solver.engines.construct.open_nodes import OpenNodes
 from solver.engines.construct.stock import Stock
 from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import ClaimShared, PodsTogether, SetRule
@@ -39,7 +39,7 @@ class Choices:
     """Lists what gangs have to choose, and from what."""
 
     def __init__(
-        self, demand: Demand, places: Places, between: Between, stock: Stock
+        self, demand: Demand, places: OpenNodes, between: Between, stock: Stock
     ) -> None:
         self._demand = demand
         self._places = places

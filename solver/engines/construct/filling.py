@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 
@@ -9,10 +10,10 @@ from msgspec import Struct
 
 from solver.engines.construct.between import Between
 from solver.engines.construct.choices import Choice, Choices
-from solver.engines.construct.frame import Frame, PlacedPod
-from solver.engines.construct.ledger import Ledger
-from solver.engines.construct.places import Places
+from solver.engines.construct.frame import Frame, FramePod
+from solver.engines.construct.open_nodes import OpenNodes
 from solver.engines.construct.stock import Stock
+from solver.engines.construct.undo import UndoLog
 from solver.engines.construct.ways import Style, Values, Way, Wish, find_way
 from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import ClaimShared
@@ -29,7 +30,7 @@ LOOKS = 4
 """So many nodes that are passed over count as one that is tried."""
 
 
-class Want(Struct, frozen=True):
+class WantedPods(Struct, frozen=True):
     """Pods that are to be placed."""
 
     member: int
@@ -51,8 +52,8 @@ class Filling:
     def __init__(self, demand: Demand, kinds: Sequence[NodeKind], steps: int) -> None:
         self._demand = demand
         self._style = Style()
-        self._ledger = Ledger()
-        self._places = Places(demand, kinds, self._ledger)
+        self._ledger = UndoLog()
+        self._places = OpenNodes(demand, kinds, self._ledger)
         self.views: tuple[NodeView, ...] = self._places.views
         self._stock = Stock(demand.member_kinds, self.views, self._ledger)
         self._between = Between(demand, self.views, self._ledger)
@@ -93,10 +94,10 @@ class Filling:
             # Claims come after the pods that share them, as members do.
             for member, (of_member, pods) in members:
                 for kind, pod in zip(of_member, pods, strict=False):
-                    self._keep_pod(frame, Want(member, kind, 1), pod)
+                    self._keep_pod(frame, WantedPods(member, kind, 1), pod)
             self.frames[item.gang] = frame
 
-    def _keep_pod(self, frame: Frame, want: Want, pod: PodPlacement) -> None:
+    def _keep_pod(self, frame: Frame, want: WantedPods, pod: PodPlacement) -> None:
         node = self._places.find(pod.node)
         view, member = self.views[node], self._demand.member_kinds[want.kind]
         groups = {
@@ -124,7 +125,7 @@ class Filling:
         self._between.add(want.kind, node)
         self._stock.take_resources(node, want.kind)
         way = Way(uses, pod.alternatives, tuple(values))
-        kept = PlacedPod(want.member, want.kind, node, uses, pod.alternatives)
+        kept = FramePod(want.member, want.kind, node, uses, pod.alternatives)
         frame.add(kept, view.shape, way)
 
     def place(self, gang: int) -> bool:
@@ -155,10 +156,11 @@ class Filling:
             return
         cells_of = self._demand.cells_of[gang]
         for member, cells in enumerate(cells_of):
+            there = Counter(pod.kind for pod in frame.pods if pod.member == member)
             wanted = (
-                Want(member, cell.kind, 1)
+                WantedPods(member, cell.kind, 1)
                 for cell in cells
-                for _ in range(cell.pods - cell.least)
+                for _ in range(cell.pods - there[cell.kind])
             )
             for want in wanted:
                 mark, saved = self._ledger.mark, frame.save()
@@ -167,14 +169,14 @@ class Filling:
                     frame.restore(saved)
                     break
 
-    def _list_wanted(self, gang: int) -> list[Want]:
+    def _list_wanted(self, gang: int) -> list[WantedPods]:
         """List the pods that a gang needs: whom others are near to first, claims last.
 
         Of equal ones the largest.
         """
         members, part = self._demand.member_kinds, self._demand.gangs[gang]
         wanted = [
-            Want(member, cell.kind, cell.least)
+            WantedPods(member, cell.kind, cell.least)
             for member, cells in enumerate(self._demand.cells_of[gang])
             for cell in cells
             if cell.least
@@ -198,7 +200,7 @@ class Filling:
     def _place(
         self,
         frame: Frame,
-        wanted: Sequence[Want],
+        wanted: Sequence[WantedPods],
         choices: Sequence[Choice],
         *,
         strict: bool,
@@ -235,7 +237,7 @@ class Filling:
 
     # --- one pod -------------------------------------------------------------------
 
-    def _place_pod(self, frame: Frame, want: Want, *, strict: bool) -> bool:
+    def _place_pod(self, frame: Frame, want: WantedPods, *, strict: bool) -> bool:
         kind = want.kind
         if kind in self._full:
             return False
@@ -268,7 +270,7 @@ class Filling:
             self._between.add(kind, node)
             self._stock.take_resources(node, kind)
             self._places.use(node)
-            pod = PlacedPod(want.member, kind, node, way.uses, way.alternatives)
+            pod = FramePod(want.member, kind, node, way.uses, way.alternatives)
             frame.add(pod, view.shape, way)
             return True
         if (

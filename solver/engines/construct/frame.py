@@ -13,7 +13,7 @@ from solver.kinds.gang_rules import DomainKey, GangRules, SetRule
 from solver.kinds.shapes import GroupShape, NodeShape
 
 
-class PlacedPod(Struct, frozen=True):
+class FramePod(Struct, frozen=True):
     """A pod on its node."""
 
     member: int
@@ -47,7 +47,7 @@ class Frame:
 
     def __init__(self, demand: Demand, gang: int, rules: GangRules | None) -> None:
         self.gang = gang
-        self.pods: list[PlacedPod] = []
+        self.pods: list[FramePod] = []
         self.rules = rules or GangRules(gang)
         self._demand = demand
         self._position = {
@@ -178,7 +178,7 @@ class Frame:
             if key.label is None and kind in kinds
         ) and all(self._may_be_in(kind, key, domain) for key, domain in domains.items())
 
-    def add(self, pod: PlacedPod, shape: NodeShape, way: Way) -> None:
+    def add(self, pod: FramePod, shape: NodeShape, way: Way) -> None:
         """Count a pod."""
         self.pods.append(pod)
         if self._is_bare:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 
 from contracts.ids import DeviceID
-from solver.engines.construct.frame import Frame, PlacedPod
+from solver.engines.construct.frame import Frame, FramePod
 from solver.engines.construct.stock import key_of
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeView
@@ -51,7 +51,7 @@ class _Naming:
             ),
         )
 
-    def _name_pod(self, pod: PlacedPod) -> PodPlacement:
+    def _name_pod(self, pod: FramePod) -> PodPlacement:
         member, view = self._demand.member_kinds[pod.kind], self._views[pod.node]
         taken: list[list[tuple[int, DeviceID]]] = [[] for _ in range(member.requests)]
         for number, group in pod.uses:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from solver.engines.construct.ledger import Ledger, Table
+from solver.engines.construct.undo import Table, UndoLog
 from solver.kinds.demand import MemberKind, RequestAlternative
 from solver.kinds.shapes import GroupShape, NodeView
 
@@ -19,7 +19,7 @@ class Stock:
         self,
         members: Sequence[MemberKind],
         views: Sequence[NodeView],
-        ledger: Ledger,
+        ledger: UndoLog,
     ) -> None:
         self._views = views
         self._ledger = ledger

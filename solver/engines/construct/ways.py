@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from contracts.allocation import MAX_DEVICES
-from solver.engines.construct.ledger import Ledger
 from solver.engines.construct.stock import Stock
+from solver.engines.construct.undo import UndoLog
 from solver.kinds.demand import MemberKind, RequestAlternative
 from solver.kinds.shapes import GroupShape, NodeShape, NodeView
 
@@ -96,7 +96,7 @@ class Wish(Struct, frozen=True):
 
 def find_way(
     stock: Stock,
-    ledger: Ledger,
+    ledger: UndoLog,
     pod: tuple[MemberKind, int, NodeView],
     wish: Wish,
 ) -> tuple[Way | None, int]:
@@ -119,7 +119,7 @@ class _WaySearch:
     def __init__(
         self,
         stock: Stock,
-        ledger: Ledger,
+        ledger: UndoLog,
         pod: tuple[MemberKind, int, NodeView],
         wish: Wish,
     ) -> None:

@@ -9,7 +9,7 @@ T = TypeVar("T")
 Table = dict[Hashable, T]
 
 
-class Ledger:
+class UndoLog:
     """Remembers what tables had before; `mark` a place and `undo` down to it."""
 
     def __init__(self) -> None:

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from contracts.ids import NodeName
-from solver.engines.construct.ledger import Ledger, Table
+from solver.engines.construct.undo import Table, UndoLog
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind, NodeView
 
 
-class Places:
+class OpenNodes:
     """The nodes of some kinds."""
 
     def __init__(
-        self, demand: Demand, kinds: Sequence[NodeKind], ledger: Ledger
+        self, demand: Demand, kinds: Sequence[NodeKind], ledger: UndoLog
     ) -> None:
         self._members = demand.member_kinds
         self._kinds = kinds

@@ -73,6 +73,8 @@ class Between:
         self._ledger = ledger
         self._crowds: Table[_Crowd] = {}
         """By domain; of each rule one for all nodes, those that do not count, too."""
+        self._least: Table[int | None] = {}
+        """By rule: the pods of the domain that has least, where they were counted."""
         self._stands_for: list[int] = []
         if self._rules:
             column = demand.query.resources.index(PODS)
@@ -172,6 +174,7 @@ class Between:
         pods = self._stands_for[kind] if self._roles[kind] else 0
         for number, bits in self._roles[kind]:
             everywhere: Domain = (number, EVERYWHERE, -2)
+            self._ledger.write(self._least, number, None)
             for key in (everywhere, self._domains[number][node]):
                 if key is not None:
                     crowd = self._crowds.get(key, NOBODY).plus(bits, pods)
@@ -218,19 +221,22 @@ class Between:
     def _is_spread(self, domain: Domain, node: int, crowd: _Crowd) -> bool:
         number = domain[0]
         rule, least = self._rules[number], self._rules[number].floor
-        count = self._count_base(number, node) + crowd.weight
         if least is None:
-            counts = self._list_counts(number, domain, count)
-            least = min(counts, default=0)
+            least = self._find_least(number)
+        count = self._count_base(number, node) + crowd.weight
         return count <= rule.max_skew + least
 
-    def _list_counts(self, number: int, own: Domain, count: int) -> Iterator[int]:
-        """Go through the pods of all domains; `count`: those of one of them."""
+    def _find_least(self, number: int) -> int:
+        """Count the pods of the domain that has least; a new pod may only raise it."""
+        least = self._least.get(number)
+        if least is None:
+            least = min(self._list_counts(number), default=0)
+            self._least[number] = least
+        return least
+
+    def _list_counts(self, number: int) -> Iterator[int]:
         for domain, base in self._bases[number].items():
-            if domain == own:
-                yield count
-            else:
-                yield base + self._crowds.get(domain, NOBODY).weight
+            yield base + self._crowds.get(domain, NOBODY).weight
         unseen = self._unseen[number]
         if unseen is not None:
             yield unseen

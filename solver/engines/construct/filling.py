@@ -26,7 +26,7 @@ MOST_DEAD_ENDS = 3
 """How often what was chosen for some pods is chosen again for the sake of others."""
 
 
-LOOKS = 4
+LOOKS = 16
 """So many nodes that are passed over count as one that is tried."""
 
 
@@ -246,7 +246,6 @@ class Filling:
         conditions = frame.list_conditions(kind)
         is_free = not conditions and shared is None and frame.is_free(kind)
         for node in self._list_nodes(frame, kind, shared):
-            self.steps -= 1
             look = self._stock.look_of(node) if is_free else None
             if (kind, look) in self._misfits:
                 continue
@@ -254,6 +253,7 @@ class Filling:
                 return False
             if not self._between.admits(kind, node, strict=strict):
                 continue
+            self.steps -= 1
             view = self.views[node]
             accept = partial(self._is_accepted, frame, kind, shared, node)
             way, takes = find_way(

@@ -21,8 +21,10 @@ from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement
 from solver.problem.gangs import GangPart
 
-MOST_STEPS = 100_000
+MOST_STEPS = 300_000
 """Nodes and devices that are tried over all orders."""
+ADDED_STEPS = 100_000
+"""Likewise to add gangs to an answer."""
 PASSES = 2
 """How often a gang is tried that may be near to others which come later."""
 REPEAT_STEPS = 50_000
@@ -91,16 +93,18 @@ def construct(
     unknown = find_unknown(demand)
     priorities = sorted({gang.priority for gang in demand.gangs}, reverse=True)
     known = [gang for gang in range(len(demand.gangs)) if gang not in unknown]
-    filling = Filling(demand, kinds, MOST_STEPS)
+    filling = Filling(demand, kinds, ADDED_STEPS if kept else MOST_STEPS)
     filling.keep(kept)
     placed = frozenset(filling.frames)
-    for priority in priorities:
+    for number, priority in enumerate(priorities):
         level = [
             gang
             for gang in known
             if demand.gangs[gang].priority == priority and gang not in placed
         ]
-        _Level(demand, filling, level).place()
+        # What a priority may take leaves as much for each of the next ones.
+        share = filling.steps // (len(priorities) - number)
+        _Level(demand, filling, level, filling.steps - share).place()
     for gang in known:
         if gang in filling.frames and demand.gangs[gang].is_elastic:
             filling.grow(gang)
@@ -163,7 +167,11 @@ def count_extra(demand: Demand, gang: int, pods: Sequence[int]) -> int:
 class _Level:
     """The gangs of one priority, on what more urgent ones left."""
 
-    def __init__(self, demand: Demand, filling: Filling, gangs: list[int]) -> None:
+    def __init__(
+        self, demand: Demand, filling: Filling, gangs: list[int], spared: int
+    ) -> None:
+        """`spared`: steps that are for others."""
+        self._spared = spared
         self._gangs = gangs
         self._filling = filling
         self._parts = demand.gangs
@@ -173,12 +181,16 @@ class _Level:
         self._how: How = ((), STYLES[0])
         """That it was reached."""
 
+    @property
+    def _is_spent(self) -> bool:
+        return self._filling.steps <= max(self._spared, 0)
+
     def place(self) -> None:
         """Try orders, then put first who found no place; and keep the best."""
         everything = sum(self._parts[gang].weight for gang in self._gangs)
         tried = set[How]()
         for how in self._list_orders():
-            if how in tried or (self._filling.steps <= 0 and tried):
+            if how in tried or (self._is_spent and tried):
                 continue
             tried.add(how)
             self._try(how)
@@ -196,7 +208,7 @@ class _Level:
         order, style = self._how
         waiting = self._try(self._how)
         for turn in range(MOST_TURNS):
-            if not waiting or self._filling.steps <= 0:
+            if not waiting or self._is_spent:
                 return
             some = waiting if turn % 2 else waiting[turn // 2 % len(waiting) :][:1]
             order = tuple(dict.fromkeys((*some, *order)))

@@ -23,10 +23,10 @@ UID = "00000000-0000-4000-8000-{:012}"
 GPU = member_claim(request("gpu", device_class="gpus"), name="gpu")
 
 
-def of(number: int, pods: int, devices: int, **spec: int) -> Gang:
+def of(number: int, pods: int, devices: int, priority: int = 0) -> Gang:
     """Make a gang of equal pods."""
     asked = member(member_claim(request(count=devices)), count=pods)
-    return gang(asked, name=f"g{number}", uid=UID.format(number), **spec)
+    return gang(asked, name=f"g{number}", uid=UID.format(number), priority=priority)
 
 
 def test_the_order_that_comes_to_most_counts() -> None:

@@ -12,7 +12,7 @@ from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.shapes import NodeKind
 from solver.tiers import Tier
 
-DIRECT, PATTERN = "direct", "pattern"
+DIRECT, PACKING, PATTERN = "direct", "packing", "pattern"
 WHOLE = 5_000
 """Pods times nodes of a batch that the direct model decides as a whole."""
 MOST_COUNTED_RULES = 8

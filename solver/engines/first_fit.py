@@ -1,4 +1,4 @@
-"""First fit as the floor of every answer: gangs in their order, each where it fits.
+"""What is constructed as the floor of every answer: gangs in turn, each where it fits.
 
 An engine that stops at its limit may have placed less, or nothing at all. Then gangs
 placed one after the other are the answer, with the bound that is known.
@@ -9,183 +9,118 @@ from __future__ import annotations
 from msgspec import structs
 
 from solver.decision import Status
-from solver.engines.apart import APART, PlacedGangs, can_be_apart, place_in_turn
-from solver.engines.choose import DIRECT, Decided, EngineChoice, choose_engine
-from solver.engines.direct.search import DirectSearch
-from solver.engines.goals import Effort, EngineResult, Goal, goals_of
+from solver.engines.apart import PlacedGangs, can_be_apart, place_in_turn
+from solver.engines.choose import (
+    DIRECT,
+    PACKING,
+    Decided,
+    EngineChoice,
+    choose_engine,
+)
+from solver.engines.construct.floor import raise_to, value_of
+from solver.engines.construct.search import Constructed, construct, find_unknown
+from solver.engines.goals import EngineResult, Goal
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.relaxation import CapacityProgram
-from solver.engines.tier_values import weight_in
 from solver.engines.truncated import TRUNCATED
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand
-from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
-from solver.placement import GangPlacement
 from solver.problem.expected import MOST_PODS
 from solver.problem.problem import Parameters, Problem
-from solver.stopping import is_stopped, never_stopped
 from solver.tiers import Tier
 
 FIRST_FIT = "first fit"
 MOST_IN_TURN = 5_000
-"""Gangs times nodes of a batch with an answer that is decided in turn as well."""
-PART_WORK = 1.0
-"""Deterministic time of the direct model for a part of the gangs."""
-MOST_AFTER_STOP = 8
-"""Gangs that are placed where the caller ended a search that had placed none."""
+"""Gangs times nodes of a batch that the direct model decides in turn."""
 
 
-def raise_to_first_fit(
+def at_least_constructed(
+    problem: Problem,
     demand: Demand,
     kinds: tuple[NodeKind, ...],
     parameters: Parameters,
     decided: Decided,
 ) -> Decided:
-    """Return the answer, or that of first fit where more weight is in by it.
+    """Return the answer, or a constructed one by which more is in.
 
-    Batches with rules over several nodes are returned as they are, and so is an answer
-    that was chosen with that of first fit at hand. Many pods are placed one after the
-    other only where the answer places none.
+    That is more weight, priority by priority, then more extra pods. A proven answer is
+    returned as it is, and so is one that was chosen with what is constructed at hand.
     """
     choice, result = decided
-    if result.status is Status.OPTIMAL or choice.engine == TRUNCATED:
+    if result.status is Status.OPTIMAL or choice.engine in {PACKING, TRUNCATED}:
         return decided
-    if result.placements and sum(demand.pods) > MOST_PODS:
-        return decided
+    last = parameters.last_tier
+    raised = result
+    for constructed in _list_constructed(demand, kinds, decided):
+        raised = raise_to(demand, raised, constructed, last)
+    if find_unknown(demand) and can_be_apart(demand):
+        raised = _raise_to_turns(problem, demand, kinds, parameters, raised)
+    if raised.placements == result.placements and choice.engine != DIRECT:
+        return choice, raised
+    bounds = _with_first_bound(demand, kinds, raised)
+    raised = structs.replace(raised, bounds=bounds)
+    if raised.placements == result.placements:
+        return choice, raised
+    reason = f"{choice.engine} found less: {choice.reason}"
+    return EngineChoice(FIRST_FIT, reason), raised
+
+
+def _list_constructed(
+    demand: Demand, kinds: tuple[NodeKind, ...], decided: Decided
+) -> list[Constructed]:
+    """Construct what the engine had not at hand.
+
+    Where every rule is about one node, pods go where least value is lost; of many pods
+    only where the answer places none.
+    """
+    choice, result = decided
+    is_known = choice.engine == DIRECT
     if choose_engine(demand, kinds).engine == DIRECT:
-        return decided
+        return [] if is_known else [construct(demand, kinds)]
+    if result.placements and sum(demand.pods) > MOST_PODS:
+        return []
     try:
         placements = GreedySearch(demand, kinds).run(range(len(demand.gangs)))
     except PatternLimitError:
-        return decided
-    if _weights(demand, placements) <= _weights(demand, result.placements):
-        return decided
-    return _first_fit(demand, kinds, parameters, decided, placements)
+        return [] if is_known else [construct(demand, kinds)]
+    return [Constructed(placements, value_of(demand, placements))]
 
 
-def raise_to_turns(
+def _raise_to_turns(
     problem: Problem,
     demand: Demand,
     kinds: tuple[NodeKind, ...],
-    decided: Decided,
-) -> Decided:
-    """Return an answer that the direct model had a part in, or a better one in turn.
+    parameters: Parameters,
+    result: EngineResult,
+) -> EngineResult:
+    """Return the answer, or what the direct model finds gang by gang, if it is better.
 
-    Gangs are placed in their order by the direct model, each on what is left; in large
-    batches only where the answer places none. Where pods have rules about each other,
-    an answer without any pod gives way to one of fewer gangs: the first half, a
-    quarter, and so on.
+    Only for rules that construction does not know; in large batches only where the
+    answer places none.
     """
-    choice, result = decided
-    if choice.engine not in (APART, DIRECT) or result.status is Status.OPTIMAL:
-        return decided
     nodes = sum(len(kind.nodes) for kind in kinds)
     if result.placements and len(demand.gangs) * nodes > MOST_IN_TURN:
-        return decided
+        return result
     order = sorted(
         range(len(demand.gangs)), key=lambda gang: (-demand.gangs[gang].priority, gang)
     )
-    placements, effort = _place_in_order(problem, demand, order, nodes, result)
-    if is_stopped() and not placements and not result.placements:
-        with never_stopped():
-            few = order[:MOST_AFTER_STOP]
-            placements = _place_fewer(problem, demand, few, len(few))
-    result = structs.replace(result, effort=result.effort.plus(effort))
-    decided = choice, result
-    if _weights(demand, placements) <= _weights(demand, result.placements):
-        return decided
-    return _first_fit(demand, kinds, problem.parameters, decided, placements)
+    placed = place_in_turn(PlacedGangs(problem), demand.gangs, order, nodes)
+    placements = tuple(sorted(placed.placements, key=lambda item: item.gang))
+    result = structs.replace(result, effort=result.effort.plus(placed.effort))
+    in_turn = Constructed(placements, value_of(demand, placements))
+    return raise_to(demand, result, in_turn, parameters.last_tier)
 
 
-def _first_fit(
-    demand: Demand,
-    kinds: tuple[NodeKind, ...],
-    parameters: Parameters,
-    decided: Decided,
-    placements: tuple[GangPlacement, ...],
-) -> Decided:
-    choice, result = decided
-    reason = f"{choice.engine} found less: {choice.reason}"
-    return EngineChoice(FIRST_FIT, reason), structs.replace(
-        result,
-        status=Status.FEASIBLE,
-        placements=placements,
-        bounds=_bounds(demand, kinds, parameters, result),
-    )
-
-
-def _place_in_order(
-    problem: Problem,
-    demand: Demand,
-    order: list[int],
-    nodes: int,
-    result: EngineResult,
-) -> tuple[tuple[GangPlacement, ...], Effort]:
-    """Place gangs in turn, or, where pods have rules about each other, fewer of them.
-
-    Returns what it cost as well.
-    """
-    if can_be_apart(demand):
-        placed = place_in_turn(PlacedGangs(problem), demand.gangs, order, nodes)
-        return tuple(sorted(placed.placements, key=lambda p: p.gang)), placed.effort
-    if result.placements:
-        return (), Effort()
-    return _place_fewer(problem, demand, order, len(order) // 2), Effort()
-
-
-def _place_fewer(
-    problem: Problem, demand: Demand, order: list[int], fewer: int
-) -> tuple[GangPlacement, ...]:
-    """Decide ever fewer of the most urgent gangs, until some have a place.
-
-    `fewer`: how many at first.
-    """
-    limited = structs.replace(problem.parameters, work_limit=PART_WORK)
-    while fewer and not is_stopped():
-        gangs = sorted(order[:fewer])
-        part = Demand(demand.gangs[gang] for gang in gangs)
-        kinds = find_node_kinds(problem, part.query)
-        placements = DirectSearch(part, kinds, limited).run().placements
-        if placements:
-            return tuple(
-                GangPlacement(gangs[item.gang], item.members) for item in placements
-            )
-        fewer //= 2
-    return ()
-
-
-def _weights(demand: Demand, placements: tuple[GangPlacement, ...]) -> list[int]:
-    """Add up the weight that is in, by priority, highest first."""
-    return [weight_in(demand, placements, p) for p in _priorities(demand)]
-
-
-def _bounds(
-    demand: Demand,
-    kinds: tuple[NodeKind, ...],
-    parameters: Parameters,
-    result: EngineResult,
+def _with_first_bound(
+    demand: Demand, kinds: tuple[NodeKind, ...], result: EngineResult
 ) -> dict[Goal, int | None]:
-    """Bound each goal: the first as it was or by counting, other weights by all gangs.
-
-    What was proven of later goals holds for answers that keep what the former one
-    reached of earlier goals, and is lost.
-    """
-    bounds: dict[Goal, int | None] = dict.fromkeys(
-        goals_of(demand, parameters.last_tier)
-    )
-    for priority in _priorities(demand):
-        gangs = [gang for gang in demand.gangs if gang.priority == priority]
-        bounds[Tier.GANGS, priority] = sum(gang.weight for gang in gangs)
-    highest = _priorities(demand)[0]
-    known = result.bounds.get((Tier.GANGS, highest))
-    if known is None and not demand.is_elastic:
-        known = CapacityProgram(demand, kinds).relax(highest).bound
-    if known is not None:
-        bounds[Tier.GANGS, highest] = known
-    return bounds
-
-
-def _priorities(demand: Demand) -> list[int]:
-    """List the priorities of the batch, highest first."""
-    return sorted({gang.priority for gang in demand.gangs}, reverse=True)
+    """Bound the weight of the highest priority by counting, if that says more."""
+    highest = max(gang.priority for gang in demand.gangs)
+    goal: Goal = (Tier.GANGS, highest)
+    known = result.bounds.get(goal)
+    everything = sum(g.weight for g in demand.gangs if g.priority == highest)
+    if demand.is_elastic or (known is not None and known < everything):
+        return result.bounds
+    counted = CapacityProgram(demand, kinds).relax(highest).bound
+    return {**result.bounds, goal: min(counted, everything)}

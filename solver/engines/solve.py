@@ -18,6 +18,7 @@ from solver.decision import Statistics, Status, TierValue
 from solver.engines.apart import ApartSearch, is_apart
 from solver.engines.choose import (
     DIRECT,
+    PACKING,
     PATTERN,
     Decided,
     EngineChoice,
@@ -29,7 +30,7 @@ from solver.engines.choose import (
 from solver.engines.components import ComponentSearch, find_components
 from solver.engines.direct.search import DirectSearch
 from solver.engines.elastic import ElasticSearch
-from solver.engines.first_fit import raise_to_first_fit, raise_to_turns
+from solver.engines.first_fit import at_least_constructed
 from solver.engines.goals import Effort, EngineResult
 from solver.engines.leftover import LeftoverSearch
 from solver.engines.packing.search import PackingSearch
@@ -48,7 +49,6 @@ from solver.problem.problem import Parameters, Problem
 from solver.stopping import is_stopped
 from solver.tiers import Tier
 
-PACKING = "packing"
 MANY = 16
 """Pods of a batch for which the parts of nodes are looked at first."""
 SMALL = 1_000
@@ -112,19 +112,24 @@ def _decide_hopeful(
 ) -> Decided:
     """Let the engine decide that is named, else as many as the batch needs."""
     if _is_made_rigid(demand, kinds, engine):
-        return ElasticSearch(
+        decided = ElasticSearch(
             problem,
             demand,
             lambda rigid, asked: _decide_hopeful(
                 rigid, asked, find_node_kinds(rigid, asked.query), engine
             ),
         ).run()
+        if engine is not None:
+            return decided
+        parameters = problem.parameters
+        return at_least_constructed(problem, demand, kinds, parameters, decided)
     if engine is not None:
         return _decide(demand, kinds, problem.parameters, engine)
     beyond = find_gangs_beyond(demand, kinds)
     if is_apart(demand, kinds, beyond):
         decided = ApartSearch(problem, demand, kinds, beyond, _decide_together).run()
-        return raise_to_turns(problem, demand, kinds, decided)
+        parameters = problem.parameters
+        return at_least_constructed(problem, demand, kinds, parameters, decided)
     return _decide_together(problem, demand, kinds)
 
 
@@ -143,19 +148,18 @@ def _decide_together(
         last_tier = min(last or Tier.NODES, parameters.last_tier, key=_place_of)
         pursued = structs.replace(parameters, last_tier=last_tier)
         decided = _decide(demand, kinds, pursued, None, kinds_of)
-        return raise_to_first_fit(demand, kinds, pursued, decided)
+        return at_least_constructed(problem, demand, kinds, pursued, decided)
 
     if is_in_parts or _has_parts(demand, kinds):
         decided = _pack_alone(problem, demand, is_in_parts=is_in_parts)
         if decided is not None:
             return decided
     if is_in_parts:
-        return SplitSearch(problem, demand, decide).run()
+        decided = SplitSearch(problem, demand, decide).run()
+        return at_least_constructed(problem, demand, kinds, parameters, decided)
     if demand.expected:
-        decided = LeftoverSearch(problem, demand, kinds, decide).run()
-    else:
-        decided = decide(demand, kinds)
-    return raise_to_turns(problem, demand, kinds, decided)
+        return LeftoverSearch(problem, demand, kinds, decide).run()
+    return decide(demand, kinds)
 
 
 def _place_of(tier: Tier) -> int:
@@ -283,8 +287,7 @@ def _decide_component(
 ) -> Decided:
     """Decide gangs that touch no others; none places less than one after the other."""
     decided = _decide(demand, kinds, parameters, None, problem)
-    decided = raise_to_first_fit(demand, kinds, parameters, decided)
-    return raise_to_turns(problem, demand, kinds, decided)
+    return at_least_constructed(problem, demand, kinds, parameters, decided)
 
 
 def _close_gap(

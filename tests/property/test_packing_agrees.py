@@ -17,7 +17,8 @@ from msgspec import structs
 from solver import allocate as pipeline
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Status
-from solver.engines.solve import PACKING, answer
+from solver.engines.choose import PACKING
+from solver.engines.solve import answer
 from solver.errors import NotPackableError
 from solver.problem.problem import Problem
 from solver.tiers import Tier

@@ -11,6 +11,8 @@ from __future__ import annotations
 from contracts.ids import NodeName
 from solver.decision import Status
 from solver.engines import cpsat
+from solver.engines.construct.floor import complete, raise_to
+from solver.engines.construct.search import Constructed, construct
 from solver.engines.direct.build import build, require_all_gangs
 from solver.engines.direct.extract import extract
 from solver.engines.direct.objective import allow_first_choices_only, gain_of
@@ -20,6 +22,7 @@ from solver.engines.direct.restrict import (
     count_fewest_nodes,
     enough_nodes,
 )
+from solver.engines.direct.start import hint_placements
 from solver.engines.direct.variables import Placements
 from solver.engines.goals import Effort, EngineResult, Goal, goals_of
 from solver.engines.topology_cost import count_preference_cost
@@ -58,6 +61,7 @@ class DirectSearch:
         self._later = [g for g in goals if g[0].place >= Tier.LEFTOVER.place]
         self._prefers = (Tier.TOPOLOGY, None) in goals
         self._bounds: dict[Goal, int | None] = {}
+        self._constructed = Constructed()
         self._work = 0.0
         self._models = self._variables = self._constraints = 0
 
@@ -76,6 +80,8 @@ class DirectSearch:
                 # Everything is in with its first choices: only later goals are open.
                 best = self._pursue_later(best, all_nodes)
                 return self._result(best, proven=True)
+        # What is constructed is the first solution, and what no answer is below.
+        self._constructed = construct(self._demand, self._kinds)
         if self._is_too_large(all_nodes):
             # Nothing was asked, so nothing is known: no bound, rather than the value.
             self._bounds |= dict.fromkeys((*self._first, *self._later))
@@ -105,21 +111,25 @@ class DirectSearch:
             constraints=self._constraints,
             work=round(self._work, 6),
         )
+        last = self._parameters.last_tier
         if best is None:
-            return EngineResult(
+            nothing = EngineResult(
                 status=Status.NOT_PROVEN, bounds=self._bounds, effort=effort
             )
+            return raise_to(self._demand, nothing, self._constructed, last)
         placements = extract(*best)
         if self._prefers:
             cost = count_preference_cost(self._demand, self._kinds, placements)
             least = self._bounds.get((Tier.TOPOLOGY, None)) or 0
             proven = proven and cost == least
-        return EngineResult(
+        result = EngineResult(
             status=Status.OPTIMAL if proven else Status.FEASIBLE,
             placements=placements,
             bounds=self._bounds,
             effort=effort,
         )
+        result = raise_to(self._demand, result, self._constructed, last)
+        return complete(self._demand, self._kinds, result, last)
 
     def _build(
         self, nodes: tuple[NodeView, ...], places: Places | None = None
@@ -222,7 +232,9 @@ class DirectSearch:
                 continue
             placements.model.maximize(gain)
             _hint(placements, best)
-            limit = LATER_WORK.get(goal[0], self._parameters.work_limit)
+            if best is None and self._constructed.placements:
+                hint_placements(placements, self._constructed.placements)
+            limit = LATER_WORK.get(goal[0], self._share_of(goal))
             outcome = self._solve(placements, limit, feasibility=False)
             if isinstance(outcome, cpsat.Solved):
                 best = (placements, outcome)
@@ -234,6 +246,11 @@ class DirectSearch:
             else:
                 proven = False
         return best, proven
+
+    def _share_of(self, goal: Goal) -> float:
+        """Say how much work a goal may take, so that some is left for the next ones."""
+        left = self._parameters.work_limit - self._work
+        return left / 2 if goal in self._first[:-1] else left
 
 
 def _hint(placements: Placements, best: Best | None) -> None:

@@ -246,11 +246,9 @@ class PackingBatch:
 
     @property
     def has_shares(self) -> bool:
-        """Whether some part has counters, or devices that may be shared."""
+        """Whether some device may be shared."""
         return any(
-            group.traits.draws or group.is_shareable
-            for shape in self.states.starts
-            for group in shape.groups
+            group.is_shareable for shape in self.states.starts for group in shape.groups
         )
 
     @cached_property

@@ -173,7 +173,9 @@ class NeighborhoodModel:
             self.model.add_hint(var, inside)
             self._gangs[sort] = var
             block = self._batch.sorts[sort].block
-            self._add_block(sort, (), block, _BlockCount(((var, 1),), 0, most), ANYWHERE)
+            self._add_block(
+                sort, (), block, _BlockCount(((var, 1),), 0, most), ANYWHERE
+            )
         for gang in self._partial:
             self._add_partial(gang)
 

@@ -39,8 +39,9 @@ WHOLE_SHARE = 0.3
 """And to the model of the whole."""
 FIRST_SHARE = 1.0
 """Units for constructed answers where another search goes on."""
-MOST_STATES = 500
-"""States of nodes with counters or shares, by counting: naming more takes long."""
+MOST_STATES, MOST_SHARED_STATES = 6_000, 200
+"""States that one node comes to, by counting, at most; the second where devices are
+shared: naming those takes longer."""
 MOST_ALIKE = 8
 """Kinds of pod with the same slots, on average: with more of them amounts decide."""
 EVEN_SHARE = 0.05
@@ -97,16 +98,14 @@ class PackingSearch:
         needs = {pod.slots for pod in batch.pods}
         if len(batch.pods) > MOST_ALIKE * len(needs):
             return False
-        if not batch.has_shares:
-            return True
-        states = sum(
+        states = max(
             prod(
                 comb(batch.states.reachable(start) + count - 1, count)
                 for start, count in Counter(parts).items()
             )
             for parts in {tuple(sorted(own)) for own in batch.starts}
         )
-        return states <= MOST_STATES
+        return states <= (MOST_SHARED_STATES if batch.has_shares else MOST_STATES)
 
     def _everybody(self) -> tuple[int, ...]:
         """Add up the weight of all gangs, by priority."""

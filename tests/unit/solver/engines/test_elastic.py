@@ -159,6 +159,10 @@ def test_pods_past_what_one_batch_asks_for_are_no_proof(
     assert MOST_EXTRA > 1000
     monkeypatch.setattr(choose, "WHOLE", 0)
     monkeypatch.setattr(f"{ElasticSearch.__module__}.MOST_EXTRA", 2)
+    constructed = allocate(asked(asking(0, 6, 1)))
+    assert placed(constructed) == [6]
+    no_floor = "solver.engines.solve.at_least_constructed"
+    monkeypatch.setattr(no_floor, lambda *given: given[-1])
     found = allocate(asked(asking(0, 6, 1)))
     assert placed(found) == [3]
     assert tier(found, Tier.EXTRA) == [(0, 2, 5)]

@@ -7,9 +7,10 @@ from msgspec import structs
 
 from solver.allocate import allocate
 from solver.decision import Status
-from solver.engines import apart, first_fit
+from solver.engines.apart import APART
 from solver.engines.choose import DIRECT, Decided, EngineChoice
-from solver.engines.first_fit import FIRST_FIT, raise_to_first_fit, raise_to_turns
+from solver.engines.construct.search import Constructed
+from solver.engines.first_fit import FIRST_FIT, at_least_constructed
 from solver.engines.goals import EngineResult, Goal
 from solver.engines.pattern.search import PatternSearch
 from solver.errors import GraphTooLargeError
@@ -74,7 +75,7 @@ def test_a_batch_that_is_too_hard_is_placed_in_turn(
     """The judge agrees, and the gap is stated."""
     decision = allocate(hard_problem(seed, monkeypatch))
     assert decision.status is Status.FEASIBLE
-    assert decision.statistics.engine == FIRST_FIT
+    assert decision.statistics.engine in {FIRST_FIT, DIRECT}
     assert sum(bool(answer.members) for answer in decision.gangs) > 10
     for tier in decision.objective:
         if tier.tier is Tier.GANGS:
@@ -89,35 +90,45 @@ def test_without_the_floor_less_would_be_placed(
     """The direct model alone stops early: the batches above are hard."""
     problem = hard_problem(seed, monkeypatch)
     with_floor = weights_in(problem)
-    for floor in ("raise_to_first_fit", "raise_to_turns"):
-        monkeypatch.setattr(f"solver.engines.solve.{floor}", lambda *given: given[-1])
+    no_floor = "solver.engines.solve.at_least_constructed"
+    monkeypatch.setattr(no_floor, lambda *given: given[-1])
+    nothing = "solver.engines.direct.search.construct"
+    monkeypatch.setattr(nothing, lambda *_: Constructed())
+    as_it_is = "solver.engines.direct.search.complete"
+    monkeypatch.setattr(as_it_is, lambda *given: given[2])
     assert weights_in(problem) < with_floor
+
+
+def raised(problem: Problem, decided: Decided) -> Decided:
+    demand = Demand(problem.gangs)
+    kinds = find_node_kinds(problem, demand.query)
+    return at_least_constructed(problem, demand, kinds, problem.parameters, decided)
 
 
 def test_a_better_answer_stays() -> None:
     """So does one that is proven, however little it is worth."""
+    problem = problem_of(snapshot_of(NODES, GANGS))
     demand, kinds = demand_and_kinds(NODES, *GANGS)
     best = PatternSearch(demand, kinds, PARAMETERS).run()
     for status in (Status.FEASIBLE, Status.OPTIMAL):
         decided = EngineChoice("pattern"), structs.replace(best, status=status)
-        assert raise_to_first_fit(demand, kinds, PARAMETERS, decided) == decided
+        assert raised(problem, decided) == decided
     nothing = EngineChoice("pattern"), EngineResult(status=Status.OPTIMAL)
-    assert raise_to_first_fit(demand, kinds, PARAMETERS, nothing) == nothing
+    assert raised(problem, nothing) == nothing
 
 
-def test_only_the_first_bound_is_kept() -> None:
+def test_bounds_hold_up_to_the_first_goal_that_differs() -> None:
     """Others hold for answers that keep what was reached before."""
-    demand, kinds = demand_and_kinds(NODES, *GANGS)
+    problem = problem_of(snapshot_of(NODES, GANGS))
     bounds: dict[Goal, int | None] = {
         (Tier.GANGS, 1): 55,
         (Tier.GANGS, 0): 3,
         (Tier.NODES, None): 2,
     }
     nothing = EngineResult(status=Status.NOT_PROVEN, bounds=bounds)
-    decided = EngineChoice("pattern"), nothing
-    choice, found = raise_to_first_fit(demand, kinds, PARAMETERS, decided)
+    choice, found = raised(problem, (EngineChoice("pattern"), nothing))
     assert choice.engine == FIRST_FIT
-    ordinary = sum(each.weight for each in demand.gangs if not each.priority)
+    ordinary = sum(each.weight for each in problem.gangs if not each.priority)
     assert found.bounds == {
         (Tier.GANGS, 1): 55,
         (Tier.GANGS, 0): ordinary,
@@ -125,17 +136,12 @@ def test_only_the_first_bound_is_kept() -> None:
     }
 
 
-NOTHING = EngineChoice(DIRECT, "hard"), EngineResult(status=Status.NOT_PROVEN)
-"""What the direct model answers where a batch is too much for it."""
+NOTHING = EngineChoice(APART, "hard"), EngineResult(status=Status.NOT_PROVEN)
+"""What engines answer where a batch is too much for them."""
 ADMIN = request(admin_access=True)
 
 
-def raised(problem: Problem, demand: Demand, decided: Decided) -> Decided:
-    kinds = find_node_kinds(problem, demand.query)
-    return raise_to_turns(problem, demand, kinds, decided)
-
-
-def test_what_the_direct_model_cannot_do_at_once_it_does_in_turn() -> None:
+def test_what_is_beyond_patterns_is_constructed() -> None:
     """The most urgent gangs first; what the others cannot have is a stated gap."""
     gangs = [
         gang(
@@ -147,61 +153,32 @@ def test_what_the_direct_model_cannot_do_at_once_it_does_in_turn() -> None:
         for number in range(3)
     ]
     problem = problem_of(snapshot_of(nodes_of_sizes(4, 4), gangs))
-    demand = Demand(problem.gangs)
-    choice, found = raised(problem, demand, NOTHING)
+    choice, found = raised(problem, NOTHING)
     assert (choice.engine, found.status) == (FIRST_FIT, Status.FEASIBLE)
-    names = [demand.gangs[placed.gang].name for placed in found.placements]
+    names = [problem.gangs[placed.gang].name for placed in found.placements]
     assert sorted(names) == ["g1", "g2"]
     assert found.bounds[Tier.GANGS, 0] == 4
 
 
-def test_pods_with_rules_about_each_other_are_fewer() -> None:
-    """What one gang does decides what another may: they are never decided in turn."""
+def test_pods_with_rules_about_each_other_are_constructed() -> None:
+    """The direct model has that at hand before it answers."""
     gangs = [
         caring(2, number=number, topology_spread_constraints=(spread(),))
         for number in range(1, 6)
     ]
     problem = settle_rules(problem_of(zoned("a", "b", gangs=gangs)))
-    demand = Demand(problem.gangs)
-    assert demand.query.domains
-    choice, found = raised(problem, demand, NOTHING)
+    assert Demand(problem.gangs).query.domains
+    choice, found = raised(problem, NOTHING)
     assert choice.engine == FIRST_FIT
-    assert [placed.gang for placed in found.placements] == [0, 1]
+    assert len(found.placements) >= 2
+    direct = EngineChoice(DIRECT, "hard"), NOTHING[1]
+    assert not raised(problem, direct)[1].placements
 
 
 def test_an_answer_that_is_worth_as_much_stays() -> None:
     """So does one that is proven, however little."""
     problem = problem_of(snapshot_of(NODES, GANGS))
-    demand = Demand(problem.gangs)
-    proven = EngineChoice(DIRECT), EngineResult(status=Status.OPTIMAL)
-    assert raised(problem, demand, proven) == proven
-    _, best = raised(problem, demand, NOTHING)
-    choice, found = raised(problem, demand, (EngineChoice(DIRECT), best))
-    assert choice.engine == DIRECT
-    assert found == structs.replace(best, effort=found.effort)
-    assert found.effort.models > best.effort.models, "what was tried counts"
-
-
-def test_a_large_batch_with_an_answer_is_not_decided_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Every gang in turn would take longer than the answer did."""
-    problem = problem_of(snapshot_of(NODES, GANGS))
-    demand = Demand(problem.gangs)
-    _, best = raised(problem, demand, NOTHING)
-    fewer = structs.replace(best, placements=best.placements[:1])
-    decided = EngineChoice(DIRECT), fewer
-    assert raised(problem, demand, decided)[0].engine == FIRST_FIT
-    monkeypatch.setattr(first_fit, "MOST_IN_TURN", 1)
-    assert raised(problem, demand, decided) == decided
-    assert raised(problem, demand, NOTHING)[0].engine == FIRST_FIT
-
-
-def test_turns_end_when_their_work_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gang that is asked first has a place."""
-    problem = problem_of(snapshot_of(NODES, GANGS))
-    demand = Demand(problem.gangs)
-    _, in_turn = raised(problem, demand, NOTHING)
-    monkeypatch.setattr(apart, "MOST_WORK", 1e-9)
-    _, found = raised(problem, demand, NOTHING)
-    assert len(found.placements) == 1 < len(in_turn.placements)
+    proven = EngineChoice(APART), EngineResult(status=Status.OPTIMAL)
+    assert raised(problem, proven) == proven
+    _, best = raised(problem, NOTHING)
+    assert raised(problem, (EngineChoice(APART), best)) == (EngineChoice(APART), best)

@@ -1,0 +1,188 @@
+"""What a gang has to choose once for several pods: a domain, a value, a reach.
+
+Each choice is tried option by option, those first that have least left and are large
+enough by counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+
+from msgspec import Struct
+
+from solver.engines.construct.between import Between, Domain
+from solver.engines.construct.frame import Frame
+from solver.engines.construct.open_nodes import OpenNodes
+from solver.engines.construct.stock import Stock
+from solver.kinds.demand import Demand
+from solver.kinds.gang_rules import ClaimShared, PodsTogether, SetRule
+
+DOMAIN, VALUE, NEAR, REACH = "domain", "value", "near", "reach"
+MOST_OPTIONS = 64
+"""That are looked at of one choice."""
+
+
+class Choice(Struct, frozen=True):
+    """Something that is chosen for pods of some kinds."""
+
+    what: str
+    number: int
+    """Of the rule."""
+    kinds: frozenset[int]
+
+
+Option = object
+"""A domain, a value, a domain of a rule between pods, or nodes; None: not chosen."""
+
+
+class Choices:
+    """Lists what gangs have to choose, and from what."""
+
+    def __init__(
+        self, demand: Demand, places: OpenNodes, between: Between, stock: Stock
+    ) -> None:
+        self._demand = demand
+        self._places = places
+        self._between = between
+        self._stock = stock
+
+    def list_of(self, frame: Frame, kinds: Sequence[int]) -> list[Choice]:
+        """List what a gang has to choose, that of most pods first."""
+        rules = frame.rules
+        choices = [
+            Choice(DOMAIN, number, frozenset(rule.kinds))
+            for number, rule in enumerate(rules.together)
+            if not rule.standing and (rule.required or rule.key.label is not None)
+        ]
+        choices += [
+            Choice(VALUE, number, frozenset(kind for kind, _, _ in rule.uses))
+            for number, rule in enumerate(rules.sets)
+            if rule.each is None and not rule.distinct and not rule.standing
+        ]
+        choices.sort(key=lambda choice: -len(choice.kinds))
+        choices[:0] = [
+            Choice(REACH, number, frozenset((*shared.users, shared.claim)))
+            for number, shared in enumerate(rules.shared)
+        ]
+        near: dict[int, set[int]] = {}
+        for kind in kinds:
+            for number in self._between.list_near(kind):
+                near.setdefault(number, set()).add(kind)
+        choices += [Choice(NEAR, number, frozenset(of)) for number, of in near.items()]
+        return choices
+
+    def list_options(
+        self, choice: Choice, frame: Frame, wanted: Sequence[tuple[int, int]]
+    ) -> list[Option]:
+        """List the options of a choice; `wanted`: (kind, pods) that it is for."""
+        if choice.what == DOMAIN:
+            if choice.number in frame.domains:
+                return [None]
+            rule = frame.rules.together[choice.number]
+            options = self._list_domains(rule, wanted)
+            return options if rule.required else [*options, None]
+        if choice.what == VALUE:
+            return self._list_values(frame.rules.sets[choice.number])
+        if choice.what == NEAR:
+            return [None, *self._list_near(choice.number)]
+        return [None, *self._list_reaches(frame.rules.shared[choice.number])]
+
+    def choose(self, choice: Choice, frame: Frame, option: Option) -> None:
+        """Bind the pods of a choice to an option."""
+        if option is None:
+            return
+        if choice.what == DOMAIN:
+            frame.domains[choice.number] = frozenset([option])
+        elif choice.what == VALUE:
+            frame.common[choice.number] = frozenset([option])
+        else:
+            nodes = option
+            if choice.what == NEAR:
+                nodes = frozenset(
+                    node
+                    for node in range(len(self._places.views))
+                    if self._between.is_in(option, node)  # type: ignore[arg-type]
+                )
+            for kind in choice.kinds:
+                known = frame.allowed.get(kind)
+                both = nodes if known is None else known & nodes  # type: ignore[operator]
+                frame.allowed[kind] = both  # type: ignore[assignment]
+
+    # --- options ---------------------------------------------------------------------
+
+    def _list_domains(
+        self, rule: PodsTogether, wanted: Sequence[tuple[int, int]]
+    ) -> list[Option]:
+        left: dict[Hashable, int] = {}
+        label = rule.key.label
+        if label is None:
+            return self._list_elements(rule.key.column or 0, rule.kinds)
+        for node, view in enumerate(self._places.views):
+            domain = view.shape.domains[label]
+            if domain is not None:
+                left[domain] = left.get(domain, 0) + self._stock.count_free(node)
+        large = [
+            domain
+            for domain in left
+            if all(
+                self._places.count_room(kind, label, domain) >= pods
+                for kind, pods in wanted
+                if kind in rule.kinds
+            )
+        ]
+        large.sort(key=lambda domain: (left[domain], str(domain)))
+        return list(large[:MOST_OPTIONS])
+
+    def _list_values(self, rule: SetRule) -> list[Option]:
+        columns: dict[int, list[int]] = {}
+        for kind, _, column in rule.uses:
+            columns.setdefault(column, []).append(kind)
+        listed = (
+            self._list_elements(column, kinds) for column, kinds in columns.items()
+        )
+        return list(dict.fromkeys(value for values in listed for value in values))
+
+    def _list_elements(self, column: int, kinds: Sequence[int]) -> list[Option]:
+        """List the values of devices that pods may ask for, those of few left first."""
+        position = self._demand.query.named.index(column)
+        mask = 0
+        for kind in kinds:
+            for ask in self._demand.member_kinds[kind].asks:
+                mask |= 1 << ask.kind
+        left: dict[Option, int] = {}
+        for node, view in enumerate(self._places.views):
+            for number, group in enumerate(view.shape.groups):
+                if group.mask & mask:
+                    for value in group.elements[position]:
+                        count = self._stock.count_left(node, number)
+                        left[value] = left.get(value, 0) + count
+        listed = [value for value, count in left.items() if count]
+        listed.sort(key=lambda value: (left[value], repr(value)))
+        return listed[:MOST_OPTIONS]
+
+    def _list_near(self, number: int) -> Sequence[Option]:
+        """List the domains of a rule; of those of one node, where something is new."""
+        nodes = set(self._places.list_all())
+        domains: list[Domain] = self._between.list_domains(number)
+        return [d for d in domains if d[2] < 0 or d[2] in nodes][:MOST_OPTIONS]
+
+    def _list_reaches(self, shared: ClaimShared) -> list[Option]:
+        """List sets of nodes that see one group which may serve a shared claim."""
+        mask = 0
+        for ask in self._demand.member_kinds[shared.claim].asks:
+            mask |= 1 << ask.kind
+        reaches: dict[object, set[int]] = {}
+        alone: list[Option] = []
+        for node in self._places.list_all():
+            groups = [g for g in self._places.views[node].shape.groups if g.mask & mask]
+            for group in groups:
+                if group.identity and not group.is_pinning:
+                    reaches[group.identity] = set()
+            if any(not group.identity or group.is_pinning for group in groups):
+                alone.append(frozenset([node]))
+        for node, view in enumerate(self._places.views):
+            for group in view.shape.groups:
+                if group.identity in reaches:
+                    reaches[group.identity].add(node)
+        far: Iterator[Option] = (frozenset(nodes) for nodes in reaches.values())
+        return list(dict.fromkeys([*far, *alone]))[:MOST_OPTIONS]

@@ -48,7 +48,8 @@ def at_least_constructed(
     returned as it is, and so is one that was chosen with what is constructed at hand.
     """
     choice, result = decided
-    if result.status is Status.OPTIMAL or choice.engine in {PACKING, TRUNCATED}:
+    is_at_hand = choice.engine in {PACKING, TRUNCATED} and not demand.is_elastic
+    if result.status is Status.OPTIMAL or is_at_hand:
         return decided
     last = parameters.last_tier
     raised = result

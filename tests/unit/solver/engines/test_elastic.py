@@ -11,7 +11,7 @@ from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.decision import Decision, Status
 from solver.engines import choose
-from solver.engines.choose import DIRECT, PATTERN
+from solver.engines.choose import DIRECT, PACKING, PATTERN
 from solver.engines.elastic import ElasticSearch
 from solver.engines.solve import answer
 from solver.growth import MOST_EXTRA
@@ -223,4 +223,4 @@ def test_a_gang_that_is_out_leaves_nobody_to_ask_for_again(
     found = allocate(problem_of(snapshot, PARAMETERS, coming))
 
     assert placed(found) == [0]
-    assert found.statistics.engine == PATTERN
+    assert found.statistics.engine == PACKING

@@ -123,7 +123,7 @@ def test_a_large_batch_beyond_all_devices_is_placed_once(
 
     monkeypatch.setattr(GreedySearch, "run", counted)
     decision = allocate(asked)
-    assert decision.statistics.engine == "pattern"
+    assert decision.statistics.engine == "packing"
     assert runs == [sum(bool(gang.members) for gang in decision.gangs)]
     monkeypatch.setattr(leftover, "MOST_COMPARED", 1_000_000)
     assert allocate(asked).objective[0] == decision.objective[0]

@@ -9,7 +9,7 @@ from contracts.device import Device
 from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.decision import Decision
-from solver.engines.choose import DIRECT, PATTERN, choose_engine
+from solver.engines.choose import DIRECT, PACKING, PATTERN, choose_engine
 from solver.engines.pattern.columns.enumeration import keep_maximal
 from solver.engines.pattern.columns.pricing import Pattern
 from solver.engines.pattern.states.graph import build_graph
@@ -83,7 +83,7 @@ def test_a_node_may_take_more_pods_than_python_calls_nest() -> None:
     nodes = {"n": [pool(shared(slots=1500), name="n")]}
     problem = problem_of(snapshot_of(nodes, [gang(member(claim, count=1200))]))
     decision = allocate(problem)
-    assert decision.statistics.engine == PATTERN
+    assert decision.statistics.engine == PACKING
     assert reached(decision) == (1200, 1200)
 
 

@@ -12,8 +12,7 @@ from solver.allocate import allocate
 from solver.decision import Decision, Status
 from solver.engines import choose
 from solver.engines.apart import APART
-from solver.engines.domains import dealing
-from solver.engines.split import SPLIT
+from solver.engines.choose import PACKING
 from tests.builders import (
     devices,
     gang,
@@ -59,18 +58,18 @@ FOUR = {"a0": "a", "a1": "a", "b0": "b", "b1": "b"}
 def test_both_sorts_of_gangs_are_in_and_it_is_proven() -> None:
     """What all are worth without rules that span pods is reached."""
     found = decided(FOUR, asking(0, 2), asking(1, 4, topology=BY_RACK), asking(2, 2))
-    assert found.statistics.engine == SPLIT
+    assert found.statistics.engine == PACKING
     assert found.status is Status.OPTIMAL
     assert all(item.members for item in found.gangs)
     assert found.objective[0].value == found.objective[0].bound == 8
 
 
-def test_a_bound_that_rules_do_not_let_anybody_reach_is_no_proof() -> None:
+def test_counting_racks_proves_that_a_gang_is_not_in() -> None:
     """Each rack holds four; six in one rack are never in, though eight devices are."""
     found = decided(FOUR, asking(0, 6, topology=BY_RACK), asking(1, 2))
-    assert found.status is Status.FEASIBLE
+    assert found.status is Status.OPTIMAL
     assert [bool(item.members) for item in found.gangs] == [False, True]
-    assert (found.objective[0].value, found.objective[0].bound) == (2, 8)
+    assert (found.objective[0].value, found.objective[0].bound) == (2, 2)
 
 
 def test_the_rest_goes_first_where_that_is_worth_more() -> None:
@@ -89,16 +88,13 @@ def test_a_higher_priority_never_gives_way() -> None:
     assert found.status is Status.OPTIMAL
 
 
-def test_below_a_priority_that_gave_something_up_all_gangs_are_the_bound() -> None:
-    """Not only right below it: what was lost above leaves more to all.
-
-    All gangs of a priority are the bound then.
-    """
+def test_a_priority_that_is_proven_out_takes_nothing_from_those_below() -> None:
+    """Counting racks says so of the first; the others are decided beside it."""
     high = asking(0, 6, topology=BY_RACK, priority=5)
     found = decided(FOUR, high, asking(1, 2, priority=3), asking(2, 2, priority=1))
     assert [bool(item.members) for item in found.gangs] == [False, True, True]
     values = [(t.value, t.bound) for t in found.objective[:3]]
-    assert values == [(0, 6), (2, 2), (2, 2)]
+    assert values == [(0, 0), (2, 2), (2, 2)]
 
 
 def test_what_nobody_of_a_priority_reaches_takes_no_proof_from_those_below() -> None:
@@ -121,17 +117,6 @@ def test_gangs_with_rules_leave_of_nodes_what_the_rest_needs() -> None:
     found = decided({"a0": "a", "a1": "a"}, in_rack, asking(1, 2, 5), size=8)
     assert found.status is Status.OPTIMAL
     assert (found.objective[0].value, found.objective[0].bound) == (16, 16)
-
-
-def test_patterns_that_are_too_many_change_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The answer by shares stays, with its bound."""
-    monkeypatch.setattr(dealing, "MOST_LISTED", 0)
-    in_rack = asking(0, 2, 3, topology=BY_RACK)
-    found = decided({"a0": "a", "a1": "a"}, in_rack, asking(1, 2, 5), size=8)
-    assert found.status is Status.FEASIBLE
-    assert (found.objective[0].value, found.objective[0].bound) == (6, 16)
 
 
 def test_what_one_part_holds_the_other_does_not_get() -> None:
@@ -157,5 +142,4 @@ def test_gangs_that_share_a_claim_over_nodes_leave_the_rest_to_patterns() -> Non
     found = allocate(fabric("aabb", workers(2), *plain, gpus=2))
     assert found.statistics.engine == APART
     assert found.status is Status.OPTIMAL
-    assert found.statistics.patterns
     assert all(item.members for item in found.gangs)

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
-VERSION = version("moorings")
+PROCEDURE = 2
+"""Of the decision procedure: one more where recorded Problems get other answers."""
+VERSION = f"{version('moorings')}+{PROCEDURE}"
 DEPENDENCIES = ("ortools", "msgspec", "numpy")
 """Packages whose version may change an answer's bytes."""
 

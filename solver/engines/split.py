@@ -43,8 +43,6 @@ SPLIT = "split"
 REASON = "rules of gangs that span pods, beside others"
 PACKING_WORK = 2.0
 """Deterministic time for all that are placed at once."""
-DEALING_WORK, DEALING_WORK_OF_NODE = 4.0, 0.001
-"""And for dealing them to domains once more, by patterns of nodes: at most."""
 MOST_ALONE = 64
 """Gangs that are placed one by one though they found no place at once."""
 ROUNDS = 4
@@ -144,9 +142,6 @@ class SplitSearch:
         answers = [self._place_others(chosen, spanning, rest)]
         if self._weigh(answers[0].placements, priority) in enough:
             return answers[0]
-        dealt = self._deal_chosen(step, spanning, rest, bound)
-        if dealt is not None:
-            answers.append(self._place_others(dealt, spanning, rest))
         if spanning and rest and not has_all:
             after = self._place_rest(step, rest)
             answers.append(self._place_spanning(after, spanning, work=0))
@@ -157,31 +152,6 @@ class SplitSearch:
         gangs_in = {placement.gang for placement in step.placements}
         left = [gang for gang in spanning if gang not in gangs_in]
         return self._place_spanning(self._place_rest(step, rest), left, work=0)
-
-    def _deal_chosen(
-        self, step: _Step, spanning: list[int], rest: list[int], bound: _Bound | None
-    ) -> _Step | None:
-        """Place those with rules that should be in so that the rest has room beside.
-
-        None: nodes have too many patterns to say so, or who should be in is not known.
-        """
-        if bound is None or is_stopped():
-            return None
-        wanted = [gang for gang in spanning if gang in bound.gangs_in]
-        beside = [self._gangs[gang] for gang in rest if gang in bound.gangs_in]
-        nodes = sum(len(page.nodes) for page in step.problem.pages)
-        step = self._settle(step)
-        placed = place_in_domains(
-            step.problem,
-            [self._gangs[gang] for gang in wanted],
-            work_limit=min(DEALING_WORK, DEALING_WORK_OF_NODE * nodes),
-            beside=beside,
-        )
-        self._effort = self._effort.plus(Effort(work=placed.work))
-        if not placed.is_dealt:
-            return None
-        step = self._add(step, wanted, placed.placements)
-        return self._place_in_turn(step, [wanted[number] for number in placed.others])
 
     def _place_chosen(
         self, step: _Step, spanning: list[int], rest: list[int], bound: _Bound | None

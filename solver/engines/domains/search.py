@@ -14,7 +14,6 @@ from itertools import islice
 from msgspec import Struct, structs
 
 from solver.engines.choose import PATTERN, choose_engine
-from solver.engines.domains.dealing import Dealer, PartDemand, count_loose
 from solver.engines.domains.packing import WHOLE, ItemKind, Packing
 from solver.engines.domains.parts import DomainPart, find_parts, find_whole
 from solver.engines.domains.table import DomainTable, Labels
@@ -42,23 +41,27 @@ class Placed(Struct, frozen=True):
     others: tuple[int, ...] = ()
     """Whose rules are not about labels alone, or whose pods cannot be counted."""
     work: float = 0.0
-    is_dealt: bool = False
-    """Whether patterns of nodes said where they go."""
+
+
+class PartDemand(Struct, frozen=True):
+    """A part of a gang: (member, kind, pods) in the order of placing."""
+
+    gang: int
+    labels: Labels
+    pods: tuple[tuple[int, int, int], ...]
+    firsts: tuple[int, ...]
+    """Index of the first pod of each."""
+    needs: tuple[tuple[int, int], ...]
+    """(member kind, pods)."""
 
 
 def place_in_domains(
-    problem: Problem,
-    gangs: Sequence[GangPart],
-    *,
-    work_limit: float,
-    beside: Sequence[GangPart] | None = None,
+    problem: Problem, gangs: Sequence[GangPart], *, work_limit: float
 ) -> Placed:
     """Place as many of these gangs as is found, on a cluster as it is.
 
     `gangs` are numbered as they stand. `work_limit`: deterministic time for choosing
-    values and packing together. `beside`: gangs that want room besides, wherever it is.
-    Then patterns of nodes say who goes where; nobody is placed if there are too many of
-    them.
+    values and packing together.
     """
     everybody = tuple(range(len(gangs)))
     narrowed = narrow_to_values(problem, gangs, work_limit=work_limit)
@@ -73,7 +76,7 @@ def place_in_domains(
     if not parts:
         return nobody
     able = sorted(parts)
-    bare = _without_rules((gangs[gang] for gang in able), beside or ())
+    bare = _without_rules(gangs[gang] for gang in able)
     query = structs.replace(bare.query, labels=demand.query.labels)
     kinds = find_node_kinds(problem, query)
     is_countable = len(bare.member_kinds) <= MOST_KINDS
@@ -89,15 +92,10 @@ def place_in_domains(
             problem.parameters.seed,
             last=frozenset(n for n, gang in enumerate(able) if gang in preferring),
         )
-        if beside is None:
-            found: tuple[GangPlacement, ...] | None = search.run(work_limit)
-        else:
-            found = search.deal(work_limit)
+        found = search.run(work_limit)
     except PatternLimitError:
         return nobody
     work = narrowed.work + search.work
-    if found is None:
-        return structs.replace(nobody, work=work)
     placements = tuple(GangPlacement(able[item.gang], item.members) for item in found)
     # Of a gang without a place nothing is known where it was asked for more than it
     # needs: another value may do, or less than is preferred.
@@ -107,15 +105,15 @@ def place_in_domains(
         for gang in everybody
         if gang not in parts or gang in (narrowed.numbers | preferring) - gangs_in
     )
-    return Placed(placements, others, work, is_dealt=beside is not None)
+    return Placed(placements, others, work)
 
 
-def _without_rules(gangs: Iterable[GangPart], beside: Iterable[GangPart]) -> Demand:
+def _without_rules(gangs: Iterable[GangPart]) -> Demand:
     """Ask without rules that span pods; each member kind is expected as well.
 
     So room for it is kept.
     """
-    bare = tuple(map(without_spanning_rules, (*gangs, *beside)))
+    bare = tuple(map(without_spanning_rules, gangs))
     plain, samples = Demand(bare), dict[int, MemberPart]()
     for gang, cells in zip(bare, plain.cells_of, strict=True):
         for member, (cell,) in zip(gang.members, cells, strict=True):
@@ -158,53 +156,24 @@ class DomainSearch:
 
     def run(self, work_limit: float) -> tuple[GangPlacement, ...]:
         """Place the gangs of one part by shares, then all others one by one."""
-        for labels, parts in self._split_levels()[0]:
+        for labels, parts in self._split_levels():
             limit = work_limit - self.work
             for packed, domain in self._pack(labels, parts, limit):
                 self._place_gang(packed.gang, {0: domain})
         return self._finish()
 
-    def deal(self, work_limit: float) -> tuple[GangPlacement, ...] | None:
-        """Place the gangs of one part by patterns, the narrowest labels first.
-
-        None: nodes have too many patterns.
-        """
-        dealer = Dealer(self._demand, self._table, self._seed)
-        others = range(len(self._asked), len(self._demand.gangs))
-        levels, rest = self._split_levels()
-        for number, (labels, parts) in enumerate(levels):
-            later = [part for _, own in levels[number + 1 :] for part in own]
-            loose = count_loose(self._demand, [*later, *rest], others)
-            dealt = dealer.deal(labels, parts, loose, work_limit - dealer.work)
-            self.work = dealer.work
-            if dealt is None:
-                return None
-            for item in dealt:
-                pods = _pods_in_order(item.part)
-                turns = self._table.place_on(pods, item.slots)
-                if turns is None:
-                    self._place_gang(item.part.gang, {0: item.domain})
-                else:
-                    self._turns[item.part.gang] = list(_number(item.part, turns))
-        return self._finish()
-
-    def _split_levels(
-        self,
-    ) -> tuple[list[tuple[Labels, list[PartDemand]]], list[PartDemand]]:
-        """List the gangs of one part by labels, narrowest first; and other parts.
+    def _split_levels(self) -> list[tuple[Labels, list[PartDemand]]]:
+        """List the gangs of one part by labels, narrowest first.
 
         Parts that may be anywhere have no domain to be chosen, and what is preferred
         takes none from those that need it.
         """
         by_labels = defaultdict[Labels, list[PartDemand]](list)
-        rest = list[PartDemand]()
         for gang, parts in self._asked.items():
             if len(parts) == 1 and parts[0].labels and gang not in self._last:
                 by_labels[parts[0].labels].append(parts[0])
-            else:
-                rest += parts
         count = self._table.count_domains
-        return sorted(by_labels.items(), key=lambda item: -count(item[0])), rest
+        return sorted(by_labels.items(), key=lambda item: -count(item[0]))
 
     def _finish(self) -> tuple[GangPlacement, ...]:
         """Place all others one by one, and name the devices of everybody."""
@@ -319,10 +288,6 @@ def _shares(part: PartDemand, rooms: dict[int, list[int]]) -> tuple[int, ...]:
         )
         for domain in range(domains)
     )
-
-
-def _pods_in_order(asked: PartDemand) -> list[tuple[int, int]]:
-    return [(member, kind) for member, kind, pods in asked.pods for _ in range(pods)]
 
 
 def _pods(asked: PartDemand) -> int:

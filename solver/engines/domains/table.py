@@ -5,16 +5,12 @@ A domain is the nodes that have each of some labels with one value.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec import Struct
 
-from solver.engines.domains.joint import Pattern
 from solver.engines.greedy.node_table import (
     IMPOSSIBLE,
-    Look,
     NodeTable,
 )
 from solver.engines.greedy.search import Turn
@@ -25,21 +21,6 @@ from solver.kinds.shapes import NodeKind
 
 Labels = tuple[int, ...]
 """Indices into `Query.labels`."""
-
-
-class Site(Struct, frozen=True):
-    """Nodes of one domain that are alike."""
-
-    domain: int
-    look: Look
-    rows: tuple[int, ...]
-    """Of each node; nodes that nobody is on share one."""
-
-
-class NodeSlot(Struct):
-    """A node that is to be used."""
-
-    row: int
 
 
 class DomainTable:
@@ -101,67 +82,6 @@ class DomainTable:
             default=None,
         )
 
-    def list_sites(self, labels: Labels) -> list[Site]:
-        """List the nodes of each domain that are alike; of domain -1 those in none."""
-        domains, _ = self._sort(labels)
-        rows = defaultdict[tuple[int, Look], list[int]](list)
-        for row, domain in enumerate(domains[self._table.kind_of].tolist()):
-            own = [row] * self._table.count_nodes(row)
-            rows[domain, self._table.look_of(row)] += own
-        return [
-            Site(domain, look, tuple(own))
-            for (domain, look), own in rows.items()
-            if own
-        ]
-
-    def list_patterns(
-        self, look: Look, members: Sequence[int], most: int
-    ) -> tuple[Pattern, ...] | None:
-        """List the sets of pods that a node may take and no pod more beside.
-
-        None: there are more than `most` sets to look at.
-
-        Raises:
-            TooManyPlacementsError: there are too many ways to place a pod.
-        """
-        found = dict[Pattern, None]()
-        waiting: list[tuple[Pattern, Look, int]] = [((), look, 0)]
-        seen = set[tuple[Pattern, Look]]()
-        while waiting:
-            pods, left, first = waiting.pop()
-            is_full = True
-            for number, member in enumerate(members):
-                for after in self._table.list_looks_after(member, left):
-                    is_full = False
-                    more = _with_pod(pods, member)
-                    if number < first or (more, after) in seen:
-                        continue
-                    seen.add((more, after))
-                    waiting.append((more, after, number))
-            if is_full and pods:
-                found[pods] = None
-            if len(seen) > most:
-                return None
-        return tuple(sorted(found))
-
-    def place_on(
-        self, pods: Sequence[tuple[int, int]], slots: Sequence[NodeSlot]
-    ) -> list[Turn] | None:
-        """Place (member, kind), each on a node; None: some node has no room.
-
-        Raises:
-            TooManyPlacementsError: on some node there are too many ways to place one.
-        """
-        turns = list[Turn]()
-        for (member, kind), slot in zip(pods, slots, strict=True):
-            node = self._table.place(kind, (slot.row,))
-            if node is None:
-                self.undo(turns)
-                return None
-            slot.row = node.row
-            turns.append((member, node, len(node.pods) - 1))
-        return turns
-
     def place(
         self, labels: Labels, domain: int, pods: Sequence[tuple[int, int, int]]
     ) -> list[Turn] | None:
@@ -206,7 +126,3 @@ class DomainTable:
             known = (np.array(domains, np.int64), len(numbers))
             self._domains[labels] = known
         return known
-
-
-def _with_pod(pods: Pattern, member: int) -> Pattern:
-    return tuple(sorted((Counter(dict(pods)) + Counter((member,))).items()))

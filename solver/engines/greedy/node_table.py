@@ -139,28 +139,6 @@ class NodeTable:
         """Of each row the node kind."""
         return self._kind_of[: self._rows]
 
-    def count_nodes(self, row: int) -> int:
-        """Count the nodes of a row."""
-        return self._unused[row] if row < len(self._unused) else 1
-
-    def look_of(self, row: int) -> Look:
-        """Say what the nodes of a row have left; equal where they are alike."""
-        return int(self._state[row]), tuple(self._free[row].tolist())
-
-    def list_looks_after(self, member: int, look: Look) -> tuple[Look, ...]:
-        """List what may be left once a pod of a member kind came to such a node.
-
-        Raises:
-            TooManyPlacementsError: there are too many ways to place it.
-        """
-        state, left = look
-        free = take_needs(np.array(left, np.int64), self._needs[member])
-        if (free < 0).any():
-            return ()
-        after = tuple(free.tolist())
-        targets = (target for _, target in self._states.options(member, state))
-        return tuple((target, after) for target in dict.fromkeys(targets))
-
     def count_room(self, member: int) -> Integers:
         """Bound the pods of a member kind on the nodes of each row, by counting."""
         rows = slice(0, self._rows)

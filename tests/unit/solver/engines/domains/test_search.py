@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from contracts.gang import Gang, Member
-from solver.engines.domains import dealing
 from solver.engines.domains.search import Placed, place_in_domains
 from tests.builders import (
     devices,
@@ -39,11 +38,8 @@ def pods(count: int, size: int = 1, name: str = "worker") -> Member:
     return member(member_claim(request(count=size)), name=name, count=count)
 
 
-def placed(nodes: Nodes, *gangs: Gang, beside: int | None = None) -> Placed:
-    """Place gangs on nodes, each with its rack and so many devices.
-
-    `beside`: so many of them, the last, may be anywhere.
-    """
+def placed(nodes: Nodes, *gangs: Gang) -> Placed:
+    """Place gangs on nodes, each with its rack and so many devices."""
     pools = {
         name: [pool(*devices(size), name=name)] for name, (_, size) in nodes.items()
     }
@@ -55,15 +51,7 @@ def placed(nodes: Nodes, *gangs: Gang, beside: int | None = None) -> Placed:
         *(node(name, labels=own) for name, own in labels.items()),
     )
     problem = problem_of(snapshot)
-    if beside is None:
-        return place_in_domains(problem, problem.gangs, work_limit=LIMIT)
-    first = len(gangs) - beside
-    return place_in_domains(
-        problem,
-        problem.gangs[:first],
-        work_limit=LIMIT,
-        beside=problem.gangs[first:],
-    )
+    return place_in_domains(problem, problem.gangs, work_limit=LIMIT)
 
 
 def nodes_of(found: Placed, gang: int) -> list[list[str]]:
@@ -167,37 +155,6 @@ def test_gangs_with_other_rules_are_left_to_others() -> None:
     found = placed(TWO, spread, asking(1, pods(2)))
     assert found.others == (0,)
     assert [item.gang for item in found.placements] == [1]
-
-
-def test_pods_are_dealt_to_nodes_so_that_others_have_room_beside() -> None:
-    """Threes on one node each; the others want five, wherever that is."""
-    nodes: Nodes = {"a0": ("a", 8), "a1": ("a", 8), "b0": ("b", 3)}
-    fives = asking(1, pods(2, 5), topology=())
-    found = placed(nodes, asking(0, pods(2, 3)), fives, beside=1)
-    assert found.is_dealt
-    assert [item.gang for item in found.placements] == [0]
-    assert sorted(nodes_of(found, 0)[0]) == ["a0", "a1"]
-
-
-def test_gangs_of_several_parts_have_room_beside_those_that_are_dealt() -> None:
-    """Each group of two wants a node of its own; threes leave none on both nodes."""
-    groups = (topology_rule(RACK, group_size=2),)
-    nodes: Nodes = {"a0": ("a", 8), "a1": ("a", 8), "b0": ("b", 2)}
-    grouped = asking(1, pods(4, 5), topology=groups)
-    found = placed(nodes, asking(0, pods(2, 3)), grouped, beside=0)
-    assert [item.gang for item in found.placements] == [0]
-    halves = asking(1, pods(3, 5), topology=groups)
-    found = placed({**nodes, "b0": ("b", 5)}, asking(0, pods(2, 3)), halves, beside=0)
-    assert [item.gang for item in found.placements] == [0, 1]
-
-
-def test_nobody_is_dealt_where_patterns_are_too_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Whoever asked is told so."""
-    monkeypatch.setattr(dealing, "MOST_LISTED", 0)
-    found = placed(TWO, asking(0, pods(2)), beside=0)
-    assert (found.is_dealt, found.placements) == (False, ())
 
 
 @pytest.mark.parametrize("counted", ["all", "second choice", "nothing"])

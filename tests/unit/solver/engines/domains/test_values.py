@@ -195,14 +195,14 @@ def test_of_many_values_those_with_the_most_room_are_chosen_from(
 
 
 def test_the_work_limit_is_of_values_and_domains_together() -> None:
-    """Whoever is on a rail took all of it: no model deals the other one to a rack."""
+    """Whoever is on a rail took all of it: no model packs the other one."""
     rails = [asking(number, pods(3)) for number in range(3)]
     rack = asking(3, pods(1), constraints=(), topology=(topology_rule(RACK),))
     asked = problem(4, (0, 1), *rails, rack)
     limit = 1e-9
     spent = narrow_to_values(asked, asked.gangs, work_limit=limit).work
     assert spent > limit
-    found = place_in_domains(asked, asked.gangs, work_limit=limit, beside=())
+    found = place_in_domains(asked, asked.gangs, work_limit=limit)
     assert found.work == spent
     assert 3 in {item.gang for item in found.placements}
 

@@ -27,7 +27,6 @@ from solver.engines.choose import (
     find_gangs_beyond,
     is_small,
 )
-from solver.engines.components import ComponentSearch, find_components
 from solver.engines.direct.search import DirectSearch
 from solver.engines.elastic import ElasticSearch
 from solver.engines.first_fit import at_least_constructed
@@ -139,15 +138,13 @@ def _decide_together(
     """Decide a batch as a whole, or what spans pods and what does not in parts."""
     parameters = problem.parameters
     is_in_parts = not demand.is_elastic and is_split(demand, kinds)
-    # Where some gangs are placed first, the rest is asked about on what is left.
-    kinds_of = None if is_in_parts else problem
 
     def decide(
         demand: Demand, kinds: tuple[NodeKind, ...], last: Tier | None = None
     ) -> Decided:
         last_tier = min(last or Tier.NODES, parameters.last_tier, key=_place_of)
         pursued = structs.replace(parameters, last_tier=last_tier)
-        decided = _decide(demand, kinds, pursued, None, kinds_of)
+        decided = _decide(demand, kinds, pursued, None)
         return at_least_constructed(problem, demand, kinds, pursued, decided)
 
     if is_in_parts or _has_parts(demand, kinds):
@@ -183,14 +180,13 @@ def _decide(
     kinds: tuple[NodeKind, ...],
     parameters: Parameters,
     engine: str | None,
-    problem: Problem | None = None,
 ) -> Decided:
     """Let the engine decide that is made for such a batch, or the one that is named.
 
-    A batch that passes a limit of the pattern engine is parted where gangs do not
-    touch, or decided over a part of its states; where that cannot be, and if it is
-    small, it goes to the direct model. Unless the caller wants patterns alone.
-    `problem`: which the kinds are of; None: not to be parted.
+    Large batches are packed first: what is constructed is the floor, and the answer
+    where patterns of nodes are too many to be listed. A batch that packing does not
+    know and patterns cannot hold is decided over a part of its states, or, if it is
+    small, by the direct model. Unless the caller wants patterns alone.
 
     Raises:
         PatternLimitError: `engine` is the pattern engine and gives up.
@@ -221,9 +217,6 @@ def _decide(
                 raise
             if packing is not None:
                 return EngineChoice(PACKING, str(error)), packing.improve()
-            if problem is not None and len(parts := find_components(demand, kinds)) > 1:
-                search = ComponentSearch(problem, demand, parameters, _decide_component)
-                return search.run(parts, str(error))
             if not is_small(demand, kinds):
                 with suppress(PatternLimitError):
                     return TruncatedSearch(demand, kinds, parameters).run(str(error))
@@ -277,17 +270,6 @@ def _pack(
         return PackingSearch(demand, kinds, parameters, is_stopped)
     except NotPackableError:
         return None
-
-
-def _decide_component(
-    problem: Problem,
-    demand: Demand,
-    kinds: tuple[NodeKind, ...],
-    parameters: Parameters,
-) -> Decided:
-    """Decide gangs that touch no others; none places less than one after the other."""
-    decided = _decide(demand, kinds, parameters, None, problem)
-    return at_least_constructed(problem, demand, kinds, parameters, decided)
 
 
 def _close_gap(

@@ -55,7 +55,7 @@ def test_no_batch_is_worth_less(first: int) -> None:
 
 
 def test_nor_one_with_too_many_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By components, the direct model, in turn, or over a part of the states.
+    """By packing, the direct model, in turn, or over a part of the states.
 
     No bound is below a better answer.
     """

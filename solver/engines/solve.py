@@ -196,7 +196,7 @@ def _decide(
         choice = EngineChoice(engine, "as asked")
     if choice.engine == PACKING:
         return choice, PackingSearch(demand, kinds, parameters, is_stopped).run()
-    packing, first = None, None
+    packing, first, is_listed = None, None, False
     is_about_domains = bool(demand.gang_rules) and not demand.query.domains
     is_for_packing = choice.engine == PATTERN or is_about_domains
     if engine is None and is_for_packing and not is_small(demand, kinds):
@@ -208,15 +208,19 @@ def _decide(
             return packed, first
         is_listed = choice.engine == PATTERN and packing.lists_nodes
         if is_stopped() or not is_listed:
-            return EngineChoice(PACKING, "parts of nodes"), packing.improve()
+            first = packing.improve()
+            is_late = choice.engine == PATTERN and packing.has_few_kinds
+            if is_stopped() or first.status is Status.OPTIMAL or not is_late:
+                return EngineChoice(PACKING, "parts of nodes"), first
     if choice.engine == PATTERN:
         try:
             result = PatternSearch(demand, kinds, parameters).run()
         except PatternLimitError as error:
             if engine is not None:
                 raise
-            if packing is not None:
-                return EngineChoice(PACKING, str(error)), packing.improve()
+            if packing is not None and first is not None:
+                done = packing.improve() if is_listed else first
+                return EngineChoice(PACKING, str(error)), done
             if not is_small(demand, kinds):
                 with suppress(PatternLimitError):
                     return TruncatedSearch(demand, kinds, parameters).run(str(error))

@@ -44,6 +44,8 @@ MOST_STATES, MOST_SHARED_STATES = 6_000, 200
 shared: naming those takes longer."""
 MOST_ALIKE = 8
 """Kinds of pod with the same slots, on average: with more of them amounts decide."""
+MOST_LATE_KINDS = 100
+"""Kinds of pod, and states of parts, with which patterns are tried after packing."""
 EVEN_SHARE = 0.05
 """Of what a pod takes, how much counts evenly beside prices: none is free."""
 
@@ -106,6 +108,18 @@ class PackingSearch:
             for parts in {tuple(sorted(own)) for own in batch.starts}
         )
         return states <= (MOST_SHARED_STATES if batch.has_shares else MOST_STATES)
+
+    @property
+    def has_few_kinds(self) -> bool:
+        """Whether patterns may still prove what packing leaves open.
+
+        Amounts decide then, but of few kinds of pod, on parts that serve few slots.
+        """
+        return (
+            not self.batch.has_shares
+            and len(self.batch.pods) <= MOST_LATE_KINDS
+            and len(self.batch.states) <= MOST_LATE_KINDS
+        )
 
     def _everybody(self) -> tuple[int, ...]:
         """Add up the weight of all gangs, by priority."""

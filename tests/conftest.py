@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from tests.oracles.upstream_oracle import built
 
 
 def pytest_configure() -> None:
-    """Say that there is no event loop yet, and how many examples are drawn.
+    """Say that there is no event loop yet, how many examples are drawn, and Ctrl-C.
 
     Otherwise pytest-asyncio asks for the current loop, which makes one that nobody
     closes and a warning in whatever test comes next (Python < 3.14).
@@ -32,6 +33,9 @@ def pytest_configure() -> None:
     asyncio.set_event_loop(None)
     soak.load_profile()
     lanes.take_ports()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # So it is behind a shell's `&`, and would be for all programs of the tests.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -50,6 +50,8 @@ from solver.tiers import Tier
 
 MANY = 16
 """Pods of a batch for which the parts of nodes are looked at first."""
+CROWD = 2
+"""Nodes for each pod up to which it pays to look at all of them."""
 SMALL = 1_000
 """Pods times nodes of a batch that the direct model decides soon."""
 SMALL_WORK = 1.0
@@ -199,7 +201,7 @@ def _decide(
     packing, first, is_listed = None, None, False
     is_about_domains = bool(demand.gang_rules) and not demand.query.domains
     is_for_packing = choice.engine == PATTERN or is_about_domains
-    if engine is None and is_for_packing and not is_small(demand, kinds):
+    if engine is None and is_for_packing and _is_crowd(demand, kinds):
         packing = _pack(demand, kinds, parameters)
     if packing is not None:
         packed = EngineChoice(PACKING, "constructed, and proven by counting")
@@ -222,6 +224,9 @@ def _decide(
                 done = packing.improve() if is_listed else first
                 return EngineChoice(PACKING, str(error)), done
             if not is_small(demand, kinds):
+                packing = _pack(demand, kinds, parameters)
+                if packing is not None:
+                    return EngineChoice(PACKING, str(error)), packing.run()
                 with suppress(PatternLimitError):
                     return TruncatedSearch(demand, kinds, parameters).run(str(error))
             choice = EngineChoice(DIRECT, str(error))
@@ -239,9 +244,17 @@ def _decide(
     return choice, DirectSearch(demand, kinds, parameters).run()
 
 
+def _is_crowd(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
+    """Whether a batch has pods for much of the cluster: looking at all nodes pays."""
+    nodes = sum(len(kind.nodes) for kind in kinds)
+    is_many = sum(demand.pods) * CROWD >= nodes
+    return is_many and not is_small(demand, kinds)
+
+
 def _has_parts(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
     """Whether many pods share cards or partitions: nodes may come to many states."""
-    return sum(demand.pods) >= MANY and any(
+    pods, nodes = sum(demand.pods), sum(len(kind.nodes) for kind in kinds)
+    return pods >= MANY and pods * CROWD >= nodes and any(
         group.traits.draws or group.is_shareable
         for kind in kinds
         for group in kind.shape.groups

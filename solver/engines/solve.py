@@ -254,10 +254,14 @@ def _is_crowd(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
 def _has_parts(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
     """Whether many pods share cards or partitions: nodes may come to many states."""
     pods, nodes = sum(demand.pods), sum(len(kind.nodes) for kind in kinds)
-    return pods >= MANY and pods * CROWD >= nodes and any(
-        group.traits.draws or group.is_shareable
-        for kind in kinds
-        for group in kind.shape.groups
+    return (
+        pods >= MANY
+        and pods * CROWD >= nodes
+        and any(
+            group.traits.draws or group.is_shareable
+            for kind in kinds
+            for group in kind.shape.groups
+        )
     )
 
 

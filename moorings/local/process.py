@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import random
+import secrets
 import signal
 import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from moorings.errors import LocalServerError
@@ -19,6 +20,9 @@ _STOP_S = 5.0
 _PORTS = range(20_000, 32_000)
 """Below those that the kernel gives to outgoing connections: ours stay free until
 they are listened on, and between two starts."""
+_TURNS = count(secrets.randbelow(len(_PORTS)))
+"""Ports are chosen in turn from anywhere on: by chance, one would now and then be given
+to two programs that are about to listen."""
 _ATTEMPTS = 100
 
 
@@ -117,7 +121,8 @@ def find_free_port() -> int:
     Raises:
         LocalServerError: there is none.
     """
-    for port in random.sample(_PORTS, _ATTEMPTS):
+    for _ in range(_ATTEMPTS):
+        port = _PORTS[next(_TURNS) % len(_PORTS)]
         with socket.socket() as listener:
             try:
                 listener.bind(("127.0.0.1", port))

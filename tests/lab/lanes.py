@@ -33,19 +33,20 @@ LONGEST = ("test_kubelet", "test_cli", "test_console", "test_devices")
 """Modules that take longest alone."""
 FOLDERS = ("e2e", "integration", "property", "unit")
 """Those whose modules take longer come first."""
+MOST_LANES = 8
 PORTS = range(12_000, 20_000)
 """Those of all lanes; what `moorings up` chooses is above."""
 
 
 def take_ports() -> None:
-    """Choose free ports among those of all lanes, by chance.
+    """Choose free ports among those of our lane alone.
 
     Between the choice of a port and its use another lane might have taken it, and so
     might a stack that some test starts, while a program of ours is down.
     """
     lane = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
     if lane:
-        process._PORTS = PORTS
+        process._PORTS = PORTS[int(lane) % MOST_LANES :: MOST_LANES]
 
 
 def schedule(config: pytest.Config, log: object) -> LoadFileScheduling:

@@ -197,11 +197,12 @@ def _decide(
     if engine is not None:
         choice = EngineChoice(engine, "as asked")
     if choice.engine == PACKING:
-        return choice, PackingSearch(demand, kinds, parameters, is_stopped).run()
+        return choice, PackingSearch(demand, kinds, parameters).run()
     packing, first, is_listed = None, None, False
     is_about_domains = bool(demand.gang_rules) and not demand.query.domains
     is_for_packing = choice.engine == PATTERN or is_about_domains
-    if engine is None and is_for_packing and _is_crowd(demand, kinds):
+    is_large = _is_crowd(demand, kinds) and not is_small(demand, kinds)
+    if engine is None and is_for_packing and is_large:
         packing = _pack(demand, kinds, parameters)
     if packing is not None:
         packed = EngineChoice(PACKING, "constructed, and proven by counting")
@@ -247,16 +248,14 @@ def _decide(
 def _is_crowd(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
     """Whether a batch has pods for much of the cluster: looking at all nodes pays."""
     nodes = sum(len(kind.nodes) for kind in kinds)
-    is_many = sum(demand.pods) * CROWD >= nodes
-    return is_many and not is_small(demand, kinds)
+    return sum(demand.pods) * CROWD >= nodes
 
 
 def _has_parts(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
     """Whether many pods share cards or partitions: nodes may come to many states."""
-    pods, nodes = sum(demand.pods), sum(len(kind.nodes) for kind in kinds)
     return (
-        pods >= MANY
-        and pods * CROWD >= nodes
+        sum(demand.pods) >= MANY
+        and _is_crowd(demand, kinds)
         and any(
             group.traits.draws or group.is_shareable
             for kind in kinds
@@ -288,7 +287,7 @@ def _pack(
 ) -> PackingSearch | None:
     """Prepare to pack a batch; None: it has rules that packing does not know."""
     try:
-        return PackingSearch(demand, kinds, parameters, is_stopped)
+        return PackingSearch(demand, kinds, parameters)
     except NotPackableError:
         return None
 

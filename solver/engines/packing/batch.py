@@ -116,7 +116,7 @@ class PackingBatch:
         """Forget of pods which gang they are of."""
         needed = self._list_needed_labels()
         numbers: dict[PodKind, int] = {}
-        room = self._count_room()
+        room = self.room.sum(axis=0)
         self.pod_kind_of = []
         for number, member in enumerate(self.demand.member_kinds):
             counts: dict[int, int] = {}
@@ -150,13 +150,6 @@ class PackingBatch:
         ) + _shares(self.needs, self.free)
         """Of each pod kind, what it takes of all that there is, in 2^-20 or so."""
         self.is_spread = _find_spread_slots(slots.kinds, self.nodes)
-
-    def _count_room(self) -> Integers:
-        """Count how many of each slot all parts serve, and nothing else."""
-        room = np.zeros(self.states.most.shape[1], np.int64)
-        for parts in self.starts:
-            room += self.states.most[parts].sum(axis=0)
-        return room
 
     def _list_needed_labels(self) -> dict[int, frozenset[int]]:
         """List by member kind the labels that its node must have."""
@@ -252,11 +245,15 @@ class PackingBatch:
         )
 
     @cached_property
+    def room(self) -> Integers:
+        """[node, slot]: how many of it an empty node serves, and nothing else."""
+        most, width = self.states.most, self.states.most.shape[1]
+        room = [most[parts].sum(axis=0) for parts in self.starts]
+        return np.array(room, np.int64).reshape(len(room), width)
+
+    @cached_property
     def first_rooms(self) -> Integers:
         """[pod kind, node]: pods that each node takes at most, while it is empty."""
-        room = np.array(
-            [self.states.most[parts].sum(axis=0) for parts in self.starts], np.int64
-        ).reshape(len(self.nodes), -1)
         rooms = np.where(self.fits, np.int64(1 << 30), np.int64(0))
         for kind, pod in enumerate(self.pods):
             for resource, need in enumerate(pod.needs):
@@ -264,7 +261,7 @@ class PackingBatch:
                     limit = self.free[:, resource] // need
                     rooms[kind] = np.minimum(rooms[kind], limit)
             for slot, count in pod.slots:
-                rooms[kind] = np.minimum(rooms[kind], room[:, slot] // count)
+                rooms[kind] = np.minimum(rooms[kind], self.room[:, slot] // count)
         return np.maximum(rooms, 0)
 
     def total_of(self, block: Block) -> tuple[tuple[int, int], ...]:

@@ -13,7 +13,6 @@ import numpy as np
 from solver.engines.packing.batch import UNLIMITED, PackingBatch
 from solver.engines.packing.blocks import Block
 from solver.engines.packing.loads import Floats, Loads, Scale
-from solver.engines.packing.part_states import Integers
 
 EVEN = 1 << 20
 """What all of a resource counts, where each counts the same."""
@@ -26,7 +25,6 @@ class Density:
 
     def __init__(self, batch: PackingBatch, costs: Floats) -> None:
         """`costs`: of each pod kind."""
-        self.costs = costs
         taken = [
             sum(costs[kind] * pods for kind, pods in total.items())
             for total in batch.totals
@@ -38,7 +36,7 @@ class Density:
 
 def even_scale(batch: PackingBatch) -> Scale:
     """Weigh what is left by the share of all that there is."""
-    room = np.maximum(_sum_rooms(batch), 1)
+    room = np.maximum(batch.room.sum(axis=0), 1)
     prices = np.maximum(EVEN * len(batch.nodes) // room, 1).astype(np.int64)
     free = np.where(batch.free >= UNLIMITED, 0, batch.free)
     sums = np.maximum(free.sum(axis=0), 1)
@@ -51,17 +49,6 @@ def devices_scale(batch: PackingBatch) -> Scale:
     """Weigh what is left of devices, and of the rest only where that is equal."""
     even = even_scale(batch)
     return Scale(even.prices, even.amounts * 1e-6)
-
-
-def _sum_rooms(batch: PackingBatch) -> Integers:
-    counts: dict[int, int] = {}
-    for parts in batch.starts:
-        for state in parts:
-            counts[state] = counts.get(state, 0) + 1
-    room = np.zeros(batch.states.most.shape[1], np.int64)
-    for state, count in counts.items():
-        room += batch.states.most[state] * count
-    return room
 
 
 def costs_at(batch: PackingBatch, scale: Scale) -> Floats:

@@ -45,15 +45,12 @@ class Amounts(Struct, frozen=True, eq=False):
 def count_amounts(batch: PackingBatch) -> Amounts:
     """Count slots by the sizes of pods, and resources by halves and thirds."""
     needs, free = [*batch.needs.T], [*batch.free.T]
-    room = np.array(
-        [batch.states.most[parts].sum(axis=0) for parts in batch.starts], np.int64
-    ).reshape(len(batch.nodes), -1)
     for slot in range(batch.slot_counts.shape[1]):
         counts = batch.slot_counts[:, slot]
         sizes = sorted({int(count) for count in counts if count > 1}, reverse=True)
         for size in sizes[:MOST_SIZES]:
             needs.append(counts // size)
-            free.append(room[:, slot] // size)
+            free.append(batch.room[:, slot] // size)
     for resource in range(batch.needs.shape[1]):
         own = batch.free[:, resource]
         most = int(own.max()) if len(own) else 0
@@ -83,11 +80,8 @@ def count_kinds(batch: PackingBatch) -> Iterator[GangRow]:
 
 def count_domains(batch: PackingBatch, amounts: Amounts) -> Iterator[GangRow]:
     """Make rows about the blocks that domains hold."""
-    room = np.array(
-        [batch.states.most[parts].sum(axis=0) for parts in batch.starts], np.int64
-    ).reshape(len(batch.nodes), -1)
     needs = np.concatenate([amounts.needs, batch.slot_counts], axis=1)
-    free = np.concatenate([amounts.free, room], axis=1)
+    free = np.concatenate([amounts.free, batch.room], axis=1)
     for label in batch.labels:
         blocks = [list(_list_blocks(sort.block, label)) for sort in batch.sorts]
         if not any(blocks):

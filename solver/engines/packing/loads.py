@@ -60,9 +60,7 @@ class Loads:
         self._worth = [0] * len(batch.priorities)
         self.on_node: list[Counter[int]] = [Counter() for _ in batch.nodes]
         """Of each gang its pods on a node."""
-        self.room: Integers = np.array(
-            [batch.states.most[parts].sum(axis=0) for parts in self.states], np.int64
-        ).reshape(len(batch.nodes), -1)
+        self.room: Integers = batch.room.copy()
         """[node, slot]: how many of it the node's parts serve, and nothing else."""
         self._hosting: Integers = np.array(
             [(batch.states.after[p] >= 0).sum(axis=0) for p in self.states], np.int64

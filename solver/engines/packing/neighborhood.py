@@ -11,6 +11,7 @@ least what blocks in it need, for every domain from the narrowest to the widest.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -33,6 +34,9 @@ from solver.engines.packing.carrying import (
 from solver.engines.packing.cells import CellMaker, ModelCell, PartPatterns, contains
 from solver.engines.packing.loads import Loads, Spot
 from solver.engines.packing.work import Work
+
+MOST_WORTH = 1 << 50
+"""What all gangs of a model together are worth at most, priorities combined."""
 
 
 class Scope(Struct, frozen=True):
@@ -66,6 +70,16 @@ class _BlockCount(Struct, frozen=True):
         """Multiply it."""
         terms = tuple((var, pods * factor) for var, pods in self.terms)
         return _BlockCount(terms, self.fixed * factor, self.most * factor)
+
+
+class _Choice(Struct, frozen=True):
+    """Gangs of which the model says how many are here."""
+
+    var: cp_model.IntVar
+    priority: int
+    weight: int
+    now: int
+    most: int
 
 
 class _Uses:
@@ -428,51 +442,49 @@ class NeighborhoodModel:
 
     # --- solving ---------------------------------------------------------------------
 
-    def _worth(self) -> list[Term]:
-        """Weigh gangs so that no lower priority outweighs a higher one."""
+    def _list_choices(self) -> Iterator[_Choice]:
+        """Go through the gangs that may come or leave, by sort or each by itself."""
         sorts = self._batch.sorts
-        most: Counter[int] = Counter()
-        for sort in self._gangs:
-            count = len(self._inside.get(sort, ())) + len(self._coming.get(sort, ()))
-            most[sorts[sort].priority] += count * sorts[sort].weight
-        for gang in self._stays:
-            sort = self._batch.sort_of[gang]
-            most[sorts[sort].priority] += sorts[sort].weight
-        factor_of, factor = dict[int, int](), 1
-        for priority in sorted(most):
-            factor_of[priority] = factor
-            factor *= most[priority] + 1
-        terms = [
-            (var, factor_of[sorts[sort].priority] * sorts[sort].weight)
-            for sort, var in self._gangs.items()
-        ]
+        for sort, var in self._gangs.items():
+            now = len(self._inside.get(sort, ()))
+            most = now + len(self._coming.get(sort, ()))
+            yield _Choice(var, sorts[sort].priority, sorts[sort].weight, now, most)
         for gang, var in self._stays.items():
-            sort = self._batch.sort_of[gang]
-            worth = factor_of[sorts[sort].priority] * sorts[sort].weight
-            terms.append((var, worth))
-        return [(var, worth) for var, worth in terms if worth]
+            own = sorts[self._batch.sort_of[gang]]
+            yield _Choice(var, own.priority, own.weight, 1, 1)
 
     def _maximize(self) -> None:
-        terms = self._worth()
-        self._before = sum(
-            worth
-            * (
-                len(self._inside.get(sort, ()))
-                if (sort := self._sort_of_var(var)) is not None
-                else 1
-            )
-            for var, worth in terms
-        )
+        """Weigh gangs so that no lower priority outweighs a higher one.
+
+        Priorities for which 64 bits are not enough keep what they have.
+        """
+        choices = list(self._list_choices())
+        most: Counter[int] = Counter()
+        for choice in choices:
+            most[choice.priority] += choice.most * choice.weight
+        weighed, size = list[int](), 1
+        for priority in sorted(most, reverse=True):
+            size *= most[priority] + 1
+            if weighed and size > MOST_WORTH:
+                break
+            weighed.append(priority)
+        factors, factor = dict[int, int](), 1
+        for priority in reversed(weighed):
+            factors[priority] = factor
+            factor *= most[priority] + 1
+        terms: list[Term] = []
+        self._before = 0
+        for choice in choices:
+            if choice.priority not in factors:
+                self.model.add(choice.var == choice.now)
+            elif choice.weight:
+                worth = factors[choice.priority] * choice.weight
+                terms.append((choice.var, worth))
+                self._before += worth * choice.now
+        self._has_objective = bool(terms)
         if terms:
             self._objective = cpsat.total(terms)
             self.model.maximize(self._objective)
-        self._has_objective = bool(terms)
-
-    def _sort_of_var(self, var: cp_model.IntVar) -> int | None:
-        for sort, own in self._gangs.items():
-            if own is var:
-                return sort
-        return None
 
     def solve(self, work: Work, limit: float, bound: int | None = None) -> Decided:
         """Solve, and carry out what is at least as good; `bound`: of the objective."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from math import comb, prod
 
 from solver.decision import Status
@@ -58,14 +59,12 @@ class PackingSearch:
         demand: Demand,
         kinds: Sequence[NodeKind],
         parameters: Parameters,
-        is_cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
         self.batch = PackingBatch(demand, kinds)
         size = len(self.batch.nodes) + len(demand.gangs)
         limit = min(FIRST_WORK + SIZE_WORK * size, MOST_WORK)
-        self.work = Work(limit * parameters.work_limit / DEFAULT_LIMIT, is_cancelled)
+        self.work = Work(limit * parameters.work_limit / DEFAULT_LIMIT)
         self._limit = self.work.left
-        self._bounds = Bounds(self.batch, self.work)
         self._even = even_scale(self.batch)
 
     def run(self) -> EngineResult:
@@ -134,6 +133,11 @@ class PackingSearch:
         return [
             sort.weight if sort.priority == priority else 0 for sort in self.batch.sorts
         ]
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        """Made where something is left to bound: not where all gangs fit."""
+        return Bounds(self.batch, self.work)
 
     # --- bound -----------------------------------------------------------------------
 

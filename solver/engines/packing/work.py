@@ -1,12 +1,12 @@
 """Work: what a search has spent and may spend, counted and never timed.
 
 One unit is about a second of one core. CP-SAT's deterministic time is counted as it
-comes; what Python does is counted by steps, at rates that `benchmarks` measured.
+comes; what Python does is counted by steps, at rates as they were seen on two cores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from solver.stopping import is_stopped
 
 UNIT = 1.5
 """Units of one of CP-SAT's deterministic time."""
@@ -15,11 +15,8 @@ UNIT = 1.5
 class Work:
     """A limit, and what was spent of it."""
 
-    def __init__(
-        self, limit: float, is_cancelled: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, limit: float) -> None:
         self._limit = limit
-        self._is_cancelled = is_cancelled
         self.spent = 0.0
         self.deterministic = 0.0
         """CP-SAT's own, for the record."""
@@ -43,4 +40,4 @@ class Work:
     @property
     def is_spent(self) -> bool:
         """Whether nothing is left, or the caller wants what there is."""
-        return self.spent >= self._limit or self._is_cancelled()
+        return self.spent >= self._limit or is_stopped()

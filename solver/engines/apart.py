@@ -11,18 +11,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from msgspec import Struct
-
 from solver.decision import Status
 from solver.engines.choose import Decided, EngineChoice, count_pairs, is_small
 from solver.engines.direct.part import ONE_WORK, place_part
-from solver.engines.goals import Effort, EngineResult, Goal
-from solver.engines.taking import take
+from solver.engines.goals import Goal
+from solver.engines.progress import Progress
 from solver.engines.tier_values import join_parts, weight_in
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
-from solver.placement import GangPlacement
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 from solver.stopping import is_stopped
@@ -66,64 +63,35 @@ def can_be_apart(demand: Demand) -> bool:
     return not rules and not demand.is_elastic
 
 
-class PlacedGangs(Struct, frozen=True):
-    """What was decided so far, and the cluster as it is then."""
-
-    problem: Problem
-    placements: tuple[GangPlacement, ...] = ()
-    effort: Effort = Effort()
-
-    def take(
-        self, gangs: Sequence[GangPart], numbers: Sequence[int], result: EngineResult
-    ) -> PlacedGangs:
-        """Count in the cluster what some gangs were given; `numbers`: theirs."""
-        effort = self.effort.plus(result.effort)
-        placements = tuple(
-            GangPlacement(numbers[item.gang], item.members)
-            for item in result.placements
-        )
-        problem = self.problem
-        if placements:
-            problem = take(problem, ((gangs[item.gang], item) for item in placements))
-        return PlacedGangs(problem, (*self.placements, *placements), effort)
-
-
-def place_in_turn(
-    placed: PlacedGangs, gangs: Sequence[GangPart], order: Iterable[int], nodes: int
-) -> PlacedGangs:
+def place_in_turn(progress: Progress, order: Iterable[int], nodes: int) -> Progress:
     """Place gangs one by one, each where the direct model finds a place."""
-    return _place_parts(placed, gangs, ((gang,) for gang in order), nodes)
+    return _place_parts(progress, ((gang,) for gang in order), nodes)
 
 
-def place_in_parts(
-    placed: PlacedGangs, gangs: Sequence[GangPart], order: Iterable[int], nodes: int
-) -> PlacedGangs:
+def place_in_parts(progress: Progress, order: Iterable[int], nodes: int) -> Progress:
     """Place gangs, as many together as the direct model decides soon."""
-    return _place_parts(placed, gangs, _cut(gangs, order, nodes), nodes)
+    return _place_parts(progress, _cut(progress.gangs, order, nodes), nodes)
 
 
 def _place_parts(
-    placed: PlacedGangs,
-    gangs: Sequence[GangPart],
-    parts: Iterable[tuple[int, ...]],
-    nodes: int,
-) -> PlacedGangs:
+    progress: Progress, parts: Iterable[tuple[int, ...]], nodes: int
+) -> Progress:
     """Place some gangs after the others, until `MOST_WORK` is spent.
 
     Whoever is left out without a proof is asked alone.
     """
     waiting = deque(parts)
-    most = placed.effort.work + MOST_WORK
-    while waiting and placed.effort.work < most and not is_stopped():
+    most = progress.effort.work + MOST_WORK
+    while waiting and progress.effort.work < most and not is_stopped():
         part = waiting.popleft()
-        placed, is_proven = _place_together(placed, gangs, part)
+        progress, is_proven = _place_together(progress, part)
         # What is given may change what all nodes see: they are read anew each time.
         most -= NODE_WORK * nodes
         if not is_proven and len(part) > 1:
-            gangs_in = {item.gang for item in placed.placements}
+            gangs_in = progress.gangs_in
             missing = [(gang,) for gang in part if gang not in gangs_in]
             waiting.extendleft(reversed(missing))
-    return placed
+    return progress
 
 
 def _cut(
@@ -142,14 +110,13 @@ def _cut(
         yield tuple(part)
 
 
-def _place_together(
-    placed: PlacedGangs, gangs: Sequence[GangPart], part: Sequence[int]
-) -> tuple[PlacedGangs, bool]:
+def _place_together(progress: Progress, part: Sequence[int]) -> tuple[Progress, bool]:
     """Place some gangs by one direct model; and whether no more could be in."""
+    progress = progress.occupy()
     work_limit = min(ONE_WORK * len(part), PART_WORK)
-    asked = (gangs[gang] for gang in part)
-    result = place_part(placed.problem, asked, work_limit)
-    return placed.take(gangs, part, result), result.status is Status.OPTIMAL
+    asked = (progress.gangs[gang] for gang in part)
+    result = place_part(progress.problem, asked, work_limit)
+    return progress.add(part, result), result.status is Status.OPTIMAL
 
 
 class ApartSearch:
@@ -176,21 +143,22 @@ class ApartSearch:
         """Decide some levels after the other, each time down to one with such gangs."""
         priorities = sorted({gang.priority for gang in self._gangs}, reverse=True)
         mixed = {self._gangs[gang].priority for gang in self._beyond}
-        placed, bounds = PlacedGangs(self._problem), dict[Goal, int | None]()
+        progress = Progress(self._problem, self._gangs)
+        bounds = dict[Goal, int | None]()
         levels: list[int] = []
         for priority in priorities:
             levels.append(priority)
             if priority in mixed or priority == priorities[-1]:
-                placed, bounds_of_levels = self._place_levels(placed, levels)
+                progress, bounds_of_levels = self._place_levels(progress, levels)
                 bounds |= bounds_of_levels
                 levels = []
         return EngineChoice(APART, REASON), join_parts(
-            self._demand, self._kinds, placed.placements, bounds, placed.effort
+            self._demand, self._kinds, progress.placements, bounds, progress.effort
         )
 
     def _place_levels(
-        self, placed: PlacedGangs, priorities: Sequence[int]
-    ) -> tuple[PlacedGangs, dict[Goal, int | None]]:
+        self, before: Progress, priorities: Sequence[int]
+    ) -> tuple[Progress, dict[Goal, int | None]]:
         """Place the gangs of some priorities, and say what no answer exceeds.
 
         Those beyond patterns are all of the last one.
@@ -199,20 +167,21 @@ class ApartSearch:
         beyond = [gang for gang in gangs if gang in self._beyond]
         beyond.sort(key=lambda gang: (-self._gangs[gang].weight, gang))
         rest = [gang for gang in gangs if gang not in self._beyond]
-        after_rest, bounds = self._place_rest(placed, rest)
-        best = place_in_parts(after_rest, self._gangs, beyond, self._nodes)
-        everybody = len(placed.placements) + len(gangs)
+        after_rest, bounds = self._place_rest(before, rest)
+        best = place_in_parts(after_rest, beyond, self._nodes)
+        everybody = len(before.placements) + len(gangs)
         if beyond and rest and len(best.placements) < everybody:
             # The other order: they come before the rest of their own priority.
             last = priorities[-1]
             above = [gang for gang in rest if self._gangs[gang].priority > last]
             beside = [gang for gang in rest if self._gangs[gang].priority == last]
-            other, _ = self._place_rest(placed, above)
-            other = place_in_parts(other, self._gangs, beyond, self._nodes)
+            other, _ = self._place_rest(best.back_to(before), above)
+            other = place_in_parts(other, beyond, self._nodes)
             other, _ = self._place_rest(other, beside)
             best = max((best, other), key=lambda p: self._weigh(p, priorities))
+            best = other.back_to(best)
         weights = {p: self._weight_of(gangs, p) for p in priorities}
-        if placed.placements:
+        if before.placements:
             # What is left by one answer bounds no other.
             return best, {(Tier.GANGS, p): weights[p] for p in priorities}
         return best, {
@@ -224,21 +193,22 @@ class ApartSearch:
         }
 
     def _place_rest(
-        self, placed: PlacedGangs, gangs: Sequence[int]
-    ) -> tuple[PlacedGangs, dict[Goal, int]]:
+        self, progress: Progress, gangs: Sequence[int]
+    ) -> tuple[Progress, dict[Goal, int]]:
         """Let the engine that is made for them decide gangs on what is left."""
         if not gangs:
-            return placed, {}
+            return progress, {}
+        progress = progress.occupy()
         demand = Demand(
             (self._gangs[gang] for gang in gangs), expected=self._problem.expected
         )
-        kinds = find_node_kinds(placed.problem, demand.query)
-        _, result = self._decide(placed.problem, demand, kinds)
+        kinds = find_node_kinds(progress.problem, demand.query)
+        _, result = self._decide(progress.problem, demand, kinds)
         known = {goal: b for goal, b in result.bounds.items() if b is not None}
-        return placed.take(self._gangs, gangs, result), known
+        return progress.add(gangs, result), known
 
-    def _weigh(self, placed: PlacedGangs, priorities: Iterable[int]) -> list[int]:
-        return [weight_in(self._demand, placed.placements, p) for p in priorities]
+    def _weigh(self, progress: Progress, priorities: Iterable[int]) -> list[int]:
+        return [weight_in(self._demand, progress.placements, p) for p in priorities]
 
     def _weight_of(self, gangs: Iterable[int], priority: int) -> int:
         asked = (self._gangs[gang] for gang in gangs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from solver.decision import Status
-from solver.engines.apart import PlacedGangs, can_be_apart, place_in_turn
+from solver.engines.apart import can_be_apart, place_in_turn
 from solver.engines.choose import (
     DIRECT,
     PACKING,
@@ -21,6 +21,7 @@ from solver.engines.construct.floor import raise_to, value_of
 from solver.engines.construct.search import Constructed, construct, find_unknown
 from solver.engines.goals import EngineResult, Goal
 from solver.engines.greedy.search import GreedySearch
+from solver.engines.progress import Progress
 from solver.engines.relaxation import CapacityProgram
 from solver.engines.truncated import TRUNCATED
 from solver.errors import PatternLimitError
@@ -106,9 +107,9 @@ def _raise_to_turns(
     order = sorted(
         range(len(demand.gangs)), key=lambda gang: (-demand.gangs[gang].priority, gang)
     )
-    placed = place_in_turn(PlacedGangs(problem), demand.gangs, order, nodes)
-    placements = tuple(sorted(placed.placements, key=lambda item: item.gang))
-    result = structs.replace(result, effort=result.effort.plus(placed.effort))
+    progress = place_in_turn(Progress(problem, demand.gangs), order, nodes)
+    placements = tuple(sorted(progress.placements, key=lambda item: item.gang))
+    result = structs.replace(result, effort=result.effort.plus(progress.effort))
     in_turn = Constructed(placements, value_of(demand, placements))
     return raise_to(demand, result, in_turn, parameters.last_tier)
 

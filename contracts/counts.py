@@ -1,6 +1,8 @@
-"""Counts in sentences: one of a thing is called otherwise than several. Pure."""
+"""Counts and lists in sentences: one of a thing is called otherwise than several."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
@@ -10,3 +12,9 @@ def counted(number: int, noun: str, nouns: str = "") -> str:
     have the words that go with it, such as `pod waits` and `pods wait`.
     """
     return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write a list as people do: `a`, `a and b`, `a, b and c`."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last

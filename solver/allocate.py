@@ -14,6 +14,7 @@ from contracts.allocation import Reason, Rule
 from contracts.ids import GangKey
 from solver.decision import Decision, GangDecision, Status
 from solver.devices.gather import Cluster
+from solver.engines.alone import AloneSearch
 from solver.engines.solve import Answer, answer
 from solver.errors import JudgedWrongError
 from solver.explain.funnel import Funnel
@@ -80,7 +81,8 @@ def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
     cluster = Cluster(problem.pages, problem.parameters.features)
     results = Results(problem, cluster, narrow=True)
     placed = [gang for gang in problem.gangs if gang.key in placements_by_gang]
-    funnel, layouts = Funnel(problem, placed), SharedClaimLayouts(problem)
+    funnel = Funnel(problem, placed, AloneSearch(problem).fits)
+    layouts = SharedClaimLayouts(problem)
     for gang in problem.gangs:
         undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
         if gang.refused:

@@ -7,10 +7,11 @@ pod asks of nodes that gives the pods that there is room for. Words are made els
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 from msgspec import Struct
 
+from contracts.allocation import MAX_DEVICES
 from contracts.ids import NodeName
 from solver.cache import Cache
 from solver.devices.candidates import (
@@ -22,6 +23,7 @@ from solver.devices.candidates import (
 )
 from solver.devices.gather import Cluster, NodePools
 from solver.devices.likeness import MOST_ALIKE, likeness_of
+from solver.explain.amounts import count_further_uses, find_with_enough
 from solver.explain.node_checks import (
     NodeCheck,
     describe_nodes,
@@ -30,7 +32,7 @@ from solver.explain.node_checks import (
 )
 from solver.kinds.node_cache import NodeCache
 from solver.kinds.query import RequestKind
-from solver.kinds.traits import find_targets, find_with_room
+from solver.kinds.traits import find_targets
 from solver.problem.gangs import SubrequestPart
 from solver.problem.problem import Problem
 
@@ -42,8 +44,15 @@ class NodeCounts(Struct, frozen=True, cache_hash=True):
     supported: int
     free: int
     eligible: int
+    shares: int = 0
+    """Further uses that selected devices allow which several pods may have."""
+    shares_left: int = 0
+    """Those that eligible devices have left."""
     taint: str = ""
     """One that keeps devices away which would do otherwise; empty: none does."""
+    shortage: str = ""
+    """What devices lack that nobody holds: `gpu-0 draws 40Gi of mem, 30Gi are left`;
+    empty: nothing."""
     faulty: int = 0
     """Devices on which a selector failed, in pools of drivers that have others."""
 
@@ -65,7 +74,9 @@ class Rooms(Struct, frozen=True):
     """How many pods there is room for after each rule, and the devices behind it."""
 
     by_rule: tuple[int, ...]
-    """By `RULES`."""
+    """By `STEPS`."""
+    largest: tuple[tuple[int, NodeName], ...]
+    """By `STEPS`: the most devices that one node has left, and which node; 0: none."""
     devices: dict[str, int]
     """Devices left on all nodes, by step."""
     otherwise: dict[NodeName, int]
@@ -133,8 +144,8 @@ def _count_alike(
 def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _NodeResult:
     """Count what is left on one node."""
     features = problem.parameters.features
-    devices = chosen = able = available = usable = 0
-    taint = ""
+    devices = chosen = able = available = usable = shares = left = 0
+    taint = shortage = ""
     drivers: set[str] = set()
     faulty: Counter[str] = Counter()
     faults: dict[str, SelectorFault] = {}
@@ -154,38 +165,45 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
                 faulty[view.driver] += 1
         remaining = find_targets(view, selection.bits, kind, features)
         chosen += remaining.bit_count()
+        shares += count_further_uses(view, remaining, kind, features)
         if remaining:
             drivers.add(view.driver)
         remaining &= find_supported(seen, node.node, features)
         able += remaining.bit_count()
         remaining &= find_free(seen, features, admin=kind.admin)
-        remaining = find_with_room(seen, remaining, kind, features)
+        remaining, lacking = find_with_enough(seen, remaining, kind, features)
+        shortage = shortage or lacking
         available += remaining.bit_count()
         for index, blocking in find_blocking_taints(seen, kind.tolerations, features):
             if remaining >> index & 1:
                 remaining &= ~(1 << index)
                 taint = taint or format_taint(blocking)
         usable += remaining.bit_count()
+        left += count_further_uses(view, remaining, kind, features, seen.use)
     counts = None
     if chosen:
         # A selector that fails where nothing is wanted has nothing to do with it.
         beside = sum(faulty[driver] for driver in drivers)
         amounts = (chosen, able, available, usable)
-        counts = NodeCounts(*amounts, taint=taint, faulty=beside)
+        counts = NodeCounts(
+            *amounts, shares, left, taint, shortage=shortage, faulty=beside
+        )
     return _NodeResult(devices, counts, faults, tuple(unusable))
 
 
 STEPS = (
     ("selected", 0),
-    ("onUsableNodes", 1),
-    ("onToleratedNodes", 2),
-    ("onSelectedNodes", 3),
+    ("onSelectedNodes", 1),
+    ("onUsableNodes", 2),
+    ("onToleratedNodes", 3),
     ("besideOtherPods", 4),
     ("supported", 4),
     ("free", 4),
     ("eligible", 4),
 )
 """(step, rules that a node must pass to be counted), in order."""
+FREE = 6
+"""From this step on what others hold does not count."""
 
 
 def count_rooms(
@@ -200,6 +218,7 @@ def count_rooms(
         key = (node, check.passed, room_of(check))
         names_by_count.setdefault(key, []).append(name)
     rooms, devices = [0] * len(STEPS), [0] * len(STEPS)
+    largest = [(0, NodeName(""))] * len(STEPS)
     otherwise: dict[NodeName, int] = {}
     room = 0
     for (node, passed, most), found in names_by_count.items():
@@ -210,7 +229,10 @@ def count_rooms(
             if passed < STEPS[step][1]:
                 break
             devices[step] += amount * len(found)
-            pods = _count_pods(amount, chosen, request)
+            if amount > largest[step][0]:
+                largest[step] = (amount, min(found))
+            shares = node.shares if step < FREE else node.shares_left
+            pods = _count_pods(amount, node.selected, shares, request)
             rooms[step] += pods * len(found)
         else:
             if pods:
@@ -218,14 +240,17 @@ def count_rooms(
                 room += min(pods, most) * len(found)
     names = (name for name, _ in STEPS)
     totals = dict(zip(names, devices, strict=True))
-    return Rooms(tuple(rooms), totals, otherwise, room)
+    return Rooms(tuple(rooms), tuple(largest), totals, otherwise, room)
 
 
-def _count_pods(devices: int, selected: int, request: SubrequestPart) -> int:
-    """Count the pods that so many devices of a node are enough for."""
+def _count_pods(
+    devices: int, selected: int, shares: int, request: SubrequestPart
+) -> int:
+    """Count the pods that so many devices of a node are enough for, at most."""
     if request.all_devices:
-        return int(devices == selected > 0)
-    return devices // request.count
+        is_whole = devices == selected > 0 and selected <= MAX_DEVICES
+        return int(is_whole) * (1 + shares)
+    return (devices + shares) // request.count if devices else 0
 
 
 def is_selector_to_blame(
@@ -244,12 +269,21 @@ def is_selector_to_blame(
 
 
 def describe_taints(counts: RequestCounts) -> str:
-    """Say which taints keep devices away that would do otherwise, on how many nodes.
+    """Name the taints that keep devices away which would do otherwise.
 
     `a=b:NoSchedule on 3 of 4 nodes, such as node-1`; empty: none does.
     """
-    names_by_taint: dict[str, list[NodeName]] = {}
+    return _describe_each(counts, lambda node: node.taint)
+
+
+def describe_shortages(counts: RequestCounts) -> str:
+    """Name what devices lack that nobody holds: counters, or room for a share."""
+    return _describe_each(counts, lambda node: node.shortage)
+
+
+def _describe_each(counts: RequestCounts, why_of: Callable[[NodeCounts], str]) -> str:
+    names_by_why: dict[str, list[NodeName]] = {}
     for name, node in counts.nodes:
-        if node.taint:
-            names_by_taint.setdefault(node.taint, []).append(name)
-    return describe_nodes(names_by_taint, len(counts.nodes))
+        if why := why_of(node):
+            names_by_why.setdefault(why, []).append(name)
+    return describe_nodes(names_by_why, len(counts.nodes))

@@ -1,9 +1,9 @@
-"""Why a gang is not in, by counting: how many devices were left after each rule.
+"""Why a gang is not in: by counting, then by looking at single pods, then at all.
 
-One pass over the nodes for each kind of request: how many devices its selectors
-choose, how many of those are on nodes that let the pod in, free, and tolerated, and
-for how many pods those nodes have enough else. The first rule that leaves too few is
-the reason. Always bounded; what counting cannot show is said as such, never guessed.
+Counting comes first: one pass over the nodes for each kind of request says how many
+devices each rule leaves (`requests.py`). Where that leaves enough, one pod of a member
+is looked at by itself (`pods.py`), then the rules of the gang over its pods
+(`gang_rules.py`). Always bounded: what was not looked at is not said.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from solver.explain.counts import (
     Rooms,
     count_devices,
     count_rooms,
-    describe_taints,
     is_selector_to_blame,
 )
 from solver.explain.gang_rules import (
@@ -46,20 +45,44 @@ from solver.explain.node_checks import (
     node_demand_of,
     room_of,
 )
+from solver.explain.pods import Fits, explain_joint, explain_pod
+from solver.explain.requests import (
+    Shortfall,
+    explain_fault,
+    explain_shortfall,
+    find_rule,
+)
+from solver.explain.values import describe_nearest
 from solver.kinds.query import RequestKind, request_kind_of
-from solver.problem.gangs import GangPart, MemberPart, SubrequestPart
+from solver.problem.gangs import (
+    ClaimPart,
+    GangPart,
+    MemberPart,
+    RequestPart,
+    SubrequestPart,
+)
 from solver.problem.problem import Problem
 
 MOST_COUNTED = 4096
 """Results of each sort that are remembered of one Problem."""
+_LET_IN = {
+    Rule.NODE_SELECTION: "is one that it selects",
+    Rule.NODE: "is usable",
+    Rule.NODE_TAINTED: "has only taints that it tolerates",
+    BESIDE: "lets it run beside other pods",
+}
 
 
 class Funnel:
-    """Counts for one Problem, each made once; `placed`: the gangs of it that are in."""
+    """Counts for one Problem, each made once."""
 
-    def __init__(self, problem: Problem, placed: Sequence[GangPart]) -> None:
+    def __init__(
+        self, problem: Problem, placed: Sequence[GangPart], fits: Fits
+    ) -> None:
+        """`placed`: the gangs of it that are in; `fits`: see `pods.py`."""
         self._problem = problem
         self._placed = placed
+        self._fits = fits
         self._cluster = Cluster(problem.pages, problem.parameters.features)
         self._counts: Cache[RequestKind, RequestCounts] = Cache(MOST_COUNTED)
         self._node_checks: Cache[Hashable, dict[NodeName, NodeCheck]] = Cache(
@@ -76,24 +99,19 @@ class Funnel:
         reason = explain_missing_label(gang, self._is_labelled, nodes)
         if reason is not None:
             return (reason,)
-        reasons = [
-            reason
-            for member in gang.members
-            for reason in (self._member_reason(member),)
-            if reason is not None
-        ]
-        if reasons:
-            return tuple(reasons)
+        for explain_member in (self._member_reason, self._pod_reason):
+            reasons = [explain_member(gang, member) for member in gang.members]
+            if any(reasons):
+                return tuple(filter(None, reasons))
         reason = explain_gang_rules(self._problem, gang)
-        if reason is not None:
-            return (reason,)
-        if (reason := self._outranked_reason(gang)) is not None:
-            return (reason,)
-        reason = explain_domains(gang) or explain_together(gang)
-        if reason is not None:
-            return (reason,)
-        message = "each pod fits on some node; all of them together do not"
-        return (Reason(rule=Rule.JOINT, message=message, facts={"pods": gang.pods}),)
+        if reason is None and self._fits(gang, False) is not False:
+            reason = self._outranked_reason(gang)
+        return (
+            reason
+            or explain_domains(gang)
+            or explain_together(gang)
+            or explain_joint(gang, self._fits),
+        )
 
     def counts(self, kind: RequestKind) -> RequestCounts:
         """Count what is left for a kind of request."""
@@ -117,24 +135,36 @@ class Funnel:
         wanted = _classes_of(gang)
         key = (gang.priority, wanted)
         if key not in self._outranked:
-            ahead = [each for each in self._placed if each.priority >= gang.priority]
+            ahead = [
+                other
+                for other in self._placed
+                if other.priority >= gang.priority and other.key != gang.key
+            ]
             reason = _explain_outranked(gang.priority, wanted, ahead)
             return self._outranked.keep(key, reason)
         return self._outranked[key]
 
-    def _member_reason(self, member: MemberPart) -> Reason | None:
+    # --- by counting ------------------------------------------------------------------
+
+    def _member_reason(self, _gang: GangPart, member: MemberPart) -> Reason | None:
         for claim in member.claims:
             for request in claim.requests:
                 subject = f"{member.name}/{claim.name}/{request.name}"
-                reasons = [
-                    self._request_reason(member, alternative, subject)
-                    for alternative in request.alternatives
-                ]
-                if all(reasons):
-                    return reasons[0]
+                reason = self._request_reason(member, request, subject)
+                if reason is not None:
+                    return reason
         if not any(claim.requests for claim in member.claims):
             return self._nodes_reason(member)
-        return self._constraint_reason(member)
+        return None
+
+    def _pod_reason(self, gang: GangPart, member: MemberPart) -> Reason | None:
+        """Return why no node takes even one pod; None: some does, or nobody knows."""
+
+        def describe(claim: ClaimPart) -> str:
+            checks = self._checks(member)
+            return describe_nearest(self._problem, self._cluster, checks, claim)
+
+        return explain_pod(gang, member, self._fits, describe)
 
     def _checks(self, member: MemberPart) -> dict[NodeName, NodeCheck]:
         """Check all nodes for what a member asks of them besides devices."""
@@ -153,7 +183,7 @@ class Funnel:
             if any(check.passed > passed for check in reached):
                 continue
             message = (
-                f"of {counted(len(reached), 'node')} 0 {_LET_IN[rule]}"
+                f"none of {counted(len(reached), 'node')} {_LET_IN[rule]}"
                 f"{describe_refusals(reached, passed)}"
             )
             facts = {"nodes": len(reached), "pods": member.count}
@@ -193,50 +223,49 @@ class Funnel:
         return scarcity
 
     def _request_reason(
-        self, member: MemberPart, request: SubrequestPart, subject: str
+        self, member: MemberPart, request: RequestPart, subject: str
     ) -> Reason | None:
-        if not request.all_devices and not request.count:
+        """Return what keeps a request from being served; None: counting finds nothing.
+
+        Pods may have different alternatives, so their room adds up.
+        """
+        asked = [a for a in request.alternatives if a.all_devices or a.count]
+        if len(asked) < len(request.alternatives):
             return None
-        rooms = self._rooms(member, request)
-        for rule, room in zip(_RULES, rooms.by_rule, strict=True):
-            if room >= member.count:
-                continue
-            counts = self.counts(request_kind_of(request))
-            if rule is Rule.NO_CANDIDATE and is_selector_to_blame(
-                counts, request, member.count
-            ):
-                return _explain_fault(request, subject, counts)
-            where, refusing = "", list[NodeCheck]()
-            if rule is Rule.TAINTED:
-                where = describe_taints(counts)
-            elif rule in NODE_RULES:
-                checks, passed = self._checks(member), NODE_RULES.index(rule)
-                selected_checks = [checks[name] for name, _ in counts.nodes]
-                refusing = [c for c in selected_checks if c.passed == passed]
-                where = describe_refusals(selected_checks, passed)
-            failure = (rule, room, where)
-            reason = _explain_count(failure, request, subject, (counts, rooms), member)
-            return _name_rule(reason, refusing)
-        if rooms.room < member.count:
+        rooms = [self._rooms(member, alternative) for alternative in asked]
+        if sum(room.room for room in rooms) >= member.count:
+            return None
+        reason = self._explain_alternative(member, asked[0], rooms[0], subject)
+        others = [
+            f"{alternative.name} has room for {room.room}"
+            for alternative, room in zip(asked[1:], rooms[1:], strict=True)
+        ]
+        if not others:
+            return reason
+        message = f"{asked[0].name}: {reason.message}; {', '.join(others)}"
+        return structs.replace(reason, message=message)
+
+    def _explain_alternative(
+        self, member: MemberPart, request: SubrequestPart, rooms: Rooms, subject: str
+    ) -> Reason:
+        counts = self.counts(request_kind_of(request))
+        rule = find_rule(rooms, member.count)
+        if rule is None:
             scarcity = self._scarcity(member, rooms.otherwise, request)
             return explain_scarcity(member, scarcity)
-        return None
-
-    def _constraint_reason(self, member: MemberPart) -> Reason | None:
-        constraints = [c for claim in member.claims for c in claim.constraints]
-        if not constraints:
-            return None
-        names = sorted(
-            {c.match_attribute or c.distinct_attribute or "" for c in constraints}
-        )
-        message = (
-            f"each request of its {counted(member.count, 'pod')} fits by count, but "
-            f"not with the constraints on {', '.join(names)}"
-        )
-        facts = {"pods": member.count}
-        return Reason(
-            rule=Rule.CONSTRAINT, subject=member.name, message=message, facts=facts
-        )
+        if rule is Rule.NO_CANDIDATE and is_selector_to_blame(
+            counts, request, member.count
+        ):
+            return explain_fault(request, subject, counts)
+        checks = self._checks(member)
+        selected = [checks[name] for name, _ in counts.nodes]
+        shortfall = Shortfall(request, counts, rooms, rule)
+        reason = explain_shortfall(shortfall, subject, member, selected)
+        if rule not in NODE_RULES:
+            return reason
+        passed = NODE_RULES.index(rule)
+        refusing = [check for check in selected if check.passed == passed]
+        return _name_rule(reason, refusing)
 
 
 def _explain_outranked(
@@ -281,78 +310,3 @@ def _name_rule(reason: Reason, refusing: Sequence[NodeCheck]) -> Reason:
     if reason.rule is not BESIDE or not refusing:
         return reason
     return structs.replace(reason, rule=refusing[0].beside)
-
-
-def _explain_fault(
-    request: SubrequestPart, subject: str, counts: RequestCounts
-) -> Reason:
-    device, fault = min(counts.faults, key=lambda pair: pair[0])
-    message = (
-        f"{request.selector_name(fault.selector)} on device {device}: {fault.error}"
-    )
-    return Reason(
-        rule=Rule.SELECTOR_ERROR,
-        subject=subject,
-        message=message,
-        facts={"devices": len(counts.faults)},
-    )
-
-
-_LET_IN = {
-    Rule.NODE: "are usable",
-    Rule.NODE_TAINTED: "have only taints that it tolerates",
-    Rule.NODE_SELECTION: "are nodes that it selects",
-    BESIDE: "are nodes where it may be beside other pods",
-}
-_RULES = (
-    Rule.NO_CANDIDATE,
-    *NODE_RULES,
-    Rule.DISABLED,
-    Rule.TAKEN,
-    Rule.TAINTED,
-)
-"""The rule of each step of counting."""
-_LEFT = {
-    Rule.NO_CANDIDATE: "devices match",
-    Rule.NODE: "matching devices are on usable nodes",
-    Rule.NODE_TAINTED: "matching devices are on nodes with only taints that it "
-    "tolerates",
-    Rule.NODE_SELECTION: "matching devices are on nodes that it selects",
-    BESIDE: "matching devices are where it may be beside other pods",
-    Rule.DISABLED: "matching devices are supported here (feature gates, features of "
-    "the node)",
-    Rule.TAKEN: "matching devices are free",
-    Rule.TAINTED: "free devices have no taint in the way",
-}
-
-
-def _explain_count(
-    failure: tuple[Rule, int, str],
-    request: SubrequestPart,
-    subject: str,
-    counts_and_rooms: tuple[RequestCounts, Rooms],
-    member: MemberPart,
-) -> Reason:
-    """Return which rule leaves too little; `failure`: it, the room left, an example."""
-    (rule, room, where), (counts, rooms) = failure, counts_and_rooms
-    devices_left = tuple(rooms.devices.values())[_RULES.index(rule)]
-    each = "all matching devices" if request.all_devices else f"{request.count}"
-    pods = counted(member.count, "pod")
-    message = (
-        f"asks for {each} of {request.device_class} on one node for each of "
-        f"{pods}; {devices_left} {_LEFT[rule]}{where}, which is room for "
-        f"{room} of {pods}"
-    )
-    if rule is Rule.NO_CANDIDATE and counts.faults:
-        fault = _explain_fault(request, subject, counts)
-        message += f"; besides, {fault.message}"
-    if counts.unusable:
-        pools = counted(len(counts.unusable), "pool")
-        message += f"; {pools} unusable ({counts.unusable[0]})"
-    facts = {
-        "devices": counts.devices,
-        **rooms.devices,
-        "podsWithRoom": room,
-        "pods": member.count,
-    }
-    return Reason(rule=rule, subject=subject, message=message, facts=facts)

@@ -1,7 +1,7 @@
 """Which nodes let a member in and for how many pods, and what the others say.
 
-In kube-scheduler's order: usable, taints, names and labels, other pods, amounts.
-Devices are not counted here.
+First what the pods themselves select, then what may pass: nodes that are away, taints,
+other pods, amounts. Devices are not counted here.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from solver.kinds.node_fit import (
     left_of,
     need_of,
 )
+from solver.kinds.surroundings import NO_NODE
 from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.pod_rules import APART, CARRIER, NEAR, SPREAD, Take
 from solver.snapshot.parts import NodePart
@@ -46,8 +47,8 @@ _BYTES = ("memory", "ephemeral-storage")
 
 BESIDE = Rule.POD_APART
 """Stands for all rules between pods; a check says which of them it is."""
-NODE_RULES = (Rule.NODE, Rule.NODE_TAINTED, Rule.NODE_SELECTION, BESIDE)
-"""What keeps a member from nodes, amounts aside, in kube-scheduler's order."""
+NODE_RULES = (Rule.NODE_SELECTION, Rule.NODE, Rule.NODE_TAINTED, BESIDE)
+"""What keeps a member from nodes, amounts aside, in the order of counting."""
 
 
 class NodeCheck(Struct, frozen=True):
@@ -115,12 +116,13 @@ def _check_node(
         left = take.rule.left_on(node.name, node.labels)
         if left is not None:
             room[_name_counted(take)] = left // take.amount
+    # Of a node without a Node object nobody knows what would select it.
+    if node.unavailable != NO_NODE and not is_chosen(fit, node):
+        return NodeCheck(node, 0, "not selected", room)
     if node.unavailable:
-        return NodeCheck(node, 0, node.unavailable, room)
+        return NodeCheck(node, 1, node.unavailable, room)
     if not is_tolerated(fit, node):
-        return NodeCheck(node, 1, _name_taint(fit, node), room)
-    if not is_chosen(fit, node):
-        return NodeCheck(node, 2, "not selected", room)
+        return NodeCheck(node, 2, _name_taint(fit, node), room)
     for nodes in fit.node_sets:
         if not nodes.has(node.labels):
             return NodeCheck(node, 3, nodes.why, room, nodes.rule)
@@ -191,13 +193,14 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
     needed, remaining = (
         format_amount(scarcity.resource, n) for n in (scarcity.need, scarcity.left)
     )
-    pods = counted(member.count, "pod")
+    would = "node that would do otherwise"
+    nodes = counted(scarcity.nodes, would, would.replace("node", "nodes", 1))
     message = (
-        f"asks for {needed} on one node for each of {pods}; of "
-        f"{counted(scarcity.nodes, 'node')} that would do otherwise "
-        f"{scarcity.best} has most left, {remaining}; there is room for "
-        f"{scarcity.room} of {pods}"
+        f"{need_of_pods(member.count, f'{needed} on one node')}; of {nodes} "
+        f"{scarcity.best} has most left, {remaining}"
     )
+    if scarcity.room:
+        message += f"; room for {scarcity.room} of {counted(member.count, 'pod')}"
     return Reason(
         rule=Rule.NODE_RESOURCES,
         subject=member.name,
@@ -207,7 +210,7 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
             "asked": scarcity.need,
             "left": scarcity.left,
             "nodes": scarcity.nodes,
-            "podsWithRoom": scarcity.room,
+            "room": scarcity.room,
             "pods": member.count,
         },
     )
@@ -215,13 +218,15 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
 
 def _explain_crowding(member: MemberPart, scarcity: Scarcity, take: Take) -> Reason:
     """Return which rule between pods leaves the least room."""
+    would = "node that would do otherwise"
+    nodes = counted(scarcity.nodes, would, would.replace("node", "nodes", 1))
     message = (
-        f"{take.rule.about}: of {counted(member.count, 'pod')} there is room for "
-        f"{scarcity.room} on {counted(scarcity.nodes, 'node')} that would do otherwise"
+        f"{take.rule.about}: room for {scarcity.room} of "
+        f"{counted(member.count, 'pod')} on {nodes}"
     )
     facts = {
         "nodes": scarcity.nodes,
-        "podsWithRoom": scarcity.room,
+        "room": scarcity.room,
         "pods": member.count,
     }
     return Reason(
@@ -266,13 +271,21 @@ def describe_refusals(checks: Iterable[NodeCheck], passed: int) -> str:
 
 
 def describe_nodes(names_by_why: Mapping[str, list[NodeName]], nodes: int) -> str:
-    """Say on how many of so many nodes something holds, what concerns most first."""
+    """Say on which of so many nodes something holds, what concerns most first."""
     most = sorted(names_by_why.items(), key=lambda item: (-len(item[1]), item[0]))
     parts = [
-        f"{why} on {len(names)} of {counted(nodes, 'node')}, such as {min(names)}"
+        f"{why} on {min(names)}"
+        if len(names) == 1
+        else f"{why} on {len(names)} of {counted(nodes, 'node')}, such as {min(names)}"
         for why, names in most[:MOST_NAMED]
     ]
     return f" ({'; '.join(parts)})" if parts else ""
+
+
+def need_of_pods(pods: int, what: str) -> str:
+    """Begin a sentence: `1 pod needs 8 gpus`, `each of 4 pods needs 8 gpus`."""
+    each = counted(pods, "pod")
+    return f"{each} needs {what}" if pods == 1 else f"each of {each} needs {what}"
 
 
 def format_amount(name: str, units: int) -> str:

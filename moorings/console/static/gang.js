@@ -17,7 +17,7 @@ const MOST_PLACES = 100;
 const FACTS = {
   devices: "devices in all", selected: "match the request", supported: "work with the features on", onUsableNodes: "on nodes that are ready",
   onToleratedNodes: "on nodes whose taints are tolerated", onSelectedNodes: "on nodes that the pods allow", besideOtherPods: "where other pods allow it",
-  free: "free", eligible: "free and not tainted", pods: "pods asked for", podsWithRoom: "pods there is room for",
+  free: "free", eligible: "free and not tainted", pods: "pods asked for", room: "pods there is room for",
 };
 
 export function gangView(id) {

@@ -18,11 +18,13 @@ from tests.builders import (
     gang,
     member,
     member_claim,
+    node,
     pool,
     request,
+    sub_request,
     taint,
 )
-from tests.builders.problems import problem_of, snapshot_of
+from tests.builders.problems import observe_core, problem_of, snapshot_of
 
 NAMES = [
     DeviceID(DriverName(DRIVER), PoolName("n"), DeviceName(f"gpu-{index}"))
@@ -72,7 +74,10 @@ def test_a_request_for_all_says_which_of_them_cannot_be_had() -> None:
     """It is not met by the rest, whatever is free."""
     reason = reason_of(request(mode="All"), taken=NAMES[:1])
     assert reason.rule is Rule.TAKEN
-    assert "all matching devices" in reason.message
+    assert reason.message == (
+        "1 pod needs all matching gpu.example.com of a node; 2 devices match, "
+        "1 is free; on no node all of them"
+    )
     assert reason.facts["free"] == 1
 
 
@@ -99,8 +104,11 @@ def fleet(count: int, *shared: Any, gpus: int = 2) -> dict[str, Any]:
 def test_room_is_told_beside_what_is_asked() -> None:
     wants = gang(member(member_claim(request(count=2)), count=4))
     (reason,) = decide(fleet(3), wants).gangs[0].reasons
-    assert reason.message.endswith("which is room for 3 of 4 pods")
-    assert (reason.facts["podsWithRoom"], reason.facts["pods"]) == (3, 4)
+    assert reason.message == (
+        "each of 4 pods needs 2 gpu.example.com on one node; 6 devices match; "
+        "room for 3 of 4 pods"
+    )
+    assert (reason.facts["room"], reason.facts["pods"]) == (3, 4)
 
 
 def test_a_taint_of_devices_is_named_with_the_nodes_it_is_on() -> None:
@@ -136,7 +144,9 @@ def test_a_selector_that_fails_in_another_pool_is_not_why_devices_are_too_few() 
     wants = gang(member(member_claim(request(count=4, select=(NEEDS_MODEL,)))))
     (reason,) = decide(with_nics(3), wants).gangs[0].reasons
     assert reason.rule is Rule.NO_CANDIDATE
-    assert "room for 0 of 1 pod; besides, selector #0 on device " in reason.message
+    assert "at most 3 of them on one node (n0); besides, selector #0 on device " in (
+        reason.message
+    )
 
 
 def test_a_selector_that_fails_on_what_could_have_helped_is_why() -> None:
@@ -186,3 +196,69 @@ def test_who_asks_for_other_classes_or_has_another_priority_is_told_of_others() 
     assert ": team-a/s (priority 8), " in said["ls"]
     assert "priority 0 or more" in said["ls"]
     assert "priority 5 or more" in said["l5"]
+
+
+def test_what_lasts_is_named_before_what_may_pass() -> None:
+    """Of 3 devices 1 is on a node that the pods select, and that one is held."""
+    pools = {
+        "a": [pool(*devices(1), name="a")],
+        "b": [pool(*devices(2), name="b")],
+    }
+    held = [DeviceID(DriverName(DRIVER), PoolName("a"), DeviceName("gpu-0"))]
+    wants = gang(member(member_claim(request()), count=2, node_selector={"pool": "a"}))
+    snapshot = observe_core(
+        snapshot_of(pools, [wants], taken=held),
+        node("a", labels={"pool": "a"}),
+        node("b", labels={"pool": "b"}),
+    )
+    (reason,) = allocate(problem_of(snapshot)).gangs[0].reasons
+    assert reason.rule is Rule.NODE_SELECTION
+    assert reason.message == (
+        "each of 2 pods needs 1 gpu.example.com; 3 devices match, 1 is on a node that "
+        "it selects, none is free"
+    )
+
+
+def test_a_cordon_is_not_blamed_on_the_selector() -> None:
+    """The node that the pod selects is there, but cordoned."""
+    wants = gang(member(member_claim(request()), node_selector={"pool": "a"}))
+    snapshot = observe_core(
+        snapshot_of(fleet(2), [wants]),
+        node("n0", labels={"pool": "a"}, unschedulable=True),
+        node("n1"),
+    )
+    (reason,) = allocate(problem_of(snapshot)).gangs[0].reasons
+    assert reason.rule is Rule.NODE_TAINTED
+    assert "none is on a node whose taints it tolerates (unschedulable, " in (
+        reason.message
+    )
+
+
+def test_alternatives_are_counted_together() -> None:
+    """Two nodes serve the first choice of a pod, one more the second of another."""
+    cards = [device(f"gpu-{i}", attributes={"model": "a"}) for i in range(2)]
+    pools = {
+        "n0": [pool(*cards, name="n0")],
+        "n1": [pool(device("x", attributes={"model": "b"}), name="n1")],
+    }
+    best, other = (f'device.attributes["{DRIVER}"].model == "{m}"' for m in "ab")
+    choices = [
+        sub_request("best", select=(best,)),
+        sub_request("other", select=(other,)),
+    ]
+    asked = member_claim(request(first_available=choices))
+    (reason,) = decide(pools, gang(member(asked, count=4))).gangs[0].reasons
+    assert reason.rule is Rule.NO_CANDIDATE
+    assert reason.message == (
+        "best: each of 4 pods needs 1 gpu.example.com; 2 devices match; room for 2 of "
+        "4 pods; other has room for 1"
+    )
+    assert decide(pools, gang(member(asked, count=3))).gangs[0].members
+
+
+def test_a_claim_of_all_is_limited() -> None:
+    """33 devices match; a claim holds at most 32 of them."""
+    asked = member(member_claim(request(mode="All")))
+    (reason,) = decide(fleet(1, gpus=33), gang(asked)).gangs[0].reasons
+    assert reason.rule is Rule.TOO_MANY_DEVICES
+    assert reason.message.endswith("33 on n0, and a claim holds at most 32")

@@ -46,7 +46,7 @@ def test_pods_that_must_be_apart_get_a_node_each() -> None:
     found = decide(zoned("a", "a", gangs=[caring(3, **asks)]))
     (reason,) = found.gangs[0].reasons
     assert reason.rule is Rule.POD_APART
-    assert reason.facts["podsWithRoom"] == 2
+    assert reason.facts["room"] == 2
     assert "app=x" in reason.message
 
 

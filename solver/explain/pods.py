@@ -1,0 +1,205 @@
+"""Why no node takes even one pod, though counting finds enough for each request.
+
+One pod is asked for by itself, then with less: without constraints, with one of its
+claims, with one request, with fewer devices. What makes it fit names what is in the
+way. An engine decides each of these; where it does not know, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import structs
+
+from contracts.allocation import MAX_DEVICES, Reason, Rule
+from contracts.counts import counted, listed
+from solver.problem.gangs import ClaimPart, GangPart, MemberPart, RequestPart
+
+Fits = Callable[[GangPart, bool], bool | None]
+"""Whether a gang by itself has a place; the second: on a fleet of which nobody holds a
+device. None: nobody knows, or it would take too long to find out."""
+
+
+def explain_pod(
+    gang: GangPart,
+    member: MemberPart,
+    fits: Fits,
+    describe_nearest: Callable[[ClaimPart], str],
+) -> Reason | None:
+    """Return why one pod of a member has no place; None: it has, or nobody knows.
+
+    `describe_nearest`: what comes nearest to the constraints of a claim, in words.
+    """
+    if gang.separated or not member.claims:
+        return None
+    pod = _Pod(gang, member, fits, describe_nearest)
+    return pod.explain() if pod.fits(member.claims) is False else None
+
+
+def explain_joint(gang: GangPart, fits: Fits) -> Reason:
+    """Say how many of its pods have a place at once, where that is known."""
+    pods = gang.pods
+    if fits(gang, False) is not False:
+        message = "by count each of its pods has room; no place for all was found"
+        if pods == 1:
+            message = "by count its pod has room; no place for it was found"
+        return Reason(rule=Rule.JOINT, message=message, facts={"pods": pods})
+    message, facts = "each of its pods has room, all of them together have not", {}
+    if len(gang.members) == 1:
+        room = _count_most(gang, fits)
+        message += f": at most {room} of {counted(pods, 'pod')} at once"
+        facts = {"room": room}
+    return Reason(rule=Rule.JOINT, message=message, facts={**facts, "pods": pods})
+
+
+def _count_most(gang: GangPart, fits: Fits) -> int:
+    """Count the pods of the only member that are known to have a place at once."""
+    (member,) = gang.members
+    room, too_many = 0, member.count
+    while too_many - room > 1:
+        tried = (room + too_many) // 2
+        fewer = structs.replace(member, count=tried, min_count=None)
+        if fits(structs.replace(gang, members=(fewer,)), False):
+            room = tried
+        else:
+            too_many = tried
+    return room
+
+
+class _Pod:
+    """One pod that has no place."""
+
+    def __init__(
+        self,
+        gang: GangPart,
+        member: MemberPart,
+        fits: Fits,
+        describe_nearest: Callable[[ClaimPart], str],
+    ) -> None:
+        self._gang, self._member, self._fits = gang, member, fits
+        self._describe_nearest = describe_nearest
+
+    def fits(self, claims: Sequence[ClaimPart], *, unheld: bool = False) -> bool | None:
+        """Whether it has a place with these claims; `unheld`: if nobody held any."""
+        alone = structs.replace(
+            self._member, count=1, min_count=None, claims=tuple(claims)
+        )
+        gang = structs.replace(
+            self._gang,
+            members=(alone,),
+            constraints=(),
+            topology=(),
+            standing=(),
+            separated=(),
+        )
+        return self._fits(gang, unheld)
+
+    def explain(self) -> Reason:
+        """Ask for less and less, until it fits."""
+        claims = self._member.claims
+        single = next((c for c in claims if self.fits([c]) is False), None)
+        if single is None:
+            return self._explain_together([f"claim {c.name}" for c in claims], "")
+        return (
+            self._explain_constraints(single)
+            or self._explain_requests(single)
+            or self._explain_number(single)
+        )
+
+    def _explain_constraints(self, claim: ClaimPart) -> Reason | None:
+        """Blame the constraints of a claim, if it fits without them."""
+        if not claim.constraints or not self.fits([_without_constraints(claim)]):
+            return None
+        names = dict.fromkeys(
+            f"have the same {c.match_attribute}"
+            if c.match_attribute
+            else f"differ in {c.distinct_attribute}"
+            for c in claim.constraints
+        )
+        is_held = self.fits([claim], unheld=True)
+        message = f"no node has devices for one pod that {' and '.join(names)}"
+        if nearest := self._describe_nearest(claim):
+            message += f"; {nearest}"
+        if is_held:
+            message += "; some would, if nobody held any"
+        rule = Rule.TAKEN if is_held else Rule.CONSTRAINT
+        return self._reason(rule, f"/{claim.name}", message)
+
+    def _explain_requests(self, claim: ClaimPart) -> Reason | None:
+        """Blame requests that fit one by one; None: one of them does not."""
+        if len(claim.requests) < 2:
+            return None
+        each = [_with_requests(claim, [request]) for request in claim.requests]
+        if any(self.fits([one]) is False for one in each):
+            return None
+        names = [f"request {request.name}" for request in claim.requests]
+        return self._explain_together(names, f"/{claim.name}")
+
+    def _explain_together(self, names: Sequence[str], place: str) -> Reason:
+        is_held = self.fits(self._member.claims, unheld=True)
+        message = f"no node has room for {listed(names)} together, only for each alone"
+        if is_held:
+            message += "; some would, if nobody held any devices"
+        return self._reason(Rule.TAKEN if is_held else Rule.JOINT, place, message)
+
+    def _explain_number(self, claim: ClaimPart) -> Reason:
+        """Say how many devices of the first request that does not fit would."""
+        request = next(
+            (
+                request
+                for request in claim.requests
+                if self.fits([_with_requests(claim, [request])]) is False
+            ),
+            claim.requests[0],
+        )
+        alone = _with_requests(claim, [request])
+        is_held = self.fits([alone], unheld=True)
+        most = max(
+            (count for count in _list_fewer(request) if self._has_place(alone, count)),
+            default=0,
+        )
+        asked = max(a.count for a in request.alternatives)
+        if any(a.all_devices for a in request.alternatives):
+            message = "no node can give all matching devices to one pod at once"
+        elif most:
+            message = (
+                f"no node can give {asked} of them to one pod at once; at most {most}"
+            )
+        else:
+            message = "no node can give one pod what it asks for"
+        if is_held:
+            message += "; some could, if nobody held any devices"
+        rule = Rule.TAKEN if is_held else Rule.JOINT
+        return self._reason(rule, f"/{claim.name}/{request.name}", message)
+
+    def _has_place(self, claim: ClaimPart, count: int) -> bool:
+        (request,) = claim.requests
+        fewer = tuple(
+            structs.replace(alternative, count=min(alternative.count, count))
+            for alternative in request.alternatives
+        )
+        asked = structs.replace(request, alternatives=fewer)
+        return bool(self.fits([_with_requests(claim, [asked])]))
+
+    def _reason(self, rule: Rule, place: str, message: str) -> Reason:
+        return Reason(
+            rule=rule,
+            subject=f"{self._member.name}{place}",
+            message=message,
+            facts={"pods": self._member.count},
+        )
+
+
+def _without_constraints(claim: ClaimPart) -> ClaimPart:
+    return structs.replace(claim, constraints=())
+
+
+def _with_requests(claim: ClaimPart, requests: Sequence[RequestPart]) -> ClaimPart:
+    """Keep some requests of a claim, without constraints between them."""
+    return structs.replace(claim, requests=tuple(requests), constraints=())
+
+
+def _list_fewer(request: RequestPart) -> Iterator[int]:
+    """Go through smaller numbers of devices, as far as a claim may hold them."""
+    most = max(alternative.count for alternative in request.alternatives)
+    yield from range(min(most - 1, MAX_DEVICES), 0, -1)

@@ -55,6 +55,8 @@ class NodeCounts(Struct, frozen=True, cache_hash=True):
     empty: nothing."""
     faulty: int = 0
     """Devices on which a selector failed, in pools of drivers that have others."""
+    is_plain: bool = True
+    """Whether no eligible device draws from counters or has several users."""
 
 
 class RequestCounts(Struct, frozen=True):
@@ -68,6 +70,11 @@ class RequestCounts(Struct, frozen=True):
     """Selectors that failed, each with its device."""
     unusable: tuple[str, ...]
     """Pools that may not be used, and why."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether counting one such request of a pod says all there is to say."""
+        return all(node.is_plain for _, node in self.nodes)
 
 
 class Rooms(Struct, frozen=True):
@@ -146,6 +153,7 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
     features = problem.parameters.features
     devices = chosen = able = available = usable = shares = left = 0
     taint = shortage = ""
+    is_plain = True
     drivers: set[str] = set()
     faulty: Counter[str] = Counter()
     faults: dict[str, SelectorFault] = {}
@@ -179,15 +187,15 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
                 remaining &= ~(1 << index)
                 taint = taint or format_taint(blocking)
         usable += remaining.bit_count()
+        marks = view.facts.marks
+        is_plain = is_plain and not remaining & (marks.counting | marks.shareable)
         left += count_further_uses(view, remaining, kind, features, seen.use)
     counts = None
     if chosen:
         # A selector that fails where nothing is wanted has nothing to do with it.
         beside = sum(faulty[driver] for driver in drivers)
         amounts = (chosen, able, available, usable)
-        counts = NodeCounts(
-            *amounts, shares, left, taint, shortage=shortage, faulty=beside
-        )
+        counts = NodeCounts(*amounts, shares, left, taint, shortage, beside, is_plain)
     return _NodeResult(devices, counts, faults, tuple(unusable))
 
 

@@ -104,7 +104,7 @@ class Funnel:
             if any(reasons):
                 return tuple(filter(None, reasons))
         reason = explain_gang_rules(self._problem, gang)
-        if reason is None and self._fits(gang, False) is not False:
+        if reason is None and self._may_fit_alone(gang):
             reason = self._outranked_reason(gang)
         return (
             reason
@@ -159,12 +159,39 @@ class Funnel:
 
     def _pod_reason(self, gang: GangPart, member: MemberPart) -> Reason | None:
         """Return why no node takes even one pod; None: some does, or nobody knows."""
+        if self._is_counted_exactly(member):
+            return None
 
         def describe(claim: ClaimPart) -> str:
             checks = self._checks(member)
             return describe_nearest(self._problem, self._cluster, checks, claim)
 
         return explain_pod(gang, member, self._fits, describe)
+
+    def _may_fit_alone(self, gang: GangPart) -> bool:
+        """Whether a gang, whose pods have room by count, may fit as the only one."""
+        is_ruled = gang.topology or gang.constraints or gang.separated
+        is_single = len(gang.members) == 1 and not is_ruled
+        if is_single and self._is_counted_exactly(gang.members[0]):
+            return True
+        return self._fits(gang, False) is not False
+
+    def _is_counted_exactly(self, member: MemberPart) -> bool:
+        """Whether its pods have a place wherever counting finds room for them.
+
+        So it is of one request for devices that take nothing from each other.
+        """
+        asked = [
+            alternative
+            for claim in member.claims
+            for request in claim.requests
+            for alternative in request.alternatives
+        ]
+        has_constraints = any(claim.constraints for claim in member.claims)
+        has_rules = has_constraints or member.settled.takes or member.settled.roles
+        if len(asked) > 1 or has_rules:
+            return False
+        return all(self.counts(request_kind_of(each)).is_plain for each in asked)
 
     def _checks(self, member: MemberPart) -> dict[NodeName, NodeCheck]:
         """Check all nodes for what a member asks of them besides devices."""

@@ -52,6 +52,8 @@ class LintRule(StrEnum):
     SLICE_NOWHERE = "SliceMatchesNoNode"
     COUNTER_EXCEEDED = "CounterExceeded"
     """A device draws more than its counter has at all."""
+    COUNTER_NEGATIVE = "CounterNegative"
+    """A device draws less than nothing: nobody gets it."""
     ATTRIBUTE_TWICE = "AttributeNamedTwice"
     """An attribute or capacity stands under its bare and its full name."""
 

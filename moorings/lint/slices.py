@@ -74,9 +74,16 @@ def _check_counters(pool: PoolPart) -> Iterator[Finding]:
         for index, device in enumerate(pool_slice.devices):
             for consumption in device.consumes_counters:
                 for name, counter in consumption.counters.items():
+                    field = f"spec.devices[{index}].consumesCounters"
+                    if counter.value.nano < 0:
+                        message = (
+                            f"{device.name} draws {counter.value} from "
+                            f"{consumption.counter_set}/{name}: nobody gets it"
+                        )
+                        rule = LintRule.COUNTER_NEGATIVE
+                        yield _report(pool_slice, field, rule, Severity.ERROR, message)
                     total = totals.get((consumption.counter_set, name))
                     if total is not None and counter.value > total:
-                        field = f"spec.devices[{index}].consumesCounters"
                         message = (
                             f"{device.name} draws {counter.value} from "
                             f"{consumption.counter_set}/{name}, which has {total}"

@@ -37,6 +37,8 @@ class Marks(Struct, frozen=True, cache_hash=True):
     """One use that asks for no amounts may consume less than all, or cannot be had."""
     shareable: int = 0
     """Several claims may have them at once."""
+    negative: int = 0
+    """They draw less than nothing from a counter: nobody may have them."""
 
     @property
     def has_amounts(self) -> bool:
@@ -151,10 +153,11 @@ def _mark(devices: Sequence[Device]) -> Marks:
 
 
 def _mark_each(devices: Iterable[Device]) -> Marks:
-    counting = binding = says_binding = tainted = metered = shareable = 0
+    counting = binding = says_binding = tainted = metered = shareable = negative = 0
     for index, device in enumerate(devices):
         if device.consumes_counters:
             counting |= 1 << index
+            negative |= draws_negative(device) << index
         if device.binding_conditions is not None:
             says_binding |= 1 << index
             binding |= bool(device.binding_conditions) << index
@@ -165,4 +168,13 @@ def _mark_each(devices: Iterable[Device]) -> Marks:
         for capacity in device.capacity.values():
             if capacity.request_policy is not None or capacity.value.nano < 0:
                 metered |= 1 << index
-    return Marks(counting, binding, says_binding, tainted, metered, shareable)
+    return Marks(counting, binding, says_binding, tainted, metered, shareable, negative)
+
+
+def draws_negative(device: Device) -> bool:
+    """Whether a device draws less than nothing, which the API server stores."""
+    return any(
+        counter.value.nano < 0
+        for consumption in device.consumes_counters
+        for counter in consumption.counters.values()
+    )

@@ -32,10 +32,12 @@ def find_with_enough(
 
     Admin access takes nothing of a device.
     """
+    if kind.admin:
+        return free, ""
     enough = find_with_room(seen, free, kind, features)
     lacking = free & ~enough
     why = _describe_share(seen, lacking, kind, features) if lacking else ""
-    if kind.admin or not seen.view.counters or not features.partitionable_devices:
+    if not seen.view.counters or not features.partitionable_devices:
         return enough, why
     counters = Counters()
     counters.add(seen)

@@ -19,6 +19,7 @@ from solver.devices.candidates import (
     find_blocking_taints,
     find_free,
     find_supported,
+    indices_of,
     select_devices,
 )
 from solver.devices.gather import Cluster, NodePools
@@ -69,7 +70,7 @@ class RequestCounts(Struct, frozen=True):
     faults: tuple[tuple[str, SelectorFault], ...]
     """Selectors that failed, each with its device."""
     unusable: tuple[str, ...]
-    """Pools that may not be used, and why."""
+    """Pools and devices that may not be used, and why."""
 
     @property
     def is_plain(self) -> bool:
@@ -165,6 +166,12 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
             unusable.append(f"{view.driver}/{view.pool}: {why}")
             continue
         devices += view.reachable.bit_count()
+        if features.partitionable_devices:
+            unusable += [
+                f"{view.driver}/{view.pool}/{view.devices[index].name}: "
+                "draws a negative amount of a counter"
+                for index in indices_of(view.reachable & view.facts.marks.negative)
+            ]
         selection = select_devices(view.part, kind.selectors, problem.selectors)
         for fault in selection.faults:
             if view.targeting >> fault.device & 1:

@@ -47,9 +47,9 @@ from solver.explain.node_checks import (
 )
 from solver.explain.pods import Fits, explain_joint, explain_pod
 from solver.explain.requests import (
-    Shortfall,
+    TooFewDevices,
     explain_fault,
-    explain_shortfall,
+    explain_too_few,
     find_rule,
 )
 from solver.explain.values import describe_nearest
@@ -286,8 +286,8 @@ class Funnel:
             return explain_fault(request, subject, counts)
         checks = self._checks(member)
         selected = [checks[name] for name, _ in counts.nodes]
-        shortfall = Shortfall(request, counts, rooms, rule)
-        reason = explain_shortfall(shortfall, subject, member, selected)
+        too_few = TooFewDevices(request, counts, rooms, rule)
+        reason = explain_too_few(too_few, subject, member, selected)
         if rule not in NODE_RULES:
             return reason
         passed = NODE_RULES.index(rule)

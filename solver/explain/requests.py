@@ -60,7 +60,7 @@ _LEFT = {
 """Of one device that is left, and of several."""
 
 
-class Shortfall(Struct, frozen=True):
+class TooFewDevices(Struct, frozen=True):
     """A request for which too few devices are left, and the rule to name."""
 
     request: SubrequestPart
@@ -85,14 +85,14 @@ def find_rule(rooms: Rooms, pods: int) -> Rule | None:
     return named[-1] if named else None
 
 
-def explain_shortfall(
-    shortfall: Shortfall,
+def explain_too_few(
+    too_few: TooFewDevices,
     subject: str,
     member: MemberPart,
     checks: Sequence[NodeCheck],
 ) -> Reason:
     """Return what each rule leaves; `checks`: of the nodes that have such devices."""
-    request, counts, rooms = shortfall.request, shortfall.counts, shortfall.rooms
+    request, counts, rooms = too_few.request, too_few.counts, too_few.rooms
     pods, room = counted(member.count, "pod"), rooms.by_rule[-1]
     if request.all_devices:
         what = f"all matching {request.device_class} of a node"
@@ -100,9 +100,9 @@ def explain_shortfall(
         where = " on one node" if request.count > 1 else ""
         what = f"{request.count} {request.device_class}{where}"
     message = (
-        f"{need_of_pods(member.count, what)}; {_describe_steps(shortfall, checks)}"
+        f"{need_of_pods(member.count, what)}; {_describe_steps(too_few, checks)}"
     )
-    (most, node), rule = rooms.largest[-1], shortfall.rule
+    (most, node), rule = rooms.largest[-1], too_few.rule
     if request.all_devices and most > MAX_DEVICES:
         rule = Rule.TOO_MANY_DEVICES
         message += f"; {most} on {node}, and a claim holds at most {MAX_DEVICES}"
@@ -116,8 +116,8 @@ def explain_shortfall(
         fault = explain_fault(request, subject, counts)
         message += f"; besides, {fault.message}"
     if counts.unusable:
-        pools = counted(len(counts.unusable), "pool")
-        message += f"; {pools} unusable ({counts.unusable[0]})"
+        some = counted(len(counts.unusable), "pool or device", "pools or devices")
+        message += f"; {some} unusable ({counts.unusable[0]})"
     facts = {
         "devices": counts.devices,
         **rooms.devices,
@@ -127,10 +127,10 @@ def explain_shortfall(
     return Reason(rule=rule, subject=subject, message=message, facts=facts)
 
 
-def _describe_steps(shortfall: Shortfall, checks: Sequence[NodeCheck]) -> str:
+def _describe_steps(too_few: TooFewDevices, checks: Sequence[NodeCheck]) -> str:
     """List what is left after each rule that takes devices away."""
     words, before = list[str](), -1
-    amounts = shortfall.rooms.devices.values()
+    amounts = too_few.rooms.devices.values()
     for rule, left in zip(RULES, amounts, strict=True):
         if left == before:
             continue
@@ -138,7 +138,7 @@ def _describe_steps(shortfall: Shortfall, checks: Sequence[NodeCheck]) -> str:
         noun = "" if words else (" device" if left == 1 else " devices")
         amount = str(left) if left else "none" if words else "no"
         verb = one if left <= 1 and (left or words) else several
-        why = _describe_why(rule, shortfall.counts, checks)
+        why = _describe_why(rule, too_few.counts, checks)
         words.append(f"{amount}{noun} {verb}{why}")
         before = left
         if not left:

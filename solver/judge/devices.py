@@ -24,6 +24,12 @@ def judge_device_alone(
         yield f"reachable: {where} {name} is not for {node}"
     if device_facts.device.binding_conditions and not features.device_binding:
         yield f"bindingConditions: {where} {name} binds, which is switched off"
+    if features.partitionable_devices and any(
+        counter.value.nano < 0
+        for consumption in device_facts.device.consumes_counters
+        for counter in consumption.counters.values()
+    ):
+        yield f"negativeDraw: {where} {name} draws less than nothing from a counter"
     if features.consumable_capacity and (
         subrequest.capacity or device_facts.device.capacity
     ):

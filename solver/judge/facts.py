@@ -354,7 +354,7 @@ class Facts:
             for consumption in device.consumes_counters:
                 for counter_name, counter in consumption.counters.items():
                     key = (consumption.counter_set, counter_name)
-                    left[key] = left.get(key, 0) - counter.value.nano
+                    left[key] = left.get(key, 0) - max(counter.value.nano, 0)
         return left
 
     def devices_in_use(self, pool: VisiblePool, name: PoolID) -> list[Device]:

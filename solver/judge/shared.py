@@ -1,7 +1,7 @@
 """Whether pods get along: exclusive devices, capacity, counters, groups.
 
-Everything that is given out in a decision at once, beside what others have. A pod's own
-devices must fit with those it has by admin access; other pods never see those.
+Everything that is given out in a decision at once, beside what others have. Admin
+access takes nothing (KEP-5018), but a claim has a device only once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class Use(Struct, frozen=True, kw_only=True, gc=False):
 def judge_sharing(facts: Facts, uses: list[Use]) -> Violations:
     """Judge all that is given out together."""
     yield from _devices_exclusive(uses)
-    # A pod with admin access must fit with all that it has itself ...
     admins = {use.pod for use in uses if use.subrequest.admin_access}
     uses_by_pod: dict[str, list[Use]] = defaultdict(list)
     for use in uses if admins else ():
@@ -52,8 +51,6 @@ def judge_sharing(facts: Facts, uses: list[Use]) -> Violations:
             uses_by_pod[use.pod].append(use)
     for pod_uses in uses_by_pod.values():
         yield from _admin_order(pod_uses)
-        yield from _sums_hold(facts, pod_uses)
-    # ... and all pods together, admin access aside.
     counted = [use for use in uses if not use.subrequest.admin_access]
     yield from _sums_hold(facts, counted)
 

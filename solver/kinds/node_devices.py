@@ -208,9 +208,8 @@ class DeviceReader:
         # First what holds for every request, then what each of them means and may have.
         features, view = self._features, seen.view
         masks = [0] * len(view.devices)
-        fit = find_supported(seen, node.node, features)
-        if not sound:
-            fit &= ~find_drawing(seen, features)
+        supported = find_supported(seen, node.node, features)
+        drawing = 0 if sound else find_drawing(seen, features)
         tolerated = {
             tolerations: find_tolerated(seen, tolerations, features)
             for tolerations in self._tolerations
@@ -224,8 +223,9 @@ class DeviceReader:
                 select_devices(view.part, kind.selectors, self._table)
             )
             meant = find_targets(view, selection.bits, kind, features)
-            usable = meant & fit & free[kind.admin] & tolerated[kind.tolerations]
-            usable = find_with_room(seen, usable, kind, features)
+            usable = meant & supported & free[kind.admin] & tolerated[kind.tolerations]
+            if not kind.admin:
+                usable = find_with_room(seen, usable & ~drawing, kind, features)
             for attribute, value in kind.values:
                 usable &= _find_values(view.part, attribute, features).get(value, 0)
             meant_kinds |= bool(meant) << number

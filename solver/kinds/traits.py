@@ -88,7 +88,7 @@ class Counters:
         if place not in self.sets:
             return
         for name, counter in consumption.counters.items():
-            self.left[self.keys[*place, name]] -= counter.value.nano
+            self.left[self.keys[*place, name]] -= max(counter.value.nano, 0)
         number = self.sets[place]
         allowed, groups = self.allowed[number], consumption.compatibility_groups or ()
         if allowed is None:
@@ -195,6 +195,8 @@ def find_targets(
 ) -> int:
     """Find the devices that a request means: what `All` must have all of."""
     bits, marks = view.reachable & chosen, view.facts.marks
+    if features.partitionable_devices:
+        bits &= ~marks.negative
     if not features.device_binding:
         bits &= ~marks.binding
     # One use that asks for no amounts has all of whatever is not metered.

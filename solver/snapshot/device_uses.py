@@ -67,9 +67,12 @@ def _change_share(
 
 
 def sum_consumed(use: DeviceUse) -> tuple[tuple[str, Quantity], ...]:
-    """Add up what the shares of a device consume."""
+    """Add up what the shares of a device consume; a negative amount gives no room.
+
+    The API server takes any amount in a status.
+    """
     total: dict[str, int] = {}
     for share in use.shares.values():
         for name, amount in share.consumed:
-            total[name] = total.get(name, 0) + amount.nano
+            total[name] = total.get(name, 0) + max(amount.nano, 0)
     return tuple((name, Quantity.of_nano(total[name])) for name in sorted(total))

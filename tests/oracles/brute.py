@@ -270,5 +270,7 @@ class Brute:
         others: list[tuple[Thing, Cost]],
         mine: Iterable[tuple[int, Cost, bool]],
     ) -> bool:
-        own = [(place.things[device], cost) for device, cost, _ in mine]
+        own = [
+            (place.things[device], cost) for device, cost, admin in mine if not admin
+        ]
         return sums_hold(self.world, place, [*others, *own])

@@ -139,6 +139,12 @@ class World:
     def meant(self, asked: SubrequestPart, thing: Thing) -> bool:
         """Say whether `All` would mean it."""
         binds = thing.device.binding_conditions and not self.features.device_binding
+        if self.features.partitionable_devices and any(
+            counter.value.nano < 0
+            for c in thing.device.consumes_counters
+            for counter in c.counters.values()
+        ):
+            return False
         fits = (
             not self.features.consumable_capacity or self.cost(asked, thing) is not None
         )
@@ -303,7 +309,8 @@ def _draw(place: Place, pool: Pool, device: Device) -> None:
         place.members.setdefault((pool, c.counter_set), []).append(groups)
         for name, counter in c.counters.items():
             if (pool, c.counter_set, name) in place.counters:
-                place.counters[pool, c.counter_set, name] -= counter.value.nano
+                drawn = max(counter.value.nano, 0)
+                place.counters[pool, c.counter_set, name] -= drawn
 
 
 def _at(s: PoolSlice | Device, node: NodePart) -> bool:

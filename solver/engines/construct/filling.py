@@ -117,11 +117,8 @@ class Filling:
                 value = condition.after(value, ask, view.shape.groups[group])
             values.append(value)
         for number, group in uses:
-            asked = member.asks[number]
-            if asked.admin:
-                self._stock.agree(node, group)
-            else:
-                self._stock.take(node, group, asked)
+            if not member.asks[number].admin:
+                self._stock.take(node, group, member.asks[number])
         self._between.add(want.kind, node)
         self._stock.take_resources(node, want.kind)
         way = Way(uses, pod.alternatives, tuple(values))

@@ -98,9 +98,8 @@ class Stock:
     def take(self, node: int, group: int, ask: RequestAlternative) -> bool:
         """Take a device, or a share of it; False: there is none.
 
-        What was written in vain is still to be undone then. With admin access only what
-        the device draws from is charged; whoever asks for it undoes that, since it
-        takes nothing from others.
+        What was written in vain is still to be undone then. Not for admin access, which
+        takes nothing.
         """
         shape = self._views[node].shape.groups[group]
         key = key_of(shape, node, group)
@@ -117,7 +116,7 @@ class Stock:
             if any(amount > left for amount, left in pairs):
                 return False
             self._ledger.write(self._shared, key, after)
-        elif not ask.admin:
+        else:
             taken = self._taken.get(key, 0)
             if taken >= shape.size:
                 return False
@@ -126,9 +125,9 @@ class Stock:
         look = self.look_of(node)
         if look is not None:
             kind = -1 if shape.traits.left is None else ask.kind
-            look = self._number((look, group, kind, ask.admin))
+            look = self._number((look, group, kind))
             self._ledger.write(self._looks, node, look)
-        return not is_first or (self._draw(node, shape) and self.agree(node, group))
+        return not is_first or (self._draw(node, shape) and self._agree(node, group))
 
     def _draw(self, node: int, group: GroupShape) -> bool:
         counters = self._views[node].shape.counters
@@ -140,7 +139,7 @@ class Stock:
             self._ledger.write(self._drawn, key, drawn)
         return True
 
-    def agree(self, node: int, group: int) -> bool:
+    def _agree(self, node: int, group: int) -> bool:
         """Narrow the compatibility groups of counter sets to those of a device."""
         shape = self._views[node].shape
         for number, names in shape.groups[group].traits.groups:

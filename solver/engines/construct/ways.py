@@ -144,17 +144,11 @@ class _WaySearch:
         self._values: list[tuple[Values | None, ...]] = [
             tuple(condition.start for condition in self._conditions)
         ]
-        self._mark = ledger.mark
         self.takes = 0
 
     def run(self) -> Way | None:
         """Search, and leave the devices taken."""
-        if not self._serve(0):
-            return None
-        way = self._way
-        if self._has_admin:
-            self._give_back_admin(way)
-        return way
+        return self._way if self._serve(0) else None
 
     @property
     def _way(self) -> Way:
@@ -235,7 +229,7 @@ class _WaySearch:
             if after is not None and not after:
                 return False
             values.append(after)
-        if not self._stock.take(self._node, group, ask):
+        if not ask.admin and not self._stock.take(self._node, group, ask):
             return False
         self._uses.append((number, group))
         self._values.append(tuple(values))
@@ -303,13 +297,3 @@ class _WaySearch:
             -alike if self._style.takes_common else alike,
             self._stock.count_left(self._node, group),
         )
-
-    def _give_back_admin(self, way: Way) -> None:
-        """Take the devices again, without those that take nothing from others."""
-        self._ledger.undo(self._mark)
-        for number, group in way.uses:
-            ask = self._member.asks[number]
-            if ask.admin:
-                self._stock.agree(self._node, group)
-            else:
-                self._stock.take(self._node, group, ask)

@@ -1,9 +1,7 @@
 """Rules about what devices share: capacity, counters and compatibility groups.
 
 What belongs to a node is summed over the lots of the node; what several nodes see, over
-all of them. Admin access takes nothing from others (KEP-5018), but a pod's own devices,
-those with admin access included, must fit beside what others have: kube-scheduler
-checks that.
+all of them. Admin access takes nothing, and needs nothing to be left (KEP-5018).
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from solver.kinds.shapes import GroupShape
 
 _MAX_SUM = 1 << 62
 Key = tuple[object, ...]
-"""What something is summed for: a device, a counter or a counter set, and for whom."""
+"""What something is summed for: a device's capacity, or a counter."""
 Sums = dict[Key, list[Term]]
 
 
@@ -39,11 +37,10 @@ def capacity_suffices(placements: Placements) -> None:
             if traits.left is None:
                 continue
             for capacity, cost in enumerate(traits.costs[use.ask.kind]):
-                subject = (*use.device, capacity)
-                for key in _sums_for(placements, lot, subject, admin=use.ask.admin):
-                    variable, factor = use.term
-                    sums[key].append((variable, factor * cost))
-                    left[key] = traits.left[capacity]
+                key = (*use.device, capacity)
+                variable, factor = use.term
+                sums[key].append((variable, factor * cost))
+                left[key] = traits.left[capacity]
     _limit(placements.model, sums, left)
 
 
@@ -60,14 +57,13 @@ def counters_suffice(placements: Placements) -> None:
         for use in _uses_of(placements, lot):
             for number, draw in use.group.traits.draws:
                 counter = counters[number]
-                subject = (counter.identity or (lot.node, number),)
-                for key in _sums_for(placements, lot, subject, admin=use.ask.admin):
-                    left[key] = min(left.get(key, counter.left), counter.left)
-                    if use.group.is_shareable:
-                        charges.add_once(key, lot, use, draw)
-                    else:
-                        variable, factor = use.term
-                        charges.sums[key].append((variable, factor * draw))
+                key = (counter.identity or (lot.node, number),)
+                left[key] = min(left.get(key, counter.left), counter.left)
+                if use.group.is_shareable:
+                    charges.add_once(key, lot, use, draw)
+                else:
+                    variable, factor = use.term
+                    charges.sums[key].append((variable, factor * draw))
     _limit(placements.model, charges.sums, left)
 
 
@@ -85,14 +81,12 @@ class _Charges:
 
     def add_once(self, key: Key, lot: Lot, use: LotUse, draw: int) -> None:
         """Count a use of a shared device; only its first counts in a sum."""
-        # The batch and each pod with admin access are charged apart: see `_sums_for`.
-        once = (key[1:], use.device)
-        if once not in self._charged:
+        charged = self._charged.get(use.device)
+        if charged is None:
             name = f"charged{len(self._charged)}"
-            self._charged[once] = self._model.new_bool_var(name)
-        charged = self._charged[once]
-        if (once, key) not in self._counted:
-            self._counted.add((once, key))
+            charged = self._charged[use.device] = self._model.new_bool_var(name)
+        if (use.device, key) not in self._counted:
+            self._counted.add((use.device, key))
             self.sums[key].append((charged, draw))
         self._model.add(total([(use.term[0], 1), (charged, -lot.most)]) <= 0)
 
@@ -142,20 +136,13 @@ class LotUse(NamedTuple):
 
 
 def _uses_of(placements: Placements, lot: Lot) -> Iterator[LotUse]:
+    """Go through what takes something: not admin access."""
     groups, asks = placements.shape_of(lot).groups, placements.member_of(lot).asks
     for (ask, group), term in lot.uses.items():
+        if asks[ask].admin:
+            continue
         device = groups[group].identity or (lot.node, group)
         yield LotUse(device, term, asks[ask], groups[group])
-
-
-def _sums_for(
-    placements: Placements, lot: Lot, subject: object, *, admin: bool
-) -> Iterator[Key]:
-    """List the sums that a use is part of: the batch's, and that of an admin pod."""
-    if not admin:
-        yield (subject,)
-    if any(ask.admin for ask in placements.member_of(lot).asks):
-        yield (subject, id(lot))
 
 
 def _limit(model: cp_model.CpModel, sums: Sums, left: dict[Key, int]) -> None:

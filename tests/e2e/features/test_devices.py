@@ -178,7 +178,7 @@ async def test_a_pool_counts_once_it_is_whole(bare: Fleet, kube: Kube) -> None:
     await bare.publish(first)
     request = exactly(bare.device_class, allocationMode="All")
     (waiting,) = await create_gang(bare, "all", asks(request))
-    assert "1 pool unusable" in await until_reason(kube, waiting)
+    assert "1 pool or device unusable" in await until_reason(kube, waiting)
     await bare.publish(second)
     (pod,) = await until_bound(bare, "all")
     assert sorted(pod.devices) == ["one", "two"]

@@ -23,6 +23,7 @@ from tests.builders.broken import (
     TWO_PODS,
     Broken,
     against,
+    counters,
     device_drawing,
     gang_of,
     problem_with,
@@ -70,6 +71,10 @@ BROKEN: dict[str, Callable[[], Broken]] = {
         sliced(device("a"), device_drawing("b", "1Gi"), node="n"),
         Features(partitionable_devices=False),
         device="b",
+    ),
+    "negativeDraw": lambda: against(
+        problem_with(world(device_drawing("a", "1Gi"), counters=counters("8Gi"))),
+        problem_with(world(device_drawing("a", "-1Gi"), counters=counters("8Gi"))),
     ),
     "adminAccess": without_admin,
     "nodeOperations": lambda: against(

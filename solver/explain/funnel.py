@@ -65,6 +65,7 @@ from solver.problem.problem import Problem
 
 MOST_COUNTED = 4096
 """Results of each sort that are remembered of one Problem."""
+NO_NODES = "no node is known: neither a Node nor a slice names any"
 _LET_IN = {
     Rule.NODE_SELECTION: "is one that it selects",
     Rule.NODE: "is usable",
@@ -95,6 +96,8 @@ class Funnel:
 
     def explain(self, gang: GangPart) -> tuple[Reason, ...]:
         """Return why a gang is not in."""
+        if not self._cluster.nodes:
+            return (Reason(rule=Rule.NODE, message=NO_NODES),)
         nodes = len(self._cluster.nodes) if gang.topology else 0
         reason = explain_missing_label(gang, self._is_labelled, nodes)
         if reason is not None:

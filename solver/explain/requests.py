@@ -99,9 +99,7 @@ def explain_too_few(
     else:
         where = " on one node" if request.count > 1 else ""
         what = f"{request.count} {request.device_class}{where}"
-    message = (
-        f"{need_of_pods(member.count, what)}; {_describe_steps(too_few, checks)}"
-    )
+    message = f"{need_of_pods(member.count, what)}; {_describe_steps(too_few, checks)}"
     (most, node), rule = rooms.largest[-1], too_few.rule
     if request.all_devices and most > MAX_DEVICES:
         rule = Rule.TOO_MANY_DEVICES

@@ -40,6 +40,7 @@ from solver.snapshot.parts import (
     use_key_of,
 )
 from solver.snapshot.pools import (
+    list_named_nodes,
     pool_of_collision,
     pool_of_inventory,
     pool_of_slices,
@@ -75,6 +76,8 @@ class Inventory(Struct, frozen=True, kw_only=True):
     """How many devices each namespace holds."""
     pool_nodes: FrozenMap[str, NodeName] = FrozenMap()
     """The node of each known pool, by pool key."""
+    naming_pools: FrozenMap[NodeName, frozenset[str]] = FrozenMap()
+    """Keys of the pools of several nodes that name a node."""
 
     def with_grown(self, *events: ClusterEvent) -> Inventory:
         """Note what may have made a no a yes."""
@@ -229,13 +232,15 @@ def with_node_part(inventory: Inventory, name: NodeName) -> Inventory:
 def with_node_parts(inventory: Inventory, names: Iterable[NodeName]) -> Inventory:
     """Make the parts of nodes again, after anything about them changed.
 
-    A node is there for as long as its agent, its Node or pools of its own say so.
+    A node is there for as long as its agent, its Node or pools say so: those of its
+    own, and those of several nodes that name it.
     """
     before, parts, gone = inventory.pages, list[NodePart](), list[NodeName]()
     for name in names:
         state = inventory.nodes.get(name) or NodeState()
-        own = (isinstance(value, PoolPart) for value in before.of(name))
-        if not (state.announced or state.node is not None or any(own)):
+        own = any(isinstance(value, PoolPart) for value in before.of(name))
+        is_named = own or inventory.naming_pools.get(name)
+        if not (state.announced or state.node is not None or is_named):
             gone.append(name)
             continue
         uses = inventory.node_uses.get(name) or {}
@@ -275,6 +280,7 @@ def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
     pages, pool_nodes = inventory.pages, dict[str, NodeName]()
     parts, gone = list[PoolPart](), list[str]()
     nodes: dict[NodeName, None] = {}
+    naming, by_name = inventory.naming_pools, dict[NodeName, frozenset[str]]()
     drivers = set[DriverName]()
     for key in keys:
         part = _make_pool_part(inventory, key)
@@ -285,6 +291,12 @@ def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
             pages = pages.without(previous_node, use_key_of(key))
         if node != previous_node:
             nodes |= dict.fromkeys(filter(None, (previous_node, node)))
+        named = _list_named(inventory, key, previous_node)
+        names = frozenset[NodeName]() if part is None else list_named_nodes(part)
+        for name in sorted(named ^ names):
+            keys = by_name.get(name, naming.get(name) or frozenset())
+            by_name[name] = keys ^ {key}
+            nodes[name] = None
         if part is None:
             gone.append(key)
         else:
@@ -296,8 +308,20 @@ def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
     known = inventory.pool_nodes.with_items(pool_nodes)
     for key in gone:
         known = known.without(key)
-    changed = with_uses(structs.replace(changed, pool_nodes=known), pool_nodes)
+    naming = naming.with_items(by_name)
+    for name in (name for name, naming_keys in by_name.items() if not naming_keys):
+        naming = naming.without(name)
+    changed = structs.replace(changed, pool_nodes=known, naming_pools=naming)
+    changed = with_uses(changed, pool_nodes)
     return with_node_parts(changed, nodes)
+
+
+def _list_named(
+    inventory: Inventory, key: str, owner: NodeName | None
+) -> frozenset[NodeName]:
+    """List the nodes that a known pool names so far."""
+    part = None if owner is None else inventory.pages.get(owner, key)
+    return list_named_nodes(part) if isinstance(part, PoolPart) else frozenset()
 
 
 def _make_pool_part(inventory: Inventory, key: str) -> PoolPart | None:

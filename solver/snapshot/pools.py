@@ -64,6 +64,21 @@ def pool_of_slices(slices: Mapping[str, ResourceSlice]) -> PoolPart:
     )
 
 
+def list_named_nodes(pool: PoolPart) -> frozenset[NodeName]:
+    """List the nodes that a pool of several nodes names, for slices or for devices."""
+    if pool.node:
+        return frozenset()
+    return frozenset(
+        name
+        for pool_slice in pool.slices
+        for name in (
+            pool_slice.node_name,
+            *(device.node_name for device in pool_slice.devices),
+        )
+        if name
+    )
+
+
 def with_announcer(
     announcers: FrozenMap[str, tuple[NodeName, ...]],
     key: str,

@@ -10,6 +10,7 @@ from contracts.allocation import Reason, Rule
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
 from solver.allocate import allocate
 from solver.decision import Decision
+from solver.explain.funnel import NO_NODES
 from tests.builders import (
     DRIVER,
     constraint,
@@ -21,10 +22,11 @@ from tests.builders import (
     node,
     pool,
     request,
+    resource_slice,
     sub_request,
     taint,
 )
-from tests.builders.problems import observe_core, problem_of, snapshot_of
+from tests.builders.problems import observe, observe_core, problem_of, snapshot_of
 
 NAMES = [
     DeviceID(DriverName(DRIVER), PoolName("n"), DeviceName(f"gpu-{index}"))
@@ -262,3 +264,12 @@ def test_a_claim_of_all_is_limited() -> None:
     (reason,) = decide(fleet(1, gpus=33), gang(asked)).gangs[0].reasons
     assert reason.rule is Rule.TOO_MANY_DEVICES
     assert reason.message.endswith("33 on n0, and a claim holds at most 32")
+
+
+def test_without_nodes_nobody_says_that_devices_do_not_match() -> None:
+    """A pool for all nodes names none (kubernetes#134466)."""
+    for_all = resource_slice(device(), name="s", pool="p", all_nodes=True)
+    snapshot = snapshot_of({}, [gang(member(member_claim(request())))])
+    problem = problem_of(observe(snapshot, "s", for_all))
+    (reason,) = allocate(problem).gangs[0].reasons
+    assert (reason.rule, reason.message) == (Rule.NODE, NO_NODES)

@@ -7,6 +7,7 @@ from the same counters may lack together what each has alone.
 from __future__ import annotations
 
 from contracts.features import Features
+from contracts.ids import DeviceName
 from contracts.quantity import NANO, Quantity, format_binary
 from solver.devices.candidates import indices_of, is_shareable, sum_shares
 from solver.devices.pools import PoolView, SeenPool
@@ -16,6 +17,7 @@ from solver.kinds.traits import (
     Counters,
     costs_of,
     find_drawing,
+    find_unknown_draws,
     find_with_room,
 )
 from solver.snapshot.parts import UsePart
@@ -39,9 +41,11 @@ def find_with_enough(
     why = _describe_share(seen, lacking, kind, features) if lacking else ""
     if not seen.view.counters or not features.partitionable_devices:
         return enough, why
-    counters = Counters()
+    counters, drawing = Counters(), enough & find_drawing(seen, features)
     counters.add(seen)
-    for index in indices_of(enough & find_drawing(seen, features)):
+    if drawing and (unknown := find_unknown_draws(seen)):
+        return enough & ~drawing, why or _describe_unknown(seen, unknown)
+    for index in indices_of(drawing):
         found = _describe_draw(seen, index, counters, features)
         if found:
             enough &= ~(1 << index)
@@ -96,6 +100,16 @@ def _describe_share(
                 f"{name} left, {format_nano(asked)} asked"
             )
     return ""
+
+
+def _describe_unknown(seen: SeenPool, names: list[DeviceName]) -> str:
+    """Say which device in use is published no more, so that its draw is not known."""
+    uses = seen.use.unpublished if seen.use is not None else ()
+    holder = next((use.holder for use in uses if use.device == names[0]), "somebody")
+    return (
+        f"{holder} holds {names[0]} of pool {seen.view.pool}, which is published no "
+        "more: what it draws is not known"
+    )
 
 
 def _describe_draw(

@@ -12,7 +12,12 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from contracts.device import Device, DeviceAttribute, DeviceTaint
+from contracts.device import (
+    Device,
+    DeviceAttribute,
+    DeviceCounterConsumption,
+    DeviceTaint,
+)
 from contracts.ids import DeviceClassName, DeviceID, NodeName, PoolID
 from solver.judge.pools import CounterAmounts, VisiblePool, is_readable, read_pool
 from solver.problem.gangs import SubrequestPart
@@ -350,16 +355,43 @@ class Facts:
         if pool is None:
             return {}
         left = dict(pool.counters)
-        for device in self.devices_in_use(pool, name):
-            for consumption in device.consumes_counters:
-                for counter_name, counter in consumption.counters.items():
-                    key = (consumption.counter_set, counter_name)
-                    left[key] = left.get(key, 0) - max(counter.value.nano, 0)
+        in_use = self.draws_in_use(pool, name)
+        if in_use is None:
+            return dict.fromkeys(left, -1)
+        for consumption in in_use:
+            for counter_name, counter in consumption.counters.items():
+                key = (consumption.counter_set, counter_name)
+                left[key] = left.get(key, 0) - max(counter.value.nano, 0)
         return left
 
-    def devices_in_use(self, pool: VisiblePool, name: PoolID) -> list[Device]:
-        """List the devices of a pool that others have, for themselves or shared."""
+    def draws_in_use(
+        self, pool: VisiblePool, name: PoolID
+    ) -> list[DeviceCounterConsumption] | None:
+        """List what others draw from the counters of a pool; None: nobody knows.
+
+        Of a device that is not published any more an older slice may tell, else what
+        was remembered.
+        """
         use = self._use_of(name)
-        names = {*use.taken, *(share.device for share in use.shared)}
-        everything = (*(d for d, _ in pool.devices.values()), *pool.elsewhere)
-        return [device for device in everything if device.name in names]
+        published: dict[str, list[Device]] = {}
+        for device in (*(d for d, _ in pool.devices.values()), *pool.elsewhere):
+            published.setdefault(device.name, []).append(device)
+        older = {
+            device.name: device
+            for each in self._pools[name].slices
+            for device in each.devices
+        }
+        remembered = {each.device: each.consumes_counters for each in use.unpublished}
+        draws: list[DeviceCounterConsumption] = []
+        for held in {*use.taken, *(share.device for share in use.shared)}:
+            if held in published:
+                for device in published[held]:
+                    draws += device.consumes_counters
+            elif held in older:
+                draws += older[held].consumes_counters
+            else:
+                found = remembered.get(held)
+                if found is None:
+                    return None
+                draws += found
+        return draws

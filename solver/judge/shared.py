@@ -148,12 +148,14 @@ def _groups_agree(facts: Facts, pool: PoolID, uses: list[Use]) -> Violations:
     for node in {use.node for use in charged}:
         visible = facts.find_pool(node, pool)
         devices = [use.facts.device for use in charged]
-        of_others = facts.devices_in_use(visible, pool) if visible else ()
+        of_others = (facts.draws_in_use(visible, pool) if visible else None) or []
         groups_by_set: dict[str, list[set[str]]] = defaultdict(list)
-        for device in (*devices, *of_others):
-            for consumption in device.consumes_counters:
-                groups = set(consumption.compatibility_groups or ())
-                groups_by_set[consumption.counter_set].append(groups)
+        for consumption in (
+            *(each for device in devices for each in device.consumes_counters),
+            *of_others,
+        ):
+            groups = set(consumption.compatibility_groups or ())
+            groups_by_set[consumption.counter_set].append(groups)
         drawn_from = {
             consumption.counter_set
             for device in devices

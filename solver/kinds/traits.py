@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from contracts.device import Device, DeviceCapacity, DeviceCounterConsumption
 from contracts.features import Features
+from contracts.ids import DeviceName
 from contracts.quantity import Quantity
 from solver.cache import Slots, cached
 from solver.devices.candidates import indices_of, is_shareable, sum_shares
@@ -60,7 +61,10 @@ class Counters:
         """Likewise of each counter set."""
 
     def add(self, seen: SeenPool) -> bool:
-        """Add the counters of a pool; False: one of them is already overdrawn."""
+        """Add the counters of a pool; False: nobody may draw from them.
+
+        One of them is overdrawn already, or it is not known what others draw.
+        """
         view = seen.view
         if not view.counters:
             return True
@@ -78,10 +82,10 @@ class Counters:
         start = len(self.left) - sum(
             len(counter_set.counters) for counter_set in view.counters
         )
-        for device in _list_in_use(seen):
-            for consumption in device.consumes_counters:
-                self._charge(seen, consumption)
-        return all(amount >= 0 for amount in self.left[start:])
+        in_use, unknown = _list_in_use(seen)
+        for consumption in in_use:
+            self._charge(seen, consumption)
+        return not unknown and all(amount >= 0 for amount in self.left[start:])
 
     def _charge(self, seen: SeenPool, consumption: DeviceCounterConsumption) -> None:
         place = (seen.view.driver, seen.view.pool, consumption.counter_set)
@@ -131,17 +135,37 @@ NO_GROUPS = ("",)
 """In place of groups: a device that names none goes only with others like it."""
 
 
-def _list_in_use(seen: SeenPool) -> list[Device]:
-    """List the devices of a pool that somebody has, for itself or in shares."""
+def _list_in_use(
+    seen: SeenPool,
+) -> tuple[list[DeviceCounterConsumption], list[DeviceName]]:
+    """List what devices in use draw; and those of which nobody knows it.
+
+    A device that the pool has no more counts as an older slice says that is still
+    there, or else as was remembered.
+    """
     if seen.use is None:
-        return []
-    names = {*seen.use.taken, *(share.device for share in seen.use.shared)}
-    view = seen.view
-    return [
-        view.devices[bit]
-        for bit in indices_of(view.targeting | view.elsewhere)
-        if view.devices[bit].name in names
-    ]
+        return [], []
+    view, drawn, unknown = seen.view, list[DeviceCounterConsumption](), []
+    current = view.targeting | view.elsewhere
+    remembered = {each.device: each for each in seen.use.unpublished}
+    for name in {*seen.use.taken, *(share.device for share in seen.use.shared)}:
+        bits = view.facts.bits_by_name.get(name, 0)
+        published = list(indices_of(bits & current or bits))
+        if bits & current:
+            for index in published:
+                drawn += view.devices[index].consumes_counters
+        elif published:
+            drawn += view.devices[published[-1]].consumes_counters
+        elif name in remembered and remembered[name].consumes_counters is not None:
+            drawn += remembered[name].consumes_counters or ()
+        else:
+            unknown.append(name)
+    return drawn, unknown
+
+
+def find_unknown_draws(seen: SeenPool) -> list[DeviceName]:
+    """Find the devices in use of which nobody knows what they draw from counters."""
+    return sorted(_list_in_use(seen)[1]) if seen.view.counters else []
 
 
 def is_plain(device: Device) -> bool:

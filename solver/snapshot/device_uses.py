@@ -76,3 +76,8 @@ def sum_consumed(use: DeviceUse) -> tuple[tuple[str, Quantity], ...]:
         for name, amount in share.consumed:
             total[name] = total.get(name, 0) + max(amount.nano, 0)
     return tuple((name, Quantity.of_nano(total[name])) for name in sorted(total))
+
+
+def list_holders(use: DeviceUse) -> frozenset[str]:
+    """List who holds a device, for itself or in shares."""
+    return use.holders.union(*(share.holders for share in use.shares.values()))

@@ -12,11 +12,17 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, structs
 
 from contracts.claim import DeviceClass
-from contracts.device import DeviceTaint, DeviceTaintRule, ResourcePool, ResourceSlice
+from contracts.device import (
+    DeviceCounterConsumption,
+    DeviceTaint,
+    DeviceTaintRule,
+    ResourcePool,
+    ResourceSlice,
+)
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DevicesAnnounced, HealthJudged
 from contracts.workload import Node
-from solver.snapshot.device_uses import Uses, sum_consumed
+from solver.snapshot.device_uses import Uses, list_holders, sum_consumed
 from solver.snapshot.events import NODE_EVENT, ClusterEvent, class_event, driver_event
 from solver.snapshot.holdings import Held
 from solver.snapshot.maps import FrozenMap
@@ -32,6 +38,7 @@ from solver.snapshot.parts import (
     NodePart,
     PoolPart,
     ShareUse,
+    UnpublishedUse,
     UsePart,
     class_key,
     node_key,
@@ -312,7 +319,7 @@ def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
     for name in (name for name, naming_keys in by_name.items() if not naming_keys):
         naming = naming.without(name)
     changed = structs.replace(changed, pool_nodes=known, naming_pools=naming)
-    changed = with_uses(changed, pool_nodes)
+    changed = with_uses(changed, pool_nodes, before=inventory)
     return with_node_parts(changed, nodes)
 
 
@@ -347,8 +354,13 @@ def _list_announced_pools(
     return () if message is None else message.pools
 
 
-def with_uses(inventory: Inventory, keys: Iterable[str]) -> Inventory:
-    """Make again what is used of these pools, after their holders or taints changed."""
+def with_uses(
+    inventory: Inventory, keys: Iterable[str], *, before: Inventory | None = None
+) -> Inventory:
+    """Make again what is used of these pools, after their holders or taints changed.
+
+    `before`: as it was before the pools changed; None: they did not.
+    """
     pages, uses, freed = inventory.pages, list[UsePart](), set[ClusterEvent]()
     for key in sorted(keys):
         node = inventory.pool_nodes.get(key)
@@ -356,11 +368,14 @@ def with_uses(inventory: Inventory, keys: Iterable[str]) -> Inventory:
             continue
         _, driver, pool = key.split("/", 2)
         use = _make_use_part(inventory, DriverName(driver), PoolName(pool), node)
+        unpublished = _list_unpublished(inventory, key, before or inventory)
+        use = structs.replace(use, unpublished=unpublished)
         previous = pages.get(node, use_key(use.driver, use.pool))
         if not (
             isinstance(previous, UsePart)
             and set(previous.taken) <= set(use.taken)
             and (previous.shared, previous.taints) == (use.shared, use.taints)
+            and previous.unpublished == use.unpublished
         ):
             freed.add(driver_event(driver))
         uses.append(use)
@@ -386,6 +401,46 @@ def _make_use_part(
         ),
         taints=tuple(_list_taints(inventory, driver, pool, node)),
     )
+
+
+def _list_unpublished(
+    inventory: Inventory, key: str, before: Inventory
+) -> tuple[UnpublishedUse, ...]:
+    """List what is held of a pool with counters but is in none of its slices.
+
+    What it draws is known as long as somebody remembers the slice that had it.
+    """
+    node = inventory.pool_nodes.get(key)
+    part = None if node is None else inventory.pages.get(node, key)
+    uses = inventory.holders.get(key)
+    if not uses or not isinstance(part, PoolPart):
+        return ()
+    if not any(pool_slice.shared_counters for pool_slice in part.slices):
+        return ()
+    missing = sorted(uses.keys() - {device.name for device in part.devices})
+    known = _list_draws(before, key) if missing else {}
+    return tuple(
+        UnpublishedUse(
+            device=name,
+            holder=min(list_holders(uses[name])),
+            consumes_counters=known.get(name),
+        )
+        for name in missing
+    )
+
+
+def _list_draws(
+    inventory: Inventory, key: str
+) -> dict[DeviceName, tuple[DeviceCounterConsumption, ...] | None]:
+    """List what devices of a pool draw, published or remembered."""
+    node = inventory.pool_nodes.get(key)
+    if node is None:
+        return {}
+    use, part = (inventory.pages.get(node, k) for k in (use_key_of(key), key))
+    remembered = use.unpublished if isinstance(use, UsePart) else ()
+    draws = {each.device: each.consumes_counters for each in remembered}
+    published = part.devices if isinstance(part, PoolPart) else ()
+    return draws | {device.name: device.consumes_counters for device in published}
 
 
 def _list_taints(

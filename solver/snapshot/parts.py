@@ -15,6 +15,7 @@ from contracts.codec import Codec
 from contracts.device import (
     CounterSet,
     Device,
+    DeviceCounterConsumption,
     DeviceTaint,
     NodeSelector,
     ResourceSlice,
@@ -100,6 +101,18 @@ class ShareUse(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     """By capacity name, sorted."""
 
 
+class UnpublishedUse(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
+    """A device that somebody holds though no slice of its pool has it any more."""
+
+    device: DeviceName
+    holder: str
+    """One of them: `claim/namespace/name` or `gang/...`."""
+    consumes_counters: tuple[DeviceCounterConsumption, ...] | None = None
+    """What it draws, as the last slice said that had it; None: nobody knows."""
+
+
 class UsePart(
     Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, tag="Use"
 ):
@@ -114,6 +127,8 @@ class UsePart(
     """Held in shares; by device."""
     taints: tuple[tuple[DeviceName, DeviceTaint], ...] = ()
     """From health and DeviceTaintRules, sorted by device."""
+    unpublished: tuple[UnpublishedUse, ...] = ()
+    """In pools with counters, what is held but not published; sorted by device."""
 
 
 class NodePart(

@@ -7,17 +7,19 @@ judge.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from contracts.device import (
     CapacityRequestPolicy,
     Device,
+    DeviceCounterConsumption,
     DeviceTaint,
     NodeSelectorRequirement,
     NodeSelectorTerm,
 )
 from contracts.features import Features
-from contracts.ids import DeviceID
+from contracts.ids import DeviceID, DeviceName
 from contracts.quantity import NANO
 from solver.problem.gangs import MemberPart, SubrequestPart
 from solver.problem.problem import Problem
@@ -283,12 +285,29 @@ class World:
         held = {*use.taken, *(s.device for s in use.shared)} if use else set()
         for d in (*devices, *away):
             if d.name in held:
-                _draw(place, key, d)
+                _draw(place, key, d.consumes_counters)
+        self._draw_unpublished(place, pool, held - {d.name for d in (*devices, *away)})
         for s in with_devices:
             for d in s.devices:
                 here = not s.per_device_node_selection or _at(d, node)
                 full = DeviceID(pool.driver, pool.pool, d.name)
                 place.things.append(Thing(full, d, s, here))
+
+    def _draw_unpublished(
+        self, place: Place, pool: PoolPart, names: set[DeviceName]
+    ) -> None:
+        """Count what is held of a pool but not in its slices of today."""
+        key = (pool.driver, pool.pool)
+        use, older = self.uses.get(key), {d.name: d for d in pool.devices}
+        told = {u.device: u.consumes_counters for u in use.unpublished} if use else {}
+        for name in names:
+            drawn = older[name].consumes_counters if name in older else told.get(name)
+            if drawn is not None:
+                _draw(place, key, drawn)
+                continue
+            for counter in place.counters:
+                if counter[0] == key:
+                    place.counters[counter] = -1
 
     def _seen(self, s: PoolSlice, node: NodePart) -> bool:
         if not self.features.partitionable_devices and (
@@ -302,15 +321,15 @@ class World:
         )
 
 
-def _draw(place: Place, pool: Pool, device: Device) -> None:
-    """Count a device that is in use."""
-    for c in device.consumes_counters:
+def _draw(place: Place, pool: Pool, drawn: Iterable[DeviceCounterConsumption]) -> None:
+    """Count what a device in use draws."""
+    for c in drawn:
         groups = frozenset(c.compatibility_groups or ())
         place.members.setdefault((pool, c.counter_set), []).append(groups)
         for name, counter in c.counters.items():
             if (pool, c.counter_set, name) in place.counters:
-                drawn = max(counter.value.nano, 0)
-                place.counters[pool, c.counter_set, name] -= drawn
+                amount = max(counter.value.nano, 0)
+                place.counters[pool, c.counter_set, name] -= amount
 
 
 def _at(s: PoolSlice | Device, node: NodePart) -> bool:

@@ -54,7 +54,7 @@ BROKEN: dict[str, Callable[[], Broken]] = {
     "reachable": lambda: result_changed(
         sliced(
             device("a", node_name=NodeName("n")),
-            device("b", node_name=NodeName("m")),
+            device("b", node_name=NodeName("z")),
             per_device_node_selection=True,
         ),
         device="b",

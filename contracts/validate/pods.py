@@ -25,6 +25,7 @@ from contracts.validate.violation import (
     check_each,
     check_each_unique,
     duplicate,
+    forbidden,
     invalid,
     required,
 )
@@ -63,6 +64,9 @@ def check_pod_spec(value: PodSpec, path: str = "spec") -> Violations:
         yield from _check_amounts(container.resources, place)
         ports = f"{path}.{field}.ports"
         yield from check_each(container.ports, None, ports, check_port)
+    if value.node_name and value.scheduling_gates:
+        message = "cannot be set until all schedulingGates have been cleared"
+        yield forbidden(f"{path}.nodeName", message)
     yield from check_pod_affinity(value.affinity, f"{path}.affinity")
     yield from check_spread(
         value.topology_spread_constraints, f"{path}.topologySpreadConstraints"

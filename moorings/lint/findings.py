@@ -26,6 +26,8 @@ class LintRule(StrEnum):
     UNKNOWN_CLAIM = "UnknownResourceClaim"
     UNKNOWN_REQUEST = "UnknownRequest"
     """A container asks for a request that its claim lacks: it gets no device."""
+    NODE_NAME = "NodeNameBypassesScheduler"
+    """Pods that ask for devices name their node: nobody allocates their claims."""
     GANG_WAITS = "GangWaits"
     """Pods would wait for what never comes: a size, or what their Gang says."""
     SELECTOR_ERROR = "SelectorError"

@@ -44,6 +44,10 @@ _HOPELESS = (
     "TopologyInvalid",
 )
 """Those of them that no pod that comes can take away."""
+_BYPASSED = (
+    "no scheduler sees a pod with a node: nobody allocates its claims, and kubelet "
+    "refuses it; use nodeSelector: {kubernetes.io/hostname: ...}"
+)
 _Requests = Mapping[str, frozenset[str]]
 """By `namespace/name` of a claim or template, the names of its requests."""
 
@@ -56,14 +60,22 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
         value = entry.decoded.value
         if not isinstance(value, Pod | Workload):
             continue
-        if isinstance(value, Pod) and (value.spec.node_name or is_over(value)):
+        if isinstance(value, Pod) and (_is_bound(value) or is_over(value)):
             continue
         for path, spec in list_specs_by_path(value):
             for violation in check_pod_spec(spec, path):
                 yield _report(
                     entry, violation.field, LintRule.INVALID, violation.reason
                 )
+            if spec.node_name and spec.resource_claims:
+                place, message = f"{path}.nodeName", _BYPASSED
+                yield _report(entry, place, LintRule.NODE_NAME, message)
             yield from _check_references(entry, spec, path, claims, templates)
+
+
+def _is_bound(pod: Pod) -> bool:
+    """Whether a scheduler gave the pod its node: a cluster has it already."""
+    return bool(pod.spec.node_name and pod.metadata.uid)
 
 
 def _list_requests(

@@ -159,19 +159,29 @@ def find_bound_without(view: View, pods: Iterable[Pod]) -> Iterator[WaitingGang]
     for pod in pods:
         if not pod.spec.node_name or is_over(pod) or is_gated(pod):
             continue
-        for key in claim_keys(pod).values():
-            claim = view.claim(key)
-            if claim is None or claim.allocation is None:
-                yield WaitingGang(
-                    group=view.group_of(pod),
-                    pods=(pod,),
-                    reasons=(
-                        WaitReason(
-                            rule=LOST,
-                            message=f"it is on node {pod.spec.node_name}, and "
-                            f"ResourceClaim {key} holds no devices: who binds a pod "
-                            "has to allocate its claims before",
-                        ),
-                    ),
-                )
-                break
+        without = next(_list_unallocated(view, pod), None)
+        if without is not None:
+            message = (
+                f"it is on node {pod.spec.node_name}, and {without} holds no devices: "
+                "who binds a pod has to allocate its claims before; to ask for a "
+                "node, select it by its label"
+            )
+            reason = WaitReason(rule=LOST, message=message)
+            group = view.group_of(pod)
+            yield WaitingGang(group=group, pods=(pod,), reasons=(reason,))
+
+
+def _list_unallocated(view: View, pod: Pod) -> Iterator[str]:
+    """Go through the claims of a bound pod that nobody allocated.
+
+    One that runs has had its claims, whether the input has them or not.
+    """
+    keys = claim_keys(pod)
+    for key in keys.values():
+        claim = view.claim(key)
+        if claim is None or claim.allocation is None:
+            yield f"ResourceClaim {key}"
+    for named in () if pod.status.phase == "Running" else pod.spec.resource_claims:
+        template = named.resource_claim_template_name
+        if named.name not in keys and template:
+            yield f"claim {named.name} of ResourceClaimTemplate {template}"

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from contracts.claim import ResourceClaim
+from contracts.ids import object_key
 from contracts.messages import PodRef, SubmitGang
 from contracts.workload import Node, Pod
 from moorings.plan.asking import (
@@ -154,13 +155,18 @@ def _count_settled(
     waiting: Iterable[WaitingGang],
 ) -> Settled:
     asked = {uid for message in gangs for uid in uids_of_places(message.places)}
-    asked |= {pod.metadata.uid for each in waiting for pod in each.pods}
+    held_up = {
+        object_key(pod.metadata.namespace, pod.metadata.name)
+        for each in waiting
+        for pod in each.pods
+    }
     values = [entry.decoded.value for entry in entries]
     return Settled(
         pods=sum(
             isinstance(value, Pod)
             and (bool(value.spec.node_name) or is_over(value))
             and value.metadata.uid not in asked
+            and _key_of(value) not in held_up
             for value in values
         ),
         claims=sum(
@@ -168,3 +174,8 @@ def _count_settled(
             for value in values
         ),
     )
+
+
+def _key_of(pod: Pod) -> str:
+    namespace = pod.metadata.namespace or DEFAULT_NAMESPACE
+    return object_key(namespace, pod.metadata.name)

@@ -82,6 +82,7 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
     ),
     (LintRule.UNKNOWN_CLAIM, (written_pod("p", claim="gone"),)),
     (LintRule.UNKNOWN_REQUEST, (SLICE, GPU, claim(), written_pod("p", **ASKING))),
+    (LintRule.NODE_NAME, (claim(), written_pod("p", nodeName="n", **ASKING))),
     (LintRule.GANG_WAITS, (written_job("train", 2, gang="train"),)),
     (LintRule.SELECTOR_ERROR, (SLICE, device_class("broken", "device.nope"))),
     (
@@ -139,6 +140,17 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
         LintRule.COUNTER_EXCEEDED,
         (
             resource_slice(*HALVES, name="one", slice_count=2),
+            resource_slice(
+                name="two", counters=[counter_set("gpu", memory="80Gi")], slice_count=2
+            ),
+        ),
+    ),
+    (
+        LintRule.COUNTER_NEGATIVE,
+        (
+            resource_slice(
+                device(consumes={"gpu": {"memory": "-1Gi"}}), name="one", slice_count=2
+            ),
             resource_slice(
                 name="two", counters=[counter_set("gpu", memory="80Gi")], slice_count=2
             ),

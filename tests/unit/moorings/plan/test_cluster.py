@@ -329,6 +329,18 @@ def test_a_pod_on_a_node_without_devices_is_no_yes() -> None:
         written_pod("a", claim="c", nodeName=builders.NODE, live=True),
     )
     assert verdicts(found) == {"a": "waits PlacementLost"}
+    # Nor makes one from its template before kubelet refuses the pod.
+    found = plan(written_pod("a", template="one", nodeName=builders.NODE))
+    assert verdicts(found) == {"a": "waits PlacementLost"}
+    assert found.summary.settled_pods == 0
+    running = written_pod("a", template="one", nodeName=builders.NODE, phase="Running")
+    assert verdicts(plan(running)) == {}
+
+
+def test_a_pod_with_a_node_has_no_gate() -> None:
+    """The API server refuses it (kubernetes: validateSchedulingGates)."""
+    found = plan(written_pod("a", template="one", nodeName=builders.NODE, **GATED))
+    assert verdicts(found) == {"a": "error Invalid"}
 
 
 # --- the gate -------------------------------------------------------------------------

@@ -106,7 +106,9 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     }
     # First who is ours, or is answered as if it were.
     view = View(tuple(WorkloadAPI))
-    asking = extended.union(*unoffered.values())
+    # What nodes offer by device plugins is counted, too.
+    plugged = (name for host in hosts for name in host.status.allocatable)
+    asking = extended.union(plugged, *unoffered.values())
     sorted_pods = _sort_out(pods, view, asking, gangs.values())
     ours = [
         structs.replace(each, pod=claims.complete(each.pod))

@@ -19,9 +19,9 @@ def asks_for_devices(spec: PodSpec, devices: Collection[str] | None = None) -> b
     """Whether a pod asks for a device: it has claims, or asks for some of `devices`.
 
     `devices` are the extended resources that are devices, as where all DeviceClasses
-    and Nodes are known: one that only a Node offers is kube-scheduler's to count. None:
-    nobody says which are, so any of them may be one. An amount of zero asks for
-    nothing, and a scheduling gate is no wish: who waits for us is asked apart.
+    and Nodes are known. None: nobody says which are, so any of them may be one. An
+    amount of zero asks for nothing, and a scheduling gate is no wish: who waits for us
+    is asked apart.
     """
     if spec.resource_claims:
         return True

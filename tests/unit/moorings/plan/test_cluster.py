@@ -332,7 +332,7 @@ def test_a_pod_on_a_node_without_devices_is_no_yes() -> None:
     # Nor makes one from its template before kubelet refuses the pod.
     found = plan(written_pod("a", template="one", nodeName=builders.NODE))
     assert verdicts(found) == {"a": "waits PlacementLost"}
-    assert found.statistics.settled_pods == 0
+    assert found.stats.settled_pods == 0
     running = written_pod("a", template="one", nodeName=builders.NODE, phase="Running")
     assert verdicts(plan(running)) == {}
 

@@ -6,6 +6,7 @@ understood may be a gang or a claim. Kinds of other groups are others' business.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
@@ -16,6 +17,17 @@ _NOT_NEEDED = {
     "resource.k8s.io": ("PodSchedulingContext", "ResourcePoolStatusRequest"),
 }
 """Kinds, by group, that are nothing to who decides."""
+_REPLACED = {
+    "ResourceClass": "DeviceClass",
+    "ResourceClassParameters": "DeviceClass",
+    "ResourceClaimParameters": "ResourceClaim",
+}
+"""Kinds of classic DRA, which is gone since Kubernetes 1.31, and what came instead."""
+_UNDER_EXACTLY = re.compile(
+    r"(.*\bdevices\.requests\[\d+\])\.(deviceClassName|selectors|allocationMode|count|"
+    r"adminAccess|tolerations|capacity)\b.*"
+)
+"""Fields of a request that moved from v1beta1 to v1beta2."""
 
 
 def explain_unknown(
@@ -36,6 +48,8 @@ def explain_unknown(
         return _explain_group(api_version, group, kind, kinds, known)
     if kind in _NOT_NEEDED[group]:
         return None
+    if kind in _REPLACED:
+        return "kind", f"{kind} went with classic DRA; {_REPLACED[kind]} replaced it"
     versions = _list_versions(group, kind, known)
     if versions:
         return "apiVersion", f"{api_version} is not read; {_enumerate(versions)}"
@@ -43,6 +57,15 @@ def explain_unknown(
     if near:
         return "kind", f"{kind} of {api_version} is not known; did you mean {near}?"
     return "kind", f"{kind} of {api_version} is not known; {_enumerate(kinds[group])}"
+
+
+def explain_unknown_field(path: str) -> str:
+    """Say of a field that is not known where it may have been meant; empty: nowhere."""
+    found = _UNDER_EXACTLY.fullmatch(path)
+    if found is None:
+        return ""
+    where, field = found.groups()
+    return f"since v1beta2 it stands at {where.rpartition('.')[2]}.exactly.{field}"
 
 
 def _explain_group(

@@ -10,6 +10,7 @@ from contracts.claim import DeviceClass, ResourceClaimTemplate
 from contracts.features import Features
 from contracts.gang import Gang
 from contracts.kubernetes.decode import WritableObject, find_refused_fields
+from contracts.kubernetes.nearest import explain_unknown_field
 from contracts.validate import validate
 from contracts.workload import Node
 from moorings.lint.claims import gather_claims, make_probe_gang
@@ -143,6 +144,9 @@ def _check_fields(entry: PlanObject) -> Iterator[Finding]:
     if not isinstance(decoded.value, WritableObject):
         return
     is_refused = bool(find_refused_fields(decoded))
+    message = "is not a field we know, and is ignored"
+    if is_refused:
+        message = "is not a field that is read"
     for path in decoded.unknown:
         yield Finding(
             severity=Severity.ERROR if is_refused else Severity.WARNING,
@@ -151,9 +155,7 @@ def _check_fields(entry: PlanObject) -> Iterator[Finding]:
             name=decoded.value.metadata.name,
             field=path,
             rule=LintRule.UNKNOWN_FIELD,
-            message="is not a field that is read"
-            if is_refused
-            else "is not a field we know, and is ignored",
+            message="; ".join(filter(None, (message, explain_unknown_field(path)))),
         )
 
 

@@ -24,6 +24,7 @@ from contracts.kubernetes.decode import (
     find_refused_fields,
     flatten,
 )
+from contracts.kubernetes.nearest import explain_unknown_field
 from contracts.meta import ObjectMeta
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.templates import without_templates
@@ -201,7 +202,9 @@ def _check_stored(decoded: Decoded, unknown: tuple[str, ...]) -> None:
     what = f"{decoded.kind} {value.metadata.name}"
     if unknown:
         more = f"; and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        raise DecodeError(what, unknown[0], f"unknown field{more}")
+        meant = explain_unknown_field(unknown[0])
+        hint = f"; {meant}" if meant else ""
+        raise DecodeError(what, unknown[0], f"unknown field{hint}{more}")
     if not isinstance(value, ResourceSlice):
         return
     violations = check_node_selection(value)

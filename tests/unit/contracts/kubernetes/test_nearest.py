@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.kubernetes.decode import TYPES
-from contracts.kubernetes.nearest import explain_unknown
+from contracts.kubernetes.nearest import explain_unknown, explain_unknown_field
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,12 @@ from contracts.kubernetes.nearest import explain_unknown
         ("resource.k8s.io/v1", "ResourceSlices", "kind", "mean ResourceSlice?"),
         ("resource.k8s.io/v1alpha3", "ResourceClaim", "apiVersion", "v1beta1 are"),
         ("resource.k8s.io/v1beta1", "DeviceTaintRule", "apiVersion", "v1alpha3 are"),
+        (
+            "resource.k8s.io/v1alpha2",
+            "ResourceClass",
+            "kind",
+            "DeviceClass replaced it",
+        ),
         ("mooring.dev/v1alpha1", "Gang", "apiVersion", "mean moorings.dev/v1alpha1?"),
         ("v1", "resourceclaim", "apiVersion", "mean resource.k8s.io/v1?"),
     ],
@@ -46,3 +52,12 @@ def test_an_object_that_is_meant_for_us_is_explained(
 )
 def test_what_decides_no_devices_is_left_alone(api_version: str, kind: str) -> None:
     assert explain_unknown(api_version, kind, TYPES) is None
+
+
+def test_a_field_of_v1beta1_is_found_in_v1() -> None:
+    """A claim whose apiVersion somebody raised by hand."""
+    path = "spec.spec.devices.requests[1].selectors[0]"
+    assert explain_unknown_field(path) == (
+        "since v1beta2 it stands at requests[1].exactly.selectors"
+    )
+    assert explain_unknown_field("spec.devices.requests[0].first") == ""

@@ -20,6 +20,7 @@ from contracts.gang_rules import (
     GangTopology,
 )
 from contracts.names import CONSTRAINTS, TOPOLOGY
+from contracts.pods.marks import find_unknown_mark
 from contracts.shapes import read
 from contracts.workload import Pod
 
@@ -41,13 +42,20 @@ class InvalidRules(Struct, frozen=True, kw_only=True):
     """An annotation that cannot be used."""
 
     reason: str
-    """`ConstraintsInvalid` or `TopologyInvalid`."""
+    """`ConstraintsInvalid`, `TopologyInvalid` or `MarkUnknown`."""
     message: str
     """Pod, annotation, field and rule."""
 
 
 def read_declared_rules(pods: Sequence[Pod]) -> DeclaredRules | InvalidRules:
-    """Read what the pods of one gang ask; all of them must say the same."""
+    """Read what the pods of one gang ask; all of them must say the same.
+
+    A mark of ours that is not known may be such a rule, misspelt.
+    """
+    for pod in pods:
+        if unknown := find_unknown_mark(pod):
+            message = f"pod {pod.metadata.name}: {unknown}"
+            return InvalidRules(reason="MarkUnknown", message=message)
     constraints = _read_rules(pods, CONSTRAINTS, GangConstraint, "ConstraintsInvalid")
     if isinstance(constraints, InvalidRules):
         return constraints

@@ -16,12 +16,14 @@ from contracts.claim import (
 from contracts.counts import counted
 from contracts.ids import object_key
 from contracts.meta import OwnerReference
+from contracts.names import GANG, GATE
+from contracts.pods.marks import list_unknown_gates
 from contracts.validate.pods import check_pod_spec, list_containers
 from contracts.workload import Pod, PodSpec, Workload
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.plan.asking import WaitingGang, WaitReason
 from moorings.plan.objects import PlanObject
-from moorings.plan.pods import list_specs_by_path
+from moorings.plan.pods import has_gate, list_specs_by_path
 from publisher.gangs.view import is_over
 
 _ENDLESS = (
@@ -30,6 +32,7 @@ _ENDLESS = (
     "GangNameInvalid",
     "GangSizeInvalid",
     "GangSizeMissing",
+    "MarkUnknown",
     "PodsMissing",
     "PodsTooMany",
     "TooManyUsers",
@@ -40,6 +43,7 @@ _HOPELESS = (
     "ConstraintsInvalid",
     "GangNameInvalid",
     "GangSizeInvalid",
+    "MarkUnknown",
     "PodsTooMany",
     "TopologyInvalid",
 )
@@ -67,10 +71,34 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
                 yield _report(
                     entry, violation.field, LintRule.INVALID, violation.reason
                 )
+            for number, message in list_unknown_gates(spec):
+                place = f"{path}.schedulingGates[{number}]"
+                yield _report(entry, place, LintRule.NO_EFFECT, message)
             if spec.node_name and spec.resource_claims:
                 place, message = f"{path}.nodeName", _BYPASSED
                 yield _report(entry, place, LintRule.NODE_NAME, message)
             yield from _check_references(entry, spec, path, claims, templates)
+        for path, labels, spec in _list_labelled(value):
+            if GANG in labels and not has_gate(spec):
+                message = (
+                    f"its pods have the label {GANG} but not the gate {GATE}: "
+                    "kube-scheduler takes them one by one"
+                )
+                found = _report(entry, path, LintRule.NO_EFFECT, message)
+                yield structs.replace(found, severity=Severity.WARNING)
+
+
+def _list_labelled(
+    value: Pod | Workload,
+) -> Iterator[tuple[str, Mapping[str, str], PodSpec]]:
+    """Go through pods, or templates of them, with where they stand and their labels."""
+    if isinstance(value, Pod):
+        yield "spec.schedulingGates", value.metadata.labels, value.spec
+    else:
+        for replicated in value.templates:
+            path = f"{replicated.path}.spec.schedulingGates"
+            template = replicated.template
+            yield path, template.metadata.labels, template.spec
 
 
 def _is_bound(pod: Pod) -> bool:

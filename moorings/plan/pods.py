@@ -15,6 +15,7 @@ from contracts.allocation import Reason, Rule
 from contracts.kubernetes.decode import KubernetesObject
 from contracts.names import GANG_UID, GATE
 from contracts.pods.gang_owners import GangOwner, read_gang_owner
+from contracts.pods.marks import list_unknown_gates
 from contracts.pods.membership import OwnerKey
 from contracts.validate.pods import check_pod_spec
 from contracts.workload import Container, Pod, PodSpec, Workload
@@ -64,7 +65,9 @@ def read_pods(
     refused: list[RefusedPod] = []
     for place, (entry, value) in enumerate(zip(entries, values, strict=True)):
         if isinstance(value, Pod):
-            reason = find_fault(value.spec, value.metadata.name)
+            reason = find_fault(value.spec, value.metadata.name) or find_closed_gate(
+                value.spec, value.metadata.name
+            )
             if reason is not None:
                 name = value.metadata.name
                 refused.append(RefusedPod(pod=value, name=name, reason=reason))
@@ -113,17 +116,28 @@ def find_fault(spec: PodSpec, subject: str, path: str = "spec") -> Reason | None
     return None
 
 
+def find_closed_gate(spec: PodSpec, subject: str, path: str = "spec") -> Reason | None:
+    """Return which gate in our name nobody opens; None: there is none."""
+    for number, message in list_unknown_gates(spec):
+        field = f"{path}.schedulingGates[{number}]"
+        return Reason(rule=Rule.INVALID, subject=subject, field=field, message=message)
+    return None
+
+
 def _find_template_faults(workload: Workload) -> Iterator[RefusedPod]:
     for replicated in workload.templates:
         name = workload.metadata.name
         subject = f"{name}/{replicated.name}".rstrip("/")
         path = f"{replicated.path}.spec"
-        reason = find_fault(replicated.template.spec, subject, path)
+        spec = replicated.template.spec
+        reason = find_fault(spec, subject, path) or find_closed_gate(
+            spec, subject, path
+        )
         if reason is not None:
             metadata = structs.replace(
                 workload.metadata, labels=replicated.template.metadata.labels
             )
-            pod = Pod(metadata=metadata, spec=replicated.template.spec)
+            pod = Pod(metadata=metadata, spec=spec)
             yield RefusedPod(pod=pod, name=name, reason=reason)
 
 

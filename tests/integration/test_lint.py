@@ -83,6 +83,10 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
     (LintRule.UNKNOWN_CLAIM, (written_pod("p", claim="gone"),)),
     (LintRule.UNKNOWN_REQUEST, (SLICE, GPU, claim(), written_pod("p", **ASKING))),
     (LintRule.NODE_NAME, (claim(), written_pod("p", nodeName="n", **ASKING))),
+    (
+        LintRule.NO_EFFECT,
+        (written_pod("p", schedulingGates=[{"name": "moorings.dev/alocation"}]),),
+    ),
     (LintRule.GANG_WAITS, (written_job("train", 2, gang="train"),)),
     (LintRule.SELECTOR_ERROR, (SLICE, device_class("broken", "device.nope"))),
     (

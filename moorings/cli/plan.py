@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import partial
 from typing import Annotated, Any
@@ -226,13 +226,16 @@ def _print_plan(result: Plan, *, every: bool) -> None:
         are = counted(len(result.claims), "claim is", "claims are")
         notify(f"{are} not listed (--all lists them)")
     else:
-        rows: Iterable[tuple[str, ...]]
-        rows = (_to_row(to_builtins(claim)) for claim in result.claims)
-        columns: tuple[str, ...] = COLUMNS
-        if len({gang.namespace for gang in result.gangs}) > 1:
-            columns = ("namespace", *COLUMNS)
-            spaces = (claim.namespace for claim in result.claims)
-            rows = ((space, *row) for space, row in zip(spaces, rows, strict=True))
+        rows: Iterable[tuple[str, ...]] = [
+            *(
+                (claim.namespace, *_to_row(to_builtins(claim)))
+                for claim in result.claims
+            ),
+            *_list_without_claims(result),
+        ]
+        columns: tuple[str, ...] = ("namespace", *COLUMNS)
+        if len({gang.namespace for gang in result.gangs}) <= 1:
+            columns, rows = COLUMNS, (row[1:] for row in rows)
         show_table(columns, rows, "no claims to allocate")
     for line in group_reasons(result.gangs):
         say(line)
@@ -247,6 +250,28 @@ def _print_plan(result: Plan, *, every: bool) -> None:
         f"{counted(stats.devices, 'device')} on {counted(stats.nodes, 'node')}, "
         f"{stats.total_seconds:.3f} s",
     )
+
+
+def _list_without_claims(result: Plan) -> Iterator[tuple[str, ...]]:
+    """Go through the pods that have a place and no claim of their own in the table.
+
+    They share one that stands there for another pod, or ask for none.
+    """
+    listed = {(c.namespace, c.gang, c.member, c.index) for c in result.claims}
+    for gang in result.gangs:
+        for member in gang.members:
+            place = (gang.namespace, gang.name, member.name, member.index)
+            if place not in listed and member.node:
+                names = ", ".join(member.pods) or f"{member.name}/{member.index}"
+                yield (
+                    gang.namespace,
+                    gang.name,
+                    names,
+                    "",
+                    gang.verdict,
+                    member.node,
+                    "",
+                )
 
 
 def _to_row(claim: dict[str, Any]) -> tuple[str, ...]:

@@ -61,3 +61,30 @@ def test_a_time_limit_is_some_seconds_of_a_search(
             ["plan", "-f", "gang.yaml", "--time-limit", *options],
             catch_exceptions=False,
         )
+
+
+FOO = """
+apiVersion: v1
+kind: Node
+metadata: {name: node-1}
+status: {allocatable: {cpu: "8", pods: "110", example.com/foo: "5"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {containers: [{name: c, resources: {limits: {example.com/foo: N}}}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("amount", "code", "said"),
+    [("5", 0, "allocated   node-1"), ("6", 1, "NodeResourcesInsufficient")],
+)
+def test_a_pod_without_claims_has_a_row(
+    tmp_path: Path, amount: str, code: int, said: str
+) -> None:
+    """What a device plugin offers is counted, and the pod's node is shown."""
+    path = tmp_path / "pod.yaml"
+    path.write_text(FOO.replace("N}", f"{amount}}}"))
+    done = CliRunner().invoke(app, ["plan", "-f", str(path)])
+    assert (done.exit_code, said in done.output) == (code, True)

@@ -25,7 +25,13 @@ from contracts.workload import Node, PodSchedulingGate
 from moorings.plan.asking import WaitingGang, find_bound_without
 from moorings.plan.claims import PodClaims, list_group_claims, owner_of
 from moorings.plan.extended_resources import asks_for_devices
-from moorings.plan.notes import note_gates, note_missed, note_plain, note_volumes
+from moorings.plan.notes import (
+    note_gates,
+    note_missed,
+    note_plain,
+    note_schedulers,
+    note_volumes,
+)
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import (
     DEFAULT_NAMESPACE,
@@ -143,6 +149,7 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         lone_claims=tuple(_find_lone_claims(claims, pods, gangs.values())),
         notes=(
             *sorted_pods.notes,
+            *note_schedulers(each.pod for each in ours),
             *note_volumes(values, is_known=bool(storage)),
             *_note_requests(ours, claims),
         ),

@@ -21,6 +21,10 @@ from solver.problem.gangs import GangPart
 
 ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 """Label of a namespace whose claims may have admin access."""
+NO_ADMIN_ACCESS = (
+    f"Forbidden: admin access to devices requires the `{ADMIN_ACCESS}: true` label on "
+    "the containing namespace"
+)
 
 
 def parse_gates(text: str) -> dict[str, bool]:
@@ -90,20 +94,25 @@ def refuse_admin_access(
 
     The API server would not admit their claims. Source: KEP-5018.
     """
-    labels_by_namespace = {
-        entry.decoded.value.metadata.name: entry.decoded.value.metadata.labels
-        for entry in objects
-        if isinstance(entry.decoded.value, Namespace)
-    }
-    return tuple(_refuse_admin_access(gang, labels_by_namespace) for gang in gangs)
+    closed = list_without_admin_access(objects)
+    return tuple(
+        _refuse_admin_access(gang) if (gang.namespace or "default") in closed else gang
+        for gang in gangs
+    )
 
 
-def _refuse_admin_access(
-    gang: GangPart, labels_by_namespace: Mapping[str, Mapping[str, str]]
-) -> GangPart:
-    labels = labels_by_namespace.get(gang.namespace or "default")
-    if labels is None or labels.get(ADMIN_ACCESS) == "true":
-        return gang
+def list_without_admin_access(objects: Iterable[PlanObject]) -> frozenset[str]:
+    """List the namespaces of the input whose claims may have no admin access."""
+    values = (entry.decoded.value for entry in objects)
+    return frozenset(
+        value.metadata.name
+        for value in values
+        if isinstance(value, Namespace)
+        and value.metadata.labels.get(ADMIN_ACCESS) != "true"
+    )
+
+
+def _refuse_admin_access(gang: GangPart) -> GangPart:
     for member in gang.members:
         for claim in member.claims:
             for request in claim.requests:
@@ -112,10 +121,7 @@ def _refuse_admin_access(
                         rule=Rule.INVALID,
                         subject=f"{member.name}/{claim.name}/{request.name}",
                         field="exactly.adminAccess",
-                        message=(
-                            "Forbidden: admin access to devices requires the "
-                            f"`{ADMIN_ACCESS}: true` label on the containing namespace"
-                        ),
+                        message=NO_ADMIN_ACCESS,
                     )
                     return _refuse(gang, reason)
     return gang

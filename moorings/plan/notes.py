@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contracts.counts import counted
 from contracts.kubernetes.decode import KubernetesObject
 from contracts.names import GATE
+from contracts.workload import Pod
 from moorings.plan.pods import list_specs
 
 _NAMED = 3
@@ -38,6 +39,20 @@ def note_plain(count: int) -> Iterator[str]:
         ask = counted(count, "pod asks", "pods ask")
         are = "it is" if count == 1 else "they are"
         yield f"{ask} for no device of DRA; {are} kube-scheduler's alone"
+
+
+def note_schedulers(pods: Iterable[Pod]) -> Iterator[str]:
+    """Say that pods are for another scheduler than the one that binds them."""
+    names: dict[str, list[str]] = {}
+    for pod in pods:
+        scheduler = pod.spec.scheduler_name
+        if scheduler not in ("", "default-scheduler"):
+            names.setdefault(scheduler, []).append(pod.metadata.name)
+    for scheduler, own in names.items():
+        yield (
+            f"{_enumerate(own)}: schedulerName {scheduler}; kube-scheduler binds no "
+            "such pods, unless that is a profile of its own"
+        )
 
 
 def note_volumes(

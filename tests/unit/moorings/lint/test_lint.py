@@ -92,3 +92,19 @@ def test_what_names_no_namespace_is_in_the_default_one() -> None:
     template = builders.claim_template(name="t", namespace="default")
     (finding,) = lint_objects(CLASS, SLICE, raw, template).findings
     assert finding.rule is LintRule.UNKNOWN_FIELD
+
+
+def test_admin_access_needs_the_label_of_its_namespace() -> None:
+    """Where the input has the namespace; else nobody knows its labels (KEP-5018)."""
+    watching = builders.claim(builders.request(admin_access=True), namespace="ops")
+    space: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "ops"},
+    }
+    (finding,) = lint_objects(CLASS, SLICE, watching, space).findings
+    assert finding.rule is LintRule.INVALID
+    assert finding.field == "spec.devices.requests[0].exactly.adminAccess"
+    assert lint_objects(CLASS, SLICE, watching).findings == ()
+    space["metadata"]["labels"] = {"resource.kubernetes.io/admin-access": "true"}
+    assert lint_objects(CLASS, SLICE, watching, space).findings == ()

@@ -354,6 +354,14 @@ def test_pods_without_our_gate_are_answered_and_told() -> None:
     assert plan(written_pod("a", template="one", **GATED)).notes == ()
 
 
+def test_pods_of_another_scheduler_are_answered_and_told() -> None:
+    pod = written_pod("a", template="one", schedulerName="volcano", **GATED)
+    found = plan(pod)
+    assert verdicts(found) == {"a": "allocated"}
+    (note,) = found.notes
+    assert note.startswith("pod a: schedulerName volcano; kube-scheduler binds no")
+
+
 def test_a_pod_without_the_gate_is_missed_by_a_gang_that_has_it() -> None:
     gang: Json = {"gang": "train", "size": 2}
     found = plan(

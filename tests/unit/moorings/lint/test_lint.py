@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from contracts.codec import to_builtins
 from contracts.kubernetes.decode import to_kubernetes
 from moorings.lint.findings import Lint, LintRule, Severity

@@ -13,7 +13,13 @@ import pytest
 from contracts.topics import BLOBS, TOPICS
 
 ROOT = Path(__file__).parents[3]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "benchmarks").rglob("*.md"),
+    ]
+)
 WIDTH = 100
 HISTORY = {"CHANGELOG.md", "DECISIONS.md"}
 """They also tell of what was, so a name in them need not exist today."""
@@ -33,7 +39,12 @@ ROOMS = (
 _FUNCTION = re.compile(r"`([\w/]+):([A-Za-z_][\w.]*)`")
 _PATH = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w/.-]*)`")
 _LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+_ANCHOR = re.compile(r"\]\((?!https?:)([^)#]*)#([^)]+)\)")
 _COMMAND = re.compile(r"python -m ([a-z][\w.]*)")
+
+
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
 
 
 def prose(document: Path) -> Iterator[tuple[int, str]]:
@@ -85,7 +96,7 @@ def fault_of(module: str, name: str) -> str:
     return "" if name in names_in(paths[0]) else f"{module}: defines no {name}"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_each_function_that_a_document_names_is_there(document: Path) -> None:
     """`module:function` is the end of one module's path, and a name in it."""
     if document.name in HISTORY:
@@ -95,7 +106,7 @@ def test_each_function_that_a_document_names_is_there(document: Path) -> None:
     assert [fault for fault in faults if fault] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_each_file_and_folder_that_a_document_names_is_there(document: Path) -> None:
     """Paths from the root, and links from where the document lies."""
     if document.name in HISTORY:
@@ -110,7 +121,32 @@ def _is_there(document: Path, link: str) -> bool:
     return (document.parent / link).exists()
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@cache
+def anchors(document: Path) -> frozenset[str]:
+    """List the anchors of a page's headings, as its readers' tools make them."""
+    headings = [
+        line.lstrip("#").strip().lower()
+        for _, line in prose(document)
+        if line.startswith("#")
+    ]
+    return frozenset(
+        re.sub(r"[^\w\s-]", "", heading).strip().replace(" ", "-")
+        for heading in headings
+    )
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_each_heading_that_a_link_names_is_there(document: Path) -> None:
+    """`page.md#heading` names a heading of that page, `#heading` one of this page."""
+    dangling = [
+        f"{page}#{anchor}"
+        for page, anchor in _ANCHOR.findall(document.read_text())
+        if anchor not in anchors((document.parent / page) if page else document)
+    ]
+    assert dangling == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_each_command_that_a_document_names_can_be_run(document: Path) -> None:
     """`python -m a.b` names a module, or a package with a `__main__`."""
     if document.name in HISTORY:
@@ -120,7 +156,7 @@ def test_each_command_that_a_document_names_can_be_run(document: Path) -> None:
         assert path in modules() or f"{path}/__main__" in modules(), command
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_lines_of_prose_are_wrapped(document: Path) -> None:
     """A line of prose has at most 100 characters."""
     wide = [number for number, line in prose(document) if len(line) > WIDTH]

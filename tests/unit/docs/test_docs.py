@@ -21,8 +21,8 @@ DOCUMENTS = sorted(
     ]
 )
 WIDTH = 100
-HISTORY = {"CHANGELOG.md", "DECISIONS.md"}
-"""They also tell of what was, so a name in them need not exist today."""
+HISTORY = {"CHANGELOG.md"}
+"""It also tells of what was, so a name in it need not exist today."""
 ROOMS = (
     "benchmarks",
     "contracts",

@@ -163,6 +163,26 @@ def test_lines_of_prose_are_wrapped(document: Path) -> None:
     assert wide == []
 
 
+def tables(document: Path) -> Iterator[list[list[str]]]:
+    """Yield the tables of a page as rows of cells."""
+    rows: list[list[str]] = []
+    for line in [*document.read_text().split("\n"), ""]:
+        if line.startswith("|"):
+            rows.append([cell.strip() for cell in line.strip("|").split("|")])
+        elif rows:
+            yield rows
+            rows = []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_each_table_is_whole(document: Path) -> None:
+    """A header, a line of dashes, and as many cells in each row."""
+    for header, dashes, *rows in tables(document):
+        assert {*dashes} == {"---"}, header
+        assert rows, header
+        assert {len(row) for row in (dashes, *rows)} == {len(header)}, header
+
+
 def test_a_reference_that_does_not_resolve_is_found() -> None:
     """The test above would see a stale name."""
     assert fault_of("contracts/topics", "SubjectFamily.subject") == ""

@@ -40,6 +40,7 @@ _FUNCTION = re.compile(r"`([\w/]+):([A-Za-z_][\w.]*)`")
 _PATH = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w/.-]*)`")
 _LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 _ANCHOR = re.compile(r"\]\((?!https?:)([^)#]*)#([^)]+)\)")
+_PAGE = re.compile(r"\bdocs/[\w/-]+\.(?:md|yaml|json)\b")
 _COMMAND = re.compile(r"python -m ([a-z][\w.]*)")
 
 
@@ -161,6 +162,24 @@ def test_lines_of_prose_are_wrapped(document: Path) -> None:
     """A line of prose has at most 100 characters."""
     wide = [number for number, line in prose(document) if len(line) > WIDTH]
     assert wide == []
+
+
+def test_each_page_that_code_names_is_there() -> None:
+    """In comments, messages, manifests and scripts."""
+    kinds = ("*.py", "*.yaml", "*.sh", "*.toml", "Makefile", "Containerfile")
+    rooms = [ROOT / room for room in ROOMS if room != "docs"]
+    files = [
+        *(path for kind in kinds for path in ROOT.glob(kind)),
+        *(path for kind in kinds for room in rooms for path in room.rglob(kind)),
+    ]
+    named = {
+        (str(path.relative_to(ROOT)), page)
+        for path in files
+        if path != Path(__file__)
+        for page in _PAGE.findall(path.read_text())
+    }
+    assert len(named) >= 50
+    assert [each for each in sorted(named) if not (ROOT / each[1]).exists()] == []
 
 
 def tables(document: Path) -> Iterator[list[list[str]]]:

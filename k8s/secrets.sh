@@ -17,7 +17,7 @@
 #   switch   its certificate, and the new logins
 #   end      trust in it alone; the old logins get passwords that nobody knows
 #
-# What NATS and the services do between the steps is in docs/operations.md.
+# What NATS and the services do between the steps is in docs/operate.md.
 # Needs openssl. NAMESPACE, DAYS (of a certificate) and AUTHORITY_DAYS can be set.
 set -euo pipefail
 namespace=${NAMESPACE:-moorings-system}

@@ -21,7 +21,7 @@ TIERS = {
     Tier.TOPOLOGY: "cost of preferences about topology",
     Tier.NODES: "nodes that are used",
 }
-"""What each tier of the objective counts (docs/objective.md)."""
+"""What each tier of the objective counts (docs/contributing/objective.md)."""
 Row = dict[str, Any]
 
 

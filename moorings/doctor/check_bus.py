@@ -111,7 +111,7 @@ def _check_copies(streams: Mapping[str, StreamHealth]) -> Iterator[CheckLine]:
         yield warn(
             name,
             f"copies that are away or behind: {name_some(listed)}",
-            'wait; else look at these servers (docs/operations.md, "What to do when")',
+            "wait; else look at these servers (docs/operate.md, NATS)",
         )
     if not unled and not lagging:
         yield ok(name, "all copies are up to date")

@@ -1,4 +1,4 @@
-"""Moorings comes and goes as docs/operations.md says, by the commands that stand there.
+"""Moorings comes and goes as docs/install.md says, by the commands that stand there.
 
 k8s/site is applied with a third-party driver that is Moorings' alone; the services run
 as processes with the variables and rights of the manifests. After the end nothing of
@@ -27,7 +27,7 @@ from tests.lab.controlplane.server import ControlPlane
 from tests.lab.manifests import K8S, environment
 from tests.lab.waits import pods_of
 
-OPERATIONS = "docs/operations.md"
+INSTALL = "docs/install.md"
 SYSTEM = "moorings-system"
 PATIENCE_S = 90.0
 WITHOUT_NODES = re.compile(
@@ -43,7 +43,7 @@ POLICIES = [
 
 def commands(heading: str) -> str:
     """Read the commands of a section, but for what needs an image that runs."""
-    lines = "\n".join(shell.blocks(OPERATIONS, heading)[:3]).splitlines()
+    lines = "\n".join(shell.blocks(INSTALL, heading)[:3]).splitlines()
     return "\n".join(line for line in lines if not WITHOUT_NODES.search(line))
 
 

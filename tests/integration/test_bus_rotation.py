@@ -1,4 +1,4 @@
-"""New certificates and passwords for NATS, in the steps of docs/operations.md."""
+"""New certificates and passwords for NATS, in the steps of docs/operate.md."""
 
 from __future__ import annotations
 

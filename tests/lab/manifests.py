@@ -105,7 +105,7 @@ def agent_variables() -> list[dict[str, str]]:
 
 
 def write_site(folder: Path, resources: Path, ownership: Mapping[str, str]) -> Path:
-    """Write a site's kustomization over others, as docs/operations.md says."""
+    """Write a site's kustomization over others, as docs/install.md says."""
     folder.mkdir()
 
     def near(path: Path) -> str:

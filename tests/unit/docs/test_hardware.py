@@ -40,6 +40,6 @@ def test_every_setting_of_its_own_has_its_place() -> None:
 
 
 def test_the_xids_of_applications_are_those() -> None:
-    found = re.search(r"fault of the\nGPU: ([0-9, and]+)\.", DOCUMENT.read_text())
+    found = re.search(r"fault of the\s+GPU: ([0-9, and]+)\.", DOCUMENT.read_text())
     assert found is not None
     assert set(map(int, re.findall(r"\d+", found[1]))) == APPLICATION_XIDS

@@ -1,4 +1,4 @@
-"""What docs on operations and threats name is there, and their tables are whole."""
+"""What docs for operators and on threats name is there, and their tables are whole."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from solver.service.notices import QUEUED_S
 from tests.lab import manifests
 
 ROOT = Path(__file__).parents[3]
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+PAGES = ("install", "rights", "operate", "troubleshoot")
+OPERATIONS = "\n".join((ROOT / "docs" / f"{page}.md").read_text() for page in PAGES)
 THREATS = (ROOT / "docs" / "threats.md").read_text()
 CONFIGS: dict[str, type[ServiceConfig]] = {
     "SOLVER": SolverConfig,

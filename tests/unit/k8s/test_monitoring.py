@@ -98,12 +98,12 @@ def test_rules_and_cases_name_what_there_is() -> None:
 
 
 def test_each_alert_has_a_runbook() -> None:
-    """Its anchor is a heading of docs/operations.md."""
-    text = (ROOT / "docs" / "operations.md").read_text()
+    """Its anchor is a heading of docs/troubleshoot.md."""
+    text = (ROOT / "docs" / "troubleshoot.md").read_text()
     headings = re.findall(r"^#+ (Moorings\w+)$", text, re.MULTILINE)
     assert headings == [alert["alert"] for alert in alerts()]
     for alert in alerts():
-        anchor = f"docs/operations.md#{alert['alert'].lower()}"
+        anchor = f"docs/troubleshoot.md#{alert['alert'].lower()}"
         assert alert["annotations"]["runbook"] == anchor
         assert alert["labels"]["severity"] in ("critical", "warning")
 

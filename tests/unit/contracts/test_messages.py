@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.ids import ClusterName, GangUID, Namespace
-from contracts.messages import (
-    MAX_BYTES,
-    AllocationWritten,
-    PodWritten,
-)
+from contracts.messages import MAX_BYTES, AllocationWritten, PodWritten
 from contracts.topics import CONFIRMATIONS
 
 WRITTEN = AllocationWritten(

@@ -10,13 +10,7 @@ from contracts.codec import encode
 from contracts.errors import DecodeError
 from contracts.ids import DeviceName
 from contracts.messages import MAX_NODE_DEVICES, DevicesAnnounced
-from contracts.topics import (
-    HEALTH,
-    HEARTBEATS,
-    INVENTORIES,
-    SUBMISSIONS,
-    max_bytes_of,
-)
+from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES, SUBMISSIONS, max_bytes_of
 from tests import builders
 
 

@@ -10,11 +10,7 @@ from contracts.claim import (
     DeviceToleration,
     ExactDeviceRequest,
 )
-from contracts.kubernetes.defaults import (
-    default_claim,
-    default_gang,
-    default_template,
-)
+from contracts.kubernetes.defaults import default_claim, default_gang, default_template
 from tests.builders import (
     claim,
     claim_template,

@@ -55,10 +55,7 @@ def test_what_is_said_of_the_pod_wins_over_its_containers() -> None:
     """KEP-2837; only CPU, memory and huge pages can be said of a pod."""
     main = [{"resources": {"requests": {"cpu": "1", "example.com/a": "1"}}}]
     whole = {"requests": {"cpu": "4", "example.com/a": "9"}}
-    assert asked(containers=main, resources=whole) == {
-        "cpu": 4000,
-        "example.com/a": 1,
-    }
+    assert asked(containers=main, resources=whole) == {"cpu": 4000, "example.com/a": 1}
 
 
 def test_a_limit_of_the_pod_counts_where_no_container_asks() -> None:

@@ -26,13 +26,7 @@ from contracts.storage import (
 )
 from contracts.workload import PodSpec, PodVolume
 from publisher.gangs.volumes import Volumes
-from tests.builders.storage import (
-    ZONE,
-    storage_class,
-    volume,
-    volume_claim,
-    volume_of,
-)
+from tests.builders.storage import ZONE, storage_class, volume, volume_claim, volume_of
 from tests.builders.values import NAMESPACE
 
 POD = ObjectMeta(name="a", namespace=NAMESPACE, uid="uid-a")
@@ -40,8 +34,7 @@ HOST = "kubernetes.io/hostname"
 
 
 def find(
-    claim: PersistentVolumeClaim | None,
-    *objects: PersistentVolume | StorageClass,
+    claim: PersistentVolumeClaim | None, *objects: PersistentVolume | StorageClass
 ) -> tuple[NodeSelector, ...] | MissingVolume:
     """Ask for a pod with that claim."""
     known = Volumes()

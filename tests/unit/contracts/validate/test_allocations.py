@@ -8,18 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.allocation import DeviceAllocationConfiguration, DeviceAllocationResult
-from contracts.claim import (
-    ResourceClaimConsumerReference,
-    ResourceClaimStatus,
-)
+from contracts.claim import ResourceClaimConsumerReference, ResourceClaimStatus
 from contracts.validate import Validated
-from tests.builders import (
-    DRIVER,
-    UID,
-    allocation,
-    claim,
-    result,
-)
+from tests.builders import DRIVER, UID, allocation, claim, result
 from tests.builders.violations import assert_broken
 
 

@@ -11,12 +11,7 @@ from contracts.device import (
     DeviceCapacity,
 )
 from contracts.validate import Validated
-from tests.builders import (
-    counter_set,
-    device,
-    quantity,
-    resource_slice,
-)
+from tests.builders import counter_set, device, quantity, resource_slice
 from tests.builders.violations import assert_broken
 
 

@@ -7,21 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from contracts.claim import (
-    DeviceConfiguration,
-    OpaqueDeviceConfiguration,
-)
+from contracts.claim import DeviceConfiguration, OpaqueDeviceConfiguration
 from contracts.ids import DriverName
 from contracts.meta import ObjectMeta
 from contracts.validate import Validated
-from tests.builders import (
-    DRIVER,
-    claim,
-    constraint,
-    device_class,
-    request,
-    sub_request,
-)
+from tests.builders import DRIVER, claim, constraint, device_class, request, sub_request
 from tests.builders.violations import assert_broken
 
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from contracts.device import (
-    Device,
-    DeviceAttribute,
-)
-from tests.builders import (
-    Version,
-    device,
-    resource_slice,
-    taint,
-)
+from contracts.device import Device, DeviceAttribute
+from tests.builders import Version, device, resource_slice, taint
 from tests.builders.violations import assert_broken
 
 

@@ -6,14 +6,8 @@ from typing import Any
 
 import pytest
 
-from contracts.device import (
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-)
-from tests.builders import (
-    resource_slice,
-)
+from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from tests.builders import resource_slice
 from tests.builders.violations import assert_broken
 
 

@@ -12,11 +12,7 @@ from contracts.validate.pods import check_pod_spec
 from contracts.workload import PodSpec
 
 AFFINITY = "podAntiAffinity"
-SPREAD = {
-    "maxSkew": 1,
-    "topologyKey": "zone",
-    "whenUnsatisfiable": "DoNotSchedule",
-}
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 
 
 def violations(**spec: Any) -> list[str]:

@@ -13,13 +13,7 @@ from contracts.claim import (
     DeviceToleration,
     ExactDeviceRequest,
 )
-from tests.builders import (
-    claim,
-    claim_template,
-    request,
-    sub_request,
-    toleration,
-)
+from tests.builders import claim, claim_template, request, sub_request, toleration
 from tests.builders.violations import assert_broken
 
 

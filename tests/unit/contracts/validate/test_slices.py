@@ -7,22 +7,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from contracts.device import (
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-)
+from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from contracts.ids import NodeName
 from contracts.validate import Validated
 from contracts.validate.slices import check_node_selection
-from tests.builders import (
-    DRIVER,
-    counter_set,
-    device,
-    devices,
-    resource_slice,
-    taint,
-)
+from tests.builders import DRIVER, counter_set, device, devices, resource_slice, taint
 from tests.builders.violations import assert_broken
 
 

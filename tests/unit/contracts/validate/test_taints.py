@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from tests.builders import (
-    taint,
-    taint_rule,
-)
+from tests.builders import taint, taint_rule
 from tests.builders.violations import assert_broken
 
 

@@ -19,10 +19,7 @@ from tests.builders.doctor import bus_facts, cluster_facts, worst
 from tests.lab.controlplane import objects
 
 DRIVER = "gpu.example.com"
-NODES = (
-    objects.node("a", {AGENT_LABEL: "true"}),
-    objects.node("b"),
-)
+NODES = (objects.node("a", {AGENT_LABEL: "true"}), objects.node("b"))
 
 
 def claim(node: str, driver: str = DRIVER) -> dict[str, Any]:

@@ -21,13 +21,7 @@ from tests.builders import (
     pool,
     request,
 )
-from tests.builders.neighbours import (
-    apart,
-    caring,
-    running,
-    term,
-    zoned,
-)
+from tests.builders.neighbours import apart, caring, running, term, zoned
 from tests.builders.patterns import nodes_of_sizes
 from tests.builders.problems import observe_core, problem_of, snapshot_of
 

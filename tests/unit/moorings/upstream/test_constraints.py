@@ -6,14 +6,7 @@ from contracts.device import Device
 from contracts.ids import FullyQualifiedName
 from moorings.upstream.constraints import Constraint
 from moorings.upstream.world import RequestData
-from tests.builders import (
-    DRIVER,
-    Value,
-    constraint,
-    device,
-    member_claim,
-    request,
-)
+from tests.builders import DRIVER, Value, constraint, device, member_claim, request
 from tests.builders.upstream import PodAtNode, pod_at_node
 
 RAIL = f"{DRIVER}/rail"

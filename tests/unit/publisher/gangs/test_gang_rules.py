@@ -60,11 +60,7 @@ def test_a_gang_object_wins_over_annotations() -> None:
             "ConstraintsInvalid",
             "there is no member w",
         ),
-        (
-            {"constraints": '[{"scope": "Pod"}]'},
-            "ConstraintsInvalid",
-            "[0]",
-        ),
+        ({"constraints": '[{"scope": "Pod"}]'}, "ConstraintsInvalid", "[0]"),
         ({"constraints": "?"}, "ConstraintsInvalid", "malformed"),
     ],
 )

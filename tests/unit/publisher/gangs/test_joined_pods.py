@@ -161,11 +161,7 @@ def test_what_cannot_be_told_is_waited_for(
 
 @pytest.mark.parametrize(
     ("shared", "scopes", "told_of"),
-    [
-        ("pair", ["Gang"], ""),
-        ("pair", ["Gang", "Pod"], "c"),
-        ("other", ["Gang"], "c"),
-    ],
+    [("pair", ["Gang"], ""), ("pair", ["Gang", "Pod"], "c"), ("other", ["Gang"], "c")],
 )
 def test_what_a_new_pod_has_already_is_in_the_set_or_it_waits(
     shared: str, scopes: list[str], told_of: str

@@ -31,10 +31,7 @@ def numbered(pod: Pod, index: int | None, label: str = POD_INDEX) -> Pod:
 
 
 def terms_of(
-    rules: DeclaredRules,
-    old: list[Pod],
-    *indexes: int | None,
-    of_old: str = "worker",
+    rules: DeclaredRules, old: list[Pod], *indexes: int | None, of_old: str = "worker"
 ) -> list[tuple[str, str, tuple[str, ...]]] | Reason:
     """Say what is asked of the nodes of new workers beside those that run."""
     new = [numbered(waiting_pod(f"new-{i}"), i) for i in indexes or (None,)]

@@ -153,9 +153,7 @@ def test_pods_that_run_by_an_older_attempt_end_the_gang() -> None:
 
 B = waiting_pod("b", gang="train", templates=["gpus"])
 B_OURS = real_claim(
-    "b-gpus",
-    allocated=builders.allocation(builders.result("gpu-1")),
-    reserved=["b"],
+    "b-gpus", allocated=builders.allocation(builders.result("gpu-1")), reserved=["b"]
 )
 
 

@@ -60,11 +60,7 @@ def test_a_format_has_nothing_to_say_of_its_own(name: str, text: str) -> None:
         ("dns1123Label", "a-", "must be a lowercase RFC 1123 label"),
         ("dns1123Label", "a" * 64, "must be no more than 63 characters"),
         ("dns1035Label", "1a", "must be a lowercase RFC 1035 label"),
-        (
-            "qualifiedName",
-            "A/b",
-            "prefix part must be a lowercase RFC 1123 subdomain",
-        ),
+        ("qualifiedName", "A/b", "prefix part must be a lowercase RFC 1123 subdomain"),
         ("uri", "a b", "invalid uri"),
         ("byte", "Y!", "invalid byte"),
         ("date", "2026-02-29", "invalid date"),

@@ -13,11 +13,7 @@ from contracts.ids import NodeName
 from solver.allocate import allocate
 from solver.problem.problem import Problem
 from solver.snapshot.snapshot import Snapshot
-from tests.builders import (
-    device,
-    member_claim,
-    request,
-)
+from tests.builders import device, member_claim, request
 from tests.builders.broken import (
     BINDING,
     TWO_PODS,

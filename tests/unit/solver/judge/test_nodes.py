@@ -12,13 +12,7 @@ from contracts.ids import NodeName
 from contracts.messages import ObjectObserved
 from contracts.workload import Node, NodeTaint
 from solver.snapshot.snapshot import apply
-from tests.builders import (
-    DEVICE_CLASS,
-    devices,
-    gang,
-    member,
-    node,
-)
+from tests.builders import DEVICE_CLASS, devices, gang, member, node
 from tests.builders.broken import (
     Broken,
     against,
@@ -27,10 +21,7 @@ from tests.builders.broken import (
     rules_broken,
     world,
 )
-from tests.builders.problems import (
-    CLUSTER,
-    observe_core,
-)
+from tests.builders.problems import CLUSTER, observe_core
 
 
 def offered() -> Broken:

@@ -8,16 +8,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from contracts.allocation import (
-    AllocationResult,
-    Reason,
-    Rule,
-)
-from contracts.device import (
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-)
+from contracts.allocation import AllocationResult, Reason, Rule
+from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import MemberAllocated
 from solver.allocate import allocate
@@ -48,11 +40,7 @@ from tests.builders.broken import (
     with_allocation,
     world,
 )
-from tests.builders.problems import (
-    observe,
-    problem_of,
-    snapshot_of,
-)
+from tests.builders.problems import observe, problem_of, snapshot_of
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 MODEL = f'device.attributes["{DRIVER}"].model == "big"'

@@ -9,11 +9,7 @@ from msgspec import structs
 
 from contracts.features import Features
 from solver.allocate import allocate
-from tests.builders import (
-    devices,
-    member_claim,
-    request,
-)
+from tests.builders import devices, member_claim, request
 from tests.builders.broken import (
     TWO_PODS,
     Broken,
@@ -43,8 +39,7 @@ def late_work() -> Broken:
     work = pod.claims[1]
     (worked,) = work.allocation.devices.results
     inner = structs.replace(
-        work.allocation.devices,
-        results=(structs.replace(worked, device=seen.device),),
+        work.allocation.devices, results=(structs.replace(worked, device=seen.device),)
     )
     claim = structs.replace(
         work, allocation=structs.replace(work.allocation, devices=inner)

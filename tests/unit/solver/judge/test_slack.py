@@ -10,15 +10,7 @@ from solver.decision import Decision, TierValue
 from solver.judge.rules import judge
 from solver.problem.problem import Problem
 from solver.tiers import Tier
-from tests.builders import (
-    device,
-    devices,
-    gang,
-    member,
-    member_claim,
-    pool,
-    request,
-)
+from tests.builders import device, devices, gang, member, member_claim, pool, request
 from tests.builders.problems import expected_of, problem_of, snapshot_of
 
 LEFT, TOUCHED = Tier.LEFTOVER, Tier.NODES

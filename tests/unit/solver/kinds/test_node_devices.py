@@ -59,11 +59,7 @@ def test_a_value_is_of_those_that_publish_it_and_no_other() -> None:
 
 def test_a_list_of_one_value_is_that_value_where_lists_are_switched_on() -> None:
     """Whatever was asked of the same pools before."""
-    lists: dict[str, Value] = {
-        "one": (1,),
-        "two": (1, 2),
-        "scalar": 1,
-    }
+    lists: dict[str, Value] = {"one": (1,), "two": (1, 2), "scalar": 1}
     snapshot = snapshot_of(published(lists))
     off, on = problem_of(snapshot), problem_of(snapshot, LISTING)
     query = asking(("int", 1))

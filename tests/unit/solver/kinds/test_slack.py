@@ -52,11 +52,7 @@ def asked(*members: Member, number: int = 1) -> Gang:
 
 
 def problem(
-    nodes: dict[str, Any],
-    *gangs: Gang,
-    coming: Member,
-    known: Any = (),
-    **more: Any,
+    nodes: dict[str, Any], *gangs: Gang, coming: Member, known: Any = (), **more: Any
 ) -> Problem:
     snapshot = observe_core(snapshot_of(nodes, gangs), *known)
     return problem_of(snapshot, expected=expected_of(snapshot, coming, **more))

@@ -29,22 +29,9 @@ from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable
 from solver.service.messages import make_decision
 from solver.snapshot.snapshot import Snapshot, apply
-from tests.builders import (
-    device,
-    devices,
-    gang,
-    member,
-    member_claim,
-    pool,
-    request,
-)
+from tests.builders import device, devices, gang, member, member_claim, pool, request
 from tests.builders.models import DRAWN_UID
-from tests.builders.problems import (
-    CLUSTER,
-    PARAMETERS,
-    PlainEvaluator,
-    snapshot_of,
-)
+from tests.builders.problems import CLUSTER, PARAMETERS, PlainEvaluator, snapshot_of
 
 ONE = BatchLimits(gangs=1, pods=100)
 
@@ -152,9 +139,7 @@ def test_whole_nodes_count_as_one_pod_that_came(came: int) -> None:
 
 def test_a_share_counts_as_a_part_of_a_device() -> None:
     """Three of eight are 375 thousandths; rounded up."""
-    shared = [
-        device("d", capacity={"memory": "8"}, allow_multiple_allocations=True),
-    ]
+    shared = [device("d", capacity={"memory": "8"}, allow_multiple_allocations=True)]
     asked = of_pod(0, capacity={"memory": "3"})
     found = expected(snapshot_of({"n": [pool(*shared, name="n")]}, [asked]))
     assert found[0].size == 375

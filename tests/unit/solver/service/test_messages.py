@@ -7,16 +7,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from contracts.allocation import DeviceAllocationConfiguration, Reason, Rule
-from contracts.ids import (
-    GangUID,
-    Namespace,
-    SolveID,
-)
+from contracts.ids import GangUID, Namespace, SolveID
 from contracts.lifecycle import GangRecord
-from contracts.messages import (
-    GangAllocated,
-    GangPending,
-)
+from contracts.messages import GangAllocated, GangPending
 from solver.decision import GangDecision
 from solver.service.messages import address_decision, make_decision
 from tests.builders import decisions, gang, member

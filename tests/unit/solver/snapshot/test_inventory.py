@@ -112,10 +112,7 @@ def placed(snapshot: Snapshot, asked: Gang) -> list[tuple[str, list[str]]]:
     snapshot = apply(snapshot, message, sequence=1)
     (decided,) = allocate(problem_of(snapshot)).gangs
     return [
-        (
-            pod.node,
-            [r.device for c in pod.claims for r in c.allocation.devices.results],
-        )
+        (pod.node, [r.device for c in pod.claims for r in c.allocation.devices.results])
         for pod in decided.members
     ]
 

@@ -45,6 +45,11 @@ ONE = member(member_claim(request()))
 EIGHT = {"n": [pool(*devices(8), name="n")]}
 
 
+SAME_NUMA = constraint(match=NUMA)
+OTHER_NUMA = constraint(distinct=NUMA)
+FOUR_OR_ONE = (sub_request("four", count=4), sub_request("one"))
+
+
 def asked(*members: Member, number: int = 1) -> Gang:
     return gang(
         *members, name=f"g{number}", uid=f"00000000-0000-4000-8000-{number:012}"
@@ -83,28 +88,29 @@ def on_numa(*sizes: int) -> dict[str, Any]:
     return {"n": [pool(*content, name="n")]}
 
 
-def test_room_is_what_is_free_by_what_is_asked() -> None:
-    """Eight devices hold two pods of three."""
-    made = problem(EIGHT, coming=member(member_claim(request(count=3))))
-    assert rooms(made) == [2]
+def claims(*requests: Any, **constraints: Any) -> Member:
+    return member(member_claim(*requests, **constraints))
 
 
-def test_requests_do_not_compete_for_room() -> None:
-    """Each request alone: it is an estimate."""
-    two = member(member_claim(request(name="a", count=2), request(name="b")))
-    assert rooms(problem(EIGHT, coming=two)) == [4]
-
-
-def test_room_is_counted_by_first_choices() -> None:
-    """What would be taken otherwise does not count."""
-    either = request(first_available=(sub_request("four", count=4), sub_request("one")))
-    assert rooms(problem(EIGHT, coming=member(member_claim(either)))) == [2]
-
-
-def test_room_is_counted_by_shared_values() -> None:
-    """Devices that may not be had together make no room."""
-    pair = member_claim(request(count=2), constraints=(constraint(match=NUMA),))
-    assert rooms(problem(on_numa(3, 3, 1), coming=member(pair))) == [2]
+@pytest.mark.parametrize(
+    ("nodes", "coming", "room"),
+    [
+        (EIGHT, claims(request(count=3)), 2),
+        # Each request alone: it is an estimate.
+        (EIGHT, claims(request(name="a", count=2), request(name="b")), 4),
+        # First choices: what would be taken otherwise does not count.
+        (EIGHT, claims(request(first_available=FOUR_OR_ONE)), 2),
+        # Devices that may not be had together make no room; that they differ, and
+        # which, is left out of the estimate.
+        (on_numa(3, 3, 1), claims(request(count=2), constraints=(SAME_NUMA,)), 2),
+        (on_numa(4), claims(request(count=2), constraints=(OTHER_NUMA,)), 2),
+    ],
+)
+def test_room_is_what_is_free_by_what_is_asked(
+    nodes: dict[str, Any], coming: Member, room: int
+) -> None:
+    """As many pods as devices do for."""
+    assert rooms(problem(nodes, coming=coming)) == [room]
 
 
 def test_a_device_of_several_values_is_counted_once() -> None:
@@ -119,17 +125,22 @@ def test_a_device_of_several_values_is_counted_once() -> None:
     assert rooms(problem_of(snapshot, listing, expected)) == [2]
 
 
-def test_different_values_bound_no_room() -> None:
-    """Constraints that devices differ are left out of the estimate."""
-    pair = member_claim(request(count=2), constraints=(constraint(distinct=NUMA),))
-    assert rooms(problem(on_numa(4), coming=member(pair))) == [2]
-
-
-def test_room_is_bounded_by_the_node() -> None:
-    """Devices without CPU are no room."""
-    small = node("n", allocatable={"cpu": 9, "pods": 100})
-    coming = member(member_claim(request()), resources={"cpu": 4})
-    assert rooms(problem(EIGHT, coming=coming, known=[small])) == [2]
+@pytest.mark.parametrize(
+    ("known", "coming", "room"),
+    [
+        # Devices without CPU are no room.
+        ({"allocatable": {"cpu": 9, "pods": 100}}, {"resources": {"cpu": 4}}, 2),
+        # Room is counted on nodes that the pod could be on.
+        ({"labels": {"zone": "west"}}, {"node_selector": {"zone": "east"}}, 0),
+    ],
+)
+def test_room_is_bounded_by_the_node(
+    known: dict[str, Any], coming: dict[str, Any], room: int
+) -> None:
+    """By its amounts, and by who may be there."""
+    pods = member(member_claim(request()), **coming)
+    made = problem(EIGHT, asked(ONE), coming=pods, known=[node("n", **known)])
+    assert rooms(made) == [room]
 
 
 def test_amounts_bound_room_for_requests_that_share_their_devices() -> None:
@@ -139,13 +150,6 @@ def test_amounts_bound_room_for_requests_that_share_their_devices() -> None:
         member_claim(request(name="a"), request(name="b")), resources={"cpu": 2}
     )
     assert rooms(problem(EIGHT, coming=coming, known=[half])) == [4]
-
-
-def test_there_is_no_room_where_a_pod_may_not_be() -> None:
-    """Room is counted on nodes that the pod could be on."""
-    coming = member(member_claim(request()), node_selector={"zone": "east"})
-    west = node("n", labels={"zone": "west"})
-    assert rooms(problem(EIGHT, asked(ONE), coming=coming, known=[west])) == [0]
 
 
 def test_what_nothing_bounds_has_no_room() -> None:

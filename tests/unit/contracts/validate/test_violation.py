@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.validate.violation import (
-    Violation,
-    Violations,
-    check_each,
-    invalid,
-)
+from contracts.validate.violation import Violation, Violations, check_each, invalid
 
 
 def no_odd_number(number: int, path: str) -> Violations:

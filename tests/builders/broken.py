@@ -34,12 +34,7 @@ from tests.builders import (
     request,
     resource_slice,
 )
-from tests.builders.problems import (
-    PARAMETERS,
-    observe,
-    problem_of,
-    snapshot_of,
-)
+from tests.builders.problems import PARAMETERS, observe, problem_of, snapshot_of
 
 Broken = tuple[Problem, Decision]
 

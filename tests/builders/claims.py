@@ -170,9 +170,7 @@ def claim_template(
 
 
 def device_class(
-    name: str = DEVICE_CLASS,
-    *expressions: str,
-    **fields: Any,
+    name: str = DEVICE_CLASS, *expressions: str, **fields: Any
 ) -> DeviceClass:
     """Make a class of all devices of the driver unless selectors are given."""
     texts = expressions or (f'device.driver == "{DRIVER}"',)

@@ -23,21 +23,9 @@ from contracts.device import (
     ResourceSliceSpec,
     SlicePool,
 )
-from contracts.ids import (
-    DeviceName,
-    DriverName,
-    NodeName,
-    PoolName,
-)
+from contracts.ids import DeviceName, DriverName, NodeName, PoolName
 from contracts.meta import ObjectMeta
-from tests.builders.values import (
-    DRIVER,
-    NODE,
-    Amount,
-    Value,
-    attribute,
-    quantity,
-)
+from tests.builders.values import DRIVER, NODE, Amount, Value, attribute, quantity
 
 
 def device(
@@ -167,7 +155,6 @@ def taint_rule(
     return DeviceTaintRule(
         metadata=ObjectMeta(name=name),
         spec=DeviceTaintRuleSpec(
-            device_selector=DeviceTaintSelector(**selector),
-            taint=rule_taint or taint(),
+            device_selector=DeviceTaintSelector(**selector), taint=rule_taint or taint()
         ),
     )

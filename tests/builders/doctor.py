@@ -9,13 +9,7 @@ from contracts.features import default_gates
 from contracts.fence import EpochClaimed, SolverSeen
 from contracts.ids import ClusterName
 from contracts.streams import SETTINGS_VERSION, STREAMS
-from moorings.doctor.facts import (
-    BusFacts,
-    Clock,
-    ClusterFacts,
-    Review,
-    ServerMonitor,
-)
+from moorings.doctor.facts import BusFacts, Clock, ClusterFacts, Review, ServerMonitor
 from moorings.doctor.findings import CheckLine
 from moorings.doctor.rights import ACCOUNTS, FORBIDDEN, PEOPLE, SERVICES
 from runtime.bus.streams import StreamHealth

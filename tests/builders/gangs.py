@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from contracts.claim import (
-    DeviceConstraint,
-    DeviceRequest,
-)
-from contracts.gang import (
-    Gang,
-    GangSpec,
-    Member,
-    MemberClaim,
-    MemberNode,
-)
+from contracts.claim import DeviceConstraint, DeviceRequest
+from contracts.gang import Gang, GangSpec, Member, MemberClaim, MemberNode
 from contracts.gang_rules import GangConstraint, GangTopology
-from contracts.ids import (
-    FullyQualifiedName,
-)
+from contracts.ids import FullyQualifiedName
 from contracts.meta import ObjectMeta
 from contracts.workload import (
     Container,
@@ -34,13 +23,7 @@ from contracts.workload import (
     ResourceRequirements,
 )
 from tests.builders.claims import claim_spec
-from tests.builders.values import (
-    NAMESPACE,
-    NODE,
-    UID,
-    Amount,
-    quantities,
-)
+from tests.builders.values import NAMESPACE, NODE, UID, Amount, quantities
 
 
 def node(

@@ -29,11 +29,7 @@ def asking(
     """Ask for pods of one device each."""
     wanted = member(member_claim(request()), count=pods, min_count=least)
     return gang(
-        wanted,
-        name=f"g{number}",
-        uid=key(number).uid,
-        namespace=namespace,
-        **spec,
+        wanted, name=f"g{number}", uid=key(number).uid, namespace=namespace, **spec
     )
 
 

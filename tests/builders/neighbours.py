@@ -25,11 +25,7 @@ HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
 def term(key: str = HOST, *, app: str = "x", **more: Any) -> dict[str, Any]:
     """Make a term that means pods with the label `app`."""
-    return {
-        "topologyKey": key,
-        "labelSelector": {"matchLabels": {"app": app}},
-        **more,
-    }
+    return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}, **more}
 
 
 def apart(*terms: Mapping[str, Any]) -> dict[str, Any]:

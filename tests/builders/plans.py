@@ -70,10 +70,7 @@ def submission_of(pods: Sequence[Pod] = (), *, count: int = 0) -> SubmitGang:
     submitted = gang(worker)
     submitted.metadata.labels[GANG] = "train"
     return SubmitGang(
-        cluster=CLUSTER,
-        uid=GangUID(UID),
-        gang=submitted,
-        places=places if pods else {},
+        cluster=CLUSTER, uid=GangUID(UID), gang=submitted, places=places if pods else {}
     )
 
 

@@ -25,7 +25,6 @@ from contracts.names import FINALIZER, GANG, GANG_SIZE, GANG_UID, GATE, MANAGED,
 from contracts.workload import (
     Pod,
     PodCondition,
-    PodResourceClaim,
     PodResourceClaimStatus,
     PodSchedulingGate,
     PodStatus,
@@ -120,11 +119,6 @@ def refused_pod(
         made.status, conditions=(condition,), nominated_node_name=nominated
     )
     return replace(made, status=status)
-
-
-def with_claims(made: Pod, *claims: PodResourceClaim) -> Pod:
-    """Give a pod these claims instead of its own."""
-    return replace(made, spec=replace(made.spec, resource_claims=claims))
 
 
 def real_claim(

@@ -65,10 +65,7 @@ def fabric(
     """Let gangs wait for nodes `n0`, `n1`, ... in these racks."""
     names = [f"n{number}" for number in range(len(racks))]
     pools = {name: [pool(*devices(gpus), name=name)] for name in names}
-    classes = {
-        "gpus": (GPUS,),
-        CHANNEL: (f'device.driver == "{FABRIC}"',),
-    }
+    classes = {"gpus": (GPUS,), CHANNEL: (f'device.driver == "{FABRIC}"',)}
     snapshot = snapshot_of(pools, gangs, classes=classes)
     labels = zip(names, racks, strict=True)
     snapshot = observe_core(snapshot, *(node(n, labels={RACK: r}) for n, r in labels))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from contracts.device import (
-    DeviceAttribute,
-)
+from contracts.device import DeviceAttribute
 from contracts.quantity import Quantity
 
 DRIVER = "gpu.example.com"

@@ -162,10 +162,7 @@ def mpi_job_pod_marks(
     if role == "launcher":
         marks = job_pod_marks(f"{name}-launcher", uid=launcher_uid)
         return marks | {"labels": marks["labels"] | labels}
-    return {
-        "labels": labels,
-        "ownerReferences": [controlled_by("MPIJob", name, uid)],
-    }
+    return {"labels": labels, "ownerReferences": [controlled_by("MPIJob", name, uid)]}
 
 
 def ray_cluster_pod_marks(name: str, group: str, *, uid: str = OWNER_UID) -> Json:

@@ -311,9 +311,7 @@ class _Drawing:
         distinct = draw.random() < 0.3
         self.seen["distinct gang" if distinct else "match gang"] += 1
         yield gang_constraint(
-            None if distinct else RAIL,
-            distinct=RAIL if distinct else None,
-            scope=scope,
+            None if distinct else RAIL, distinct=RAIL if distinct else None, scope=scope
         )
 
     def _topology(self) -> Iterator[GangTopology]:

@@ -149,11 +149,7 @@ async def say_written(home: Path, gang: GangRecord) -> None:
             cluster=who[0], namespace=who[1], uid=who[2], attempt=gang.attempt
         ).naming(pods)
         opened = GatesOpened(
-            cluster=who[0],
-            namespace=who[1],
-            uid=who[2],
-            attempt=gang.attempt,
-            state=0,
+            cluster=who[0], namespace=who[1], uid=who[2], attempt=gang.attempt, state=0
         )
         for pod in pods:
             await observe(client, "Pod", pod.pod, {GANG_UID: gang.uid})

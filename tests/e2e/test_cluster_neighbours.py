@@ -81,9 +81,7 @@ async def test_all_that_is_decided_is_bound_in_whatever_order(zoned: Fleet) -> N
         "even": (4, {"topologySpreadConstraints": even("even")}),
         "every": (
             4,
-            {
-                "topologySpreadConstraints": even("every", nodeAffinityPolicy="Ignore"),
-            },
+            {"topologySpreadConstraints": even("every", nodeAffinityPolicy="Ignore")},
         ),
         "few": (4, {"topologySpreadConstraints": even("few", minDomains=2)}),
         "ports": (2, {"containers": with_port(8080)}),

@@ -78,10 +78,7 @@ MADE = {
         ),
         LOCAL,
     ),
-    "outlives-its-node": (
-        _slice("00000-c", metadata={"name": "00000-c"}),
-        WITH_NODE,
-    ),
+    "outlives-its-node": (_slice("00000-c", metadata={"name": "00000-c"}), WITH_NODE),
     "goes-with-another-node": (
         _slice(
             "00000-d",
@@ -105,10 +102,7 @@ MADE = {
     ),
     "verdict-on-a-pool": (_health_rule({"pool": "n"}), ONE_DEVICE),
     "verdict-on-no-pool": (_health_rule({"device": "gpu-0"}), ONE_DEVICE),
-    "verdict-that-outlives-its-node": (
-        _health_rule(A_DEVICE, ()),
-        ONE_DEVICE,
-    ),
+    "verdict-that-outlives-its-node": (_health_rule(A_DEVICE, ()), ONE_DEVICE),
     "verdict-that-evicts": (
         _with_taint(_health_rule(A_DEVICE), effect="NoExecute"),
         HEALTH_TAINT,

@@ -18,13 +18,7 @@ from nats.errors import NoRespondersError
 
 from contracts.streams import STREAMS
 from contracts.topics import BLOBS, TOPICS
-from runtime.users import (
-    USERS,
-    VIEWER,
-    api_prefix,
-    consumer_names,
-    is_outside,
-)
+from runtime.users import USERS, VIEWER, api_prefix, consumer_names, is_outside
 from tests.lab.secured_nats import SecuredNats
 from tests.lab.seeded_bus import (
     ANSWER_S,

@@ -338,9 +338,7 @@ async def test_nobody_waits_for_the_answers_of_what_was_given_up(
         assert not bus._connection._pending._futures
 
 
-async def test_a_full_stream_is_not_one_that_has_the_message(
-    bus: Bus,
-) -> None:
+async def test_a_full_stream_is_not_one_that_has_the_message(bus: Bus) -> None:
     """The server gives both the same code; who submits must not believe it stored."""
     subject = "submit.v1.small.n"
     await bus.publish(Outgoing(subject=f"{subject}.u", data=b"x"))

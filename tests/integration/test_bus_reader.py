@@ -144,10 +144,7 @@ async def test_announcements_of_a_stream_made_anew_are_not_believed_for_ever(
 
 
 async def test_the_folder_sink_ends_when_decisions_are_lost(
-    bus: Bus,
-    nats_server: LabServer,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    bus: Bus, nats_server: LabServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without a cluster the decisions are the truth about what is taken."""
     folder = str(tmp_path / "manifests")

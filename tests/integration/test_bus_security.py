@@ -192,12 +192,7 @@ NOBODY_PUBLISHES = (
     *(
         f"{api_prefix(user)}.STREAM.{operation}"
         for user in ("solver", "viewer")
-        for operation in (
-            "DELETE.DEC",
-            "PURGE.STATE",
-            "MSG.DELETE.DEC",
-            "CREATE.MINE",
-        )
+        for operation in ("DELETE.DEC", "PURGE.STATE", "MSG.DELETE.DEC", "CREATE.MINE")
     ),
     f"{api_prefix('viewer')}.STREAM.UPDATE.DEC",
     "$SYS.REQ.SERVER.PING",

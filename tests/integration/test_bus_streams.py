@@ -63,9 +63,7 @@ async def test_older_settings_are_brought_up_to_date(
     assert await bus.last("DEC", "dec.v1.c.n.1") is not None
 
 
-async def test_streams_from_before_settings_had_a_version_are_updated(
-    bus: Bus,
-) -> None:
+async def test_streams_from_before_settings_had_a_version_are_updated(bus: Bus) -> None:
     """They have no bounds and no metadata."""
     wanted = await settings(bus, "BLOB")
     before = {**wanted, "metadata": {}, "max_bytes": -1}

@@ -78,9 +78,7 @@ async def test_what_cannot_be_read_is_counted_and_the_rest_is_shown(bus: Bus) ->
         assert len(first["gangs"]) == 1
 
 
-async def test_who_does_not_listen_is_ended_and_told_everything_again(
-    bus: Bus,
-) -> None:
+async def test_who_does_not_listen_is_ended_and_told_everything_again(bus: Bus) -> None:
     async with followed(bus) as following:
         async with following.listen() as slow, following.listen() as quick:
             await anext(quick)

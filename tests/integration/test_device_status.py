@@ -10,14 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from contracts.ids import (
-    ClaimRef,
-    ClaimUID,
-    DeviceID,
-    DriverName,
-    Namespace,
-    NodeName,
-)
+from contracts.ids import ClaimRef, ClaimUID, DeviceID, DriverName, Namespace, NodeName
 from contracts.names import AGENT_MANAGER
 from nodeagent.kubelet.claims import ClaimReader
 from nodeagent.kubelet.metadata_files import MetadataFiles
@@ -183,10 +176,7 @@ async def test_what_the_node_knows_and_health_are_in_one_entry(
     """Neither writer takes back what the other said."""
     claim = await held(agents, namespace, "gpu-0")
     uid = claim["metadata"]["uid"]
-    data = {
-        "numaNode": 5,
-        "cdiDevices": [f"k8s.{agents.driver}/claim={uid}-0-gpu-0"],
-    }
+    data = {"numaNode": 5, "cdiDevices": [f"k8s.{agents.driver}/claim={uid}-0-gpu-0"]}
     network = {
         "interfaceName": "eth0",
         "hardwareAddress": "02:00:00:00:00:05",

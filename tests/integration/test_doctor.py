@@ -59,10 +59,7 @@ def kubeconfig(installed: Installed) -> str:
 @pytest.fixture
 async def site(admin: Kube) -> AsyncIterator[Fleet]:
     """Two nodes with devices, where nothing is scheduled."""
-    async with (
-        admin.namespace() as namespace,
-        fleet.running(admin, namespace) as site,
-    ):
+    async with admin.namespace() as namespace, fleet.running(admin, namespace) as site:
         yield site
 
 

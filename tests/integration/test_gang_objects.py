@@ -98,22 +98,13 @@ async def test_gangs_of_the_documentation_come_back(admin: Kube) -> None:
 
 IMMUTABLE = "cannot be changed: delete the gang and create it anew"
 BROKEN: dict[str, tuple[Gang, str]] = {
-    "no member": (
-        Gang(metadata=ObjectMeta(name="g")),
-        "spec.members",
-    ),
-    "too long a name": (
-        gang(name="g" * 64),
-        "metadata.name: Too long",
-    ),
+    "no member": (Gang(metadata=ObjectMeta(name="g")), "spec.members"),
+    "too long a name": (gang(name="g" * 64), "metadata.name: Too long"),
     "two members of one name": (
         gang(member(), member()),
         'spec.members[1]: Duplicate value: {"name":"worker"}',
     ),
-    "no pods": (
-        gang(member(count=0)),
-        "spec.members[0].count: Invalid value: 0",
-    ),
+    "no pods": (gang(member(count=0)), "spec.members[0].count: Invalid value: 0"),
     "too many pods": (
         gang(member(count=5000), member(name="one-more")),
         "spec.members: Invalid value: a gang has at most 5000 pods",
@@ -170,10 +161,7 @@ BROKEN: dict[str, tuple[Gang, str]] = {
         gang(recovery="Pray"),
         'spec.recovery: Unsupported value: "Pray"',
     ),
-    "a negative weight": (
-        gang(weight=-1),
-        "spec.weight: Invalid value: -1",
-    ),
+    "a negative weight": (gang(weight=-1), "spec.weight: Invalid value: -1"),
     "no such scope": (
         gang(constraints=(gang_constraint(scope="Rack"),)),
         'spec.constraints[0].scope: Unsupported value: "Rack"',

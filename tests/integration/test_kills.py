@@ -18,14 +18,7 @@ from runtime.bus.bus import Bus
 from runtime.wire import BusSettings
 from tests.lab.endurance import FLEET, Asked, is_written
 from tests.lab.nats_server import LabServer
-from tests.lab.services import (
-    CLUSTER,
-    Process,
-    eventually,
-    observe,
-    running,
-    solver,
-)
+from tests.lab.services import CLUSTER, Process, eventually, observe, running, solver
 from tests.lab.soak import sized
 
 KILLS = sized(10, 500)

@@ -64,9 +64,7 @@ def sliced(site: Fleet, count: int, **fields: Any) -> Json:
 
 
 TAINT = {"taints": [{"key": "example.com/x", "effect": "NoSchedule"}]}
-COUNTS = {
-    "consumesCounters": [{"counterSet": "s", "counters": {"c": {"value": "1"}}}],
-}
+COUNTS = {"consumesCounters": [{"counterSet": "s", "counters": {"c": {"value": "1"}}}]}
 BINDS = {
     "bindingConditions": ["example.com/ready"],
     "bindingFailureConditions": ["example.com/failed"],

@@ -19,13 +19,7 @@ from runtime.kube.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from runtime.kube.kinds import (
-    DEVICE_TAINT_RULE,
-    NODE,
-    POD,
-    RESOURCE_CLAIM,
-    Kind,
-)
+from runtime.kube.kinds import DEVICE_TAINT_RULE, NODE, POD, RESOURCE_CLAIM, Kind
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.options import NEWEST

@@ -111,12 +111,7 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
     ),
     (
         LintRule.TOPOLOGY,
-        (
-            SLICE,
-            GPU,
-            RACKED,
-            gang(member(count=3), topology=(topology_rule("rack"),)),
-        ),
+        (SLICE, GPU, RACKED, gang(member(count=3), topology=(topology_rule("rack"),))),
     ),
     (
         LintRule.DEVICE_LIMIT,

@@ -59,10 +59,7 @@ async def test_the_solver_counts_what_it_decides(
     await two_nodes(bus)
     first, second = wanted(1, 2, 2), wanted(2, 1, 9)
     process = solver(
-        nats_server.url,
-        tmp_path,
-        SOLVER_HEALTH_ADDRESS=address,
-        SOLVER_CENSUS_S="1",
+        nats_server.url, tmp_path, SOLVER_HEALTH_ADDRESS=address, SOLVER_CENSUS_S="1"
     )
     async with running(process):
         await eventually(lambda: is_ready(address), "ready", WITHIN_S)

@@ -20,19 +20,10 @@ from runtime.bus.bus import Bus
 from runtime.bus.follower import follow
 from runtime.bus.jetstream import call, purge
 from runtime.errors import BusRefusedError, BusUnavailableError
-from runtime.users import (
-    PLATFORM,
-    VIEWER,
-    api_prefix,
-    consumer_names,
-)
+from runtime.users import PLATFORM, VIEWER, api_prefix, consumer_names
 from runtime.wire import Fetched
 from tests.lab.secured_nats import SecuredNats
-from tests.lab.seeded_bus import (
-    ANSWER_S,
-    drop_consumer,
-    make_consumer,
-)
+from tests.lab.seeded_bus import ANSWER_S, drop_consumer, make_consumer
 
 
 @pytest.mark.parametrize("user", [VIEWER, PLATFORM])
@@ -121,10 +112,7 @@ async def test_a_reader_leaves_alone_whoever_has_its_name_now(
     monkeypatch.setattr(consumer, "_UNUSED_NAMED_S", 1)
     monkeypatch.setattr(consumer, "_SURE_S", 0.0)
     api = api_prefix(VIEWER)
-    async with (
-        _bus_of(seeded, VIEWER) as bus,
-        seeded.client(VIEWER) as client,
-    ):
+    async with _bus_of(seeded, VIEWER) as bus, seeded.client(VIEWER) as client:
         late = consumer.Consumer(bus._connection, "DEC", lambda: None)
         await late.create(["dec.v1.none.>"], {"deliver_policy": "all"})
         async with asyncio.timeout(60):

@@ -118,10 +118,7 @@ class Trouble:
     """What goes wrong, and is put right again."""
 
     def __init__(
-        self,
-        nats: SecuredNats,
-        disks: Sequence[LossyDisk],
-        solvers: Sequence[Process],
+        self, nats: SecuredNats, disks: Sequence[LossyDisk], solvers: Sequence[Process]
     ) -> None:
         self.draw = random.Random(SEED)
         self.lost = 0

@@ -78,9 +78,7 @@ async def use(folder: Path) -> None:
     await preparer.unprepare(OTHER)
 
 
-def test_an_agent_may_be_killed_at_any_call_while_it_prepares(
-    tmp_path: Path,
-) -> None:
+def test_an_agent_may_be_killed_at_any_call_while_it_prepares(tmp_path: Path) -> None:
     """Each call on files in turn: opened, half written, synced, named."""
     rounds = 0
     for rounds in kills(tmp_path, "prepare"):  # noqa: B007 # counted
@@ -88,9 +86,7 @@ def test_an_agent_may_be_killed_at_any_call_while_it_prepares(
     assert rounds > 10
 
 
-def test_an_agent_may_be_killed_at_any_call_while_it_unprepares(
-    tmp_path: Path,
-) -> None:
+def test_an_agent_may_be_killed_at_any_call_while_it_unprepares(tmp_path: Path) -> None:
     """Whether kubelet then unprepares it again, or prepares it for another pod."""
     rounds = 0
     kept = tmp_path / "kept"

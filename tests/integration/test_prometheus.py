@@ -113,10 +113,7 @@ async def test_boards_draw_a_solver_and_rules_are_evaluated(
     """Each query gives lines; those of other services are only understood."""
     address = f"127.0.0.1:{find_free_port()}"
     process = solver(
-        nats_server.url,
-        tmp_path,
-        SOLVER_HEALTH_ADDRESS=address,
-        SOLVER_CENSUS_S="1",
+        nats_server.url, tmp_path, SOLVER_HEALTH_ADDRESS=address, SOLVER_CENSUS_S="1"
     )
     await two_nodes(bus)
     with prometheus(tmp_path, address) as found:

@@ -126,10 +126,7 @@ async def test_new_attempt_replaces_and_pending_removes(
 
 
 async def test_malformed_decisions_are_refused_and_the_service_goes_on(
-    bus: Bus,
-    nats_server: LabServer,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    bus: Bus, nats_server: LabServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "manifests"
     await submit(bus, pods(1))
@@ -218,10 +215,7 @@ async def test_growth_that_cannot_be_written_leaves_the_gang_as_it_was(
 
 @pytest.mark.skipif(bool(small_disk.why_not()), reason=small_disk.why_not())
 async def test_growth_on_a_full_disk_takes_nothing_from_what_runs(
-    bus: Bus,
-    nats_server: LabServer,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    bus: Bus, nats_server: LabServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nor does a restart; what cannot be as it was is tried until there is room."""
     first = decisions.gang_allocated(pods=2)

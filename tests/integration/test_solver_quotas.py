@@ -9,12 +9,7 @@ from contracts import topics
 from contracts.allocation import Rule
 from contracts.gang import Gang
 from contracts.ids import GangUID, Namespace, NodeName
-from contracts.messages import (
-    DevicesAnnounced,
-    GangAllocated,
-    GangPending,
-    ReleaseGang,
-)
+from contracts.messages import DevicesAnnounced, GangAllocated, GangPending, ReleaseGang
 from runtime.bus.bus import Bus
 from runtime.wire import Outgoing
 from tests.builders import devices, gang, member, member_claim, pool, request

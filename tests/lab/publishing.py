@@ -25,10 +25,7 @@ _WAIT_S = 60.0
 
 @asynccontextmanager
 async def publisher(
-    server: LabServer,
-    folder: Path,
-    cluster: ClusterName = CLUSTER,
-    **fields: Any,
+    server: LabServer, folder: Path, cluster: ClusterName = CLUSTER, **fields: Any
 ) -> AsyncIterator[None]:
     """Run a publisher while the block runs; it must stop as asked."""
     config = PublisherConfig(

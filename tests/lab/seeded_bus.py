@@ -47,12 +47,7 @@ async def make_consumer(
     body = {
         "stream_name": stream,
         "action": action,
-        "config": {
-            "name": name,
-            "ack_policy": "none",
-            "mem_storage": True,
-            **config,
-        },
+        "config": {"name": name, "ack_policy": "none", "mem_storage": True, **config},
     }
     with suppress(NoRespondersError):
         await client.request(

@@ -155,11 +155,7 @@ class Kube:
         return await self.request("PUT", path_of(resource, subresource), resource)
 
     async def patch(
-        self,
-        resource: Json,
-        patch: object,
-        subresource: str = "",
-        media: str = MERGE,
+        self, resource: Json, patch: object, subresource: str = "", media: str = MERGE
     ) -> Json:
         """Change an object, or its subresource; a list is a JSON patch."""
         if isinstance(patch, list):

@@ -198,10 +198,7 @@ def _write_files(node: Node, control_plane: ControlPlane, user: str) -> None:
     (folder / "cni" / "10-pods.conflist").write_text(
         json.dumps(settings.network_config())
     )
-    access = {
-        "token": control_plane.token(),
-        "authority": str(control_plane.authority),
-    }
+    access = {"token": control_plane.token(), "authority": str(control_plane.authority)}
     (folder / "names.json").write_text(json.dumps(access))
     kubeconfig = folder / "kubelet.kubeconfig"
     files.write_kubeconfig(

@@ -31,10 +31,7 @@ nodes:
   devices:
   - {{driver: {driver}, count: {count}, pool: "{{node}}", name: "{name}-{{index}}"}}
 """
-WAITS = (
-    *("sh", "-c"),
-    "env; trap 'exit 0' TERM; while :; do sleep 0.2; done",
-)
+WAITS = (*("sh", "-c"), "env; trap 'exit 0' TERM; while :; do sleep 0.2; done")
 """What a container runs until it is told to end."""
 RUNNING_S = 120.0
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from authcallout.errors import LoginRefusedError
-from authcallout.grants import (
-    VERBS,
-    check_agent,
-    check_platform,
-    questions,
-    rights_of,
-)
+from authcallout.grants import VERBS, check_agent, check_platform, questions, rights_of
 from authcallout.login import NODE_EXTRA, AgentLogin, Identity, PlatformLogin
 from runtime.users import NamespaceRights
 

@@ -14,21 +14,9 @@ from benchmarks.openb.arrivals import arrivals, arrived
 from benchmarks.openb.fgd import FragmentationGradient
 from benchmarks.openb.fleet import Fleet, Placement
 from benchmarks.openb.ours import Moorings
-from benchmarks.openb.peers import (
-    BestFit,
-    FirstFit,
-    LeastAllocated,
-    Peer,
-    RandomFit,
-)
+from benchmarks.openb.peers import BestFit, FirstFit, LeastAllocated, Peer, RandomFit
 from benchmarks.openb.run import one_by_one, play
-from benchmarks.openb.trace import (
-    MILLI,
-    Trace,
-    TraceNode,
-    TracePod,
-    read_trace,
-)
+from benchmarks.openb.trace import MILLI, Trace, TraceNode, TracePod, read_trace
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.problem import Parameters
 

@@ -9,12 +9,7 @@ import pytest
 from contracts.gang import MAX_MEMBERS
 from contracts.gang_rules import MAX_CONSTRAINTS, MAX_TOPOLOGY
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
-from contracts.joined import (
-    MAX_JOINED_DEVICES,
-    JoinedDevice,
-    JoinedGang,
-    JoinedPod,
-)
+from contracts.joined import MAX_JOINED_DEVICES, JoinedDevice, JoinedGang, JoinedPod
 from tests.builders import gang_constraint, topology_rule
 
 DEVICE = JoinedDevice(

@@ -10,13 +10,7 @@ from contracts.codec import encode
 from contracts.errors import DecodeError
 from contracts.ids import DeviceName
 from contracts.messages import MAX_NODE_DEVICES, DevicesAnnounced
-from contracts.topics import (
-    HEALTH,
-    HEARTBEATS,
-    INVENTORIES,
-    SUBMISSIONS,
-    max_bytes_of,
-)
+from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES, SUBMISSIONS, max_bytes_of
 from tests import builders
 
 
@@ -33,7 +27,9 @@ def submission(**spec: Any) -> bytes:
     [
         ({"priority": 2**80}, "priority"),
         ({"priority": -(2**31) - 1}, "priority"),
+        ({"priority": 2**31}, "priority"),
         ({"weight": 2**31}, "weight"),
+        ({"weight": -(2**31) - 1}, "weight"),
         ({"member": {"count": 10**4000}}, "count"),
         ({"member": {"node": {"hostPorts": [{"port": 2**40}]}}}, "port"),
     ],
@@ -42,7 +38,9 @@ def test_numbers_are_those_of_kubernetes(spec: dict[str, Any], field: str) -> No
     """Of 32 or 64 bits; JSON alone would take any number of digits."""
     with pytest.raises(DecodeError, match=field):
         SUBMISSIONS.codec.decode(submission(**spec))
-    SUBMISSIONS.codec.decode(submission(priority=2**31 - 1))
+    for number in (2**31 - 1, -(2**31)):
+        read = SUBMISSIONS.codec.decode(submission(priority=number, weight=number))
+        assert (read.gang.spec.priority, read.gang.spec.weight) == (number, number)
 
 
 def announced(*names: str) -> bytes:

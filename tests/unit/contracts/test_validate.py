@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.claim import (
-    DeviceRequest,
-)
+from contracts.claim import DeviceRequest
 from contracts.validate import Validated
 from tests.builders import (
     DRIVER,

@@ -10,11 +10,7 @@ import pytest
 from contracts.gang import Gang
 from contracts.ids import GangUID
 from contracts.lifecycle import LifecycleMessage
-from contracts.messages import (
-    AllocationWritten,
-    GatesOpened,
-    SubmissionMessage,
-)
+from contracts.messages import AllocationWritten, GatesOpened, SubmissionMessage
 from contracts.topics import CONFIRMATIONS, DECISIONS, SUBMISSIONS, Topic
 from moorings.client import Client
 from moorings.errors import BadInputError, NotStoredError, UnknownNameError
@@ -22,12 +18,7 @@ from runtime.bus.bus import Bus
 from runtime.errors import BusFullError, PublishRefusedError
 from runtime.wire import Incoming, Outgoing, TopicBatch
 from tests import builders
-from tests.builders.decisions import (
-    CLUSTER,
-    gang_allocated,
-    gang_released,
-    submission,
-)
+from tests.builders.decisions import CLUSTER, gang_allocated, gang_released, submission
 
 ONE, TWO = GangUID("00000000-0000-4000-8000-000000000001"), GangUID(builders.UID)
 DECISION = gang_allocated()

@@ -43,11 +43,7 @@ def running(uid: str, *pods: str) -> GangRecord:
     submission_message = submitted(uid, *pods).submission
     assert submission_message is not None
     opened = GatesOpened(
-        cluster=CLUSTER,
-        namespace=Namespace(NS),
-        uid=GangUID(uid),
-        attempt=1,
-        state=1,
+        cluster=CLUSTER, namespace=Namespace(NS), uid=GangUID(uid), attempt=1, state=1
     )
     decision = gang_allocated(uid=uid, pods=len(pods))
     return record_of(submission_message, decision, opened)

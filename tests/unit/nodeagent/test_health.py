@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec import structs
 
 from contracts import names
@@ -31,6 +32,7 @@ from nodeagent.health import (
 POLICY = HealthPolicy(
     bad_readings=3, good_readings=2, recovery_s=5.0, unknown_after_s=10.0
 )
+QUIET = structs.replace(POLICY, unhealthy_effect=TaintEffect.NONE)
 SEVERE = structs.replace(POLICY, evict_reasons=frozenset({"Xid79"}))
 DEVICE = DeviceID(DriverName("d.io"), PoolName("p"), DeviceName("gpu-0"))
 OTHER = DeviceID(DriverName("d.io"), PoolName("p"), DeviceName("gpu-1"))
@@ -64,62 +66,37 @@ def status(state: HealthState) -> HealthStatus:
     return state.get(DEVICE, DeviceRecord()).status
 
 
-def test_one_bad_reading_changes_no_status() -> None:
-    """Too little evidence is none."""
-    assert status(after("bb")) is HealthStatus.HEALTHY
+HEALTHY, UNHEALTHY, UNKNOWN = HealthStatus
+GONE = "bbb"
 
 
-def test_bad_readings_in_a_row_make_a_device_unhealthy() -> None:
-    """As many as the policy asks for, and no more."""
-    assert status(after("bbb")) is HealthStatus.UNHEALTHY
-
-
-def test_a_good_reading_between_starts_the_row_again() -> None:
-    """Bad readings count only while no good one comes between."""
-    assert status(after("bbgbb")) is HealthStatus.HEALTHY
-
-
-def test_silence_does_not_end_a_row_of_bad_readings() -> None:
-    """A device that says nothing has not recovered."""
-    assert status(after("bbsb")) is HealthStatus.UNHEALTHY
-
-
-def test_recovery_needs_readings_over_a_minimum_time() -> None:
-    """Enough good readings are not enough if they come too quickly."""
-    assert status(after("bbb" + "ggggg")) is HealthStatus.UNHEALTHY
-    assert status(after("bbb" + "gggggg")) is HealthStatus.HEALTHY
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        ("bb", HEALTHY),  # too little evidence is none
+        (GONE, UNHEALTHY),  # as many as the policy asks for, and no more
+        ("bbgbb", HEALTHY),  # a good reading between starts the row again
+        ("bbsb", UNHEALTHY),  # silence does not
+        (GONE + "g" * 5, UNHEALTHY),  # enough readings, but they came too quickly
+        (GONE + "g" * 6, HEALTHY),
+        (GONE + "ggggg" + "b" + "ggggg", UNHEALTHY),  # recovery starts again
+        ("s" * 10, HEALTHY),
+        ("s" * 11, UNKNOWN),  # after the time that the policy allows
+        (GONE + "s" * 20, UNHEALTHY),  # nobody recovers by saying nothing
+        ("s" * 11 + GONE, UNHEALTHY),  # evidence wins over the lack of it
+    ],
+)
+def test_a_status_follows_from_evidence(looks: str, expected: HealthStatus) -> None:
+    """It takes some to change one, and time as well to recover."""
+    assert status(after(looks)) is expected
 
 
 def test_recovery_needs_enough_readings_however_long_it_took() -> None:
     """Enough time is not enough without readings."""
     state = after("bbb")
-    for second, expected in (
-        (100, HealthStatus.UNHEALTHY),
-        (200, HealthStatus.HEALTHY),
-    ):
+    for second, expected in ((100, UNHEALTHY), (200, HEALTHY)):
         state, _ = judge(POLICY, state, (), moment(second))
         assert status(state) is expected
-
-
-def test_a_bad_reading_starts_recovery_again() -> None:
-    """Good readings before it count for nothing."""
-    assert status(after("bbb" + "ggggg" + "b" + "ggggg")) is HealthStatus.UNHEALTHY
-
-
-def test_long_silence_makes_a_healthy_device_unknown() -> None:
-    """Not at once, but after the time that the policy allows."""
-    assert status(after("s" * 10)) is HealthStatus.HEALTHY
-    assert status(after("s" * 11)) is HealthStatus.UNKNOWN
-
-
-def test_silence_does_not_excuse_an_unhealthy_device() -> None:
-    """A device does not become better by saying nothing."""
-    assert status(after("bbb" + "s" * 20)) is HealthStatus.UNHEALTHY
-
-
-def test_an_unknown_device_turns_unhealthy_by_bad_readings() -> None:
-    """Evidence wins over the lack of it."""
-    assert status(after("s" * 11 + "bbb")) is HealthStatus.UNHEALTHY
 
 
 def test_a_healthy_device_costs_no_memory() -> None:
@@ -133,7 +110,7 @@ def test_a_change_is_told_once() -> None:
     reading = Reading(DEVICE, Symptom.BAD, "hot")
     state, changes = judge(POLICY, state, [reading], moment(2))
     assert [(c.before, c.after, c.message) for c in changes] == [
-        (HealthStatus.HEALTHY, HealthStatus.UNHEALTHY, "hot")
+        (HEALTHY, UNHEALTHY, "hot")
     ]
     assert judge(POLICY, state, [reading], moment(3))[1] == ()
 
@@ -147,24 +124,25 @@ def test_taints_say_when_the_status_was_given() -> None:
     assert item.message == "ECC error"
 
 
-def test_effects_follow_the_policy() -> None:
-    """Each status has the effect that the policy names; by default none ends pods."""
-    quiet = structs.replace(POLICY, unhealthy_effect=TaintEffect.NONE)
-    for policy, looks, effect in (
+@pytest.mark.parametrize(
+    ("policy", "looks", "effect"),
+    [
         (POLICY, "bbb", "NoSchedule"),
         (POLICY, "s" * 11, "NoSchedule"),
-        (quiet, "bbb", "None"),
-        (quiet, "s" * 11, "NoSchedule"),
-    ):
-        assert effect_of(after(looks), policy) == effect
-
-
-def test_only_listed_reasons_evict_and_only_by_as_many_readings() -> None:
-    """One severe reading among others ends no pod; enough of them in a row do."""
-    assert effect_of(after("xxx", policy=SEVERE), SEVERE) == "NoExecute"
-    assert effect_of(after("xxx"), POLICY) == "NoSchedule"
-    assert effect_of(after("bbx", policy=SEVERE), SEVERE) == "NoSchedule"
-    assert effect_of(after("xxbx", policy=SEVERE), SEVERE) == "NoSchedule"
+        (QUIET, "bbb", "None"),
+        (QUIET, "s" * 11, "NoSchedule"),
+        (SEVERE, "xxx", "NoExecute"),  # listed, and enough of them in a row
+        (POLICY, "xxx", "NoSchedule"),
+        (SEVERE, "bbx", "NoSchedule"),
+        (SEVERE, "xxbx", "NoSchedule"),
+        (SEVERE, "xxxbbb", "NoExecute"),  # pods were ended: milder takes nothing back
+    ],
+)
+def test_effects_follow_the_policy(
+    policy: HealthPolicy, looks: str, effect: str
+) -> None:
+    """Each status has the effect that the policy names; by default none ends pods."""
+    assert effect_of(after(looks, policy=policy), policy) == effect
 
 
 def test_an_unhealthy_device_that_becomes_severe_is_told() -> None:
@@ -173,16 +151,11 @@ def test_an_unhealthy_device_that_becomes_severe_is_told() -> None:
     reading = Reading(DEVICE, Symptom.BAD, "fell off the bus", "Xid79")
     state, changes = judge(SEVERE, state, [reading], moment(5))
     assert [(c.before, c.after, c.evicts) for c in changes] == [
-        (HealthStatus.UNHEALTHY, HealthStatus.UNHEALTHY, True)
+        (UNHEALTHY, UNHEALTHY, True)
     ]
     (item,) = to_message(SEVERE, CLUSTER, NODE, state).devices
     assert (item.reason, item.taints[0].effect) == ("Xid79", "NoExecute")
     assert item.taints[0].time_added == "at 5"
-
-
-def test_what_is_severe_stays_so_until_it_is_healthy() -> None:
-    """Milder readings later take nothing back: pods were ended already."""
-    assert effect_of(after("xxxbbb", policy=SEVERE), SEVERE) == "NoExecute"
 
 
 def test_a_reason_that_is_no_longer_listed_evicts_no_more_after_a_restart() -> None:
@@ -203,10 +176,7 @@ def test_the_worst_of_several_readings_counts() -> None:
     policy = structs.replace(SEVERE, bad_readings=1)
     for readings in (found, found[::-1]):
         state, _ = judge(policy, {}, readings, moment(0))
-        assert (status(state), state[DEVICE].reason) == (
-            HealthStatus.UNHEALTHY,
-            "Xid79",
-        )
+        assert (status(state), state[DEVICE].reason) == (UNHEALTHY, "Xid79")
 
 
 def test_a_device_that_was_not_read_stays_as_it_is() -> None:
@@ -239,22 +209,23 @@ def test_what_was_said_before_a_restart_is_said_again() -> None:
 def test_restored_devices_recover_as_all_others() -> None:
     """The time before the restart counts for nothing in recovery."""
     restored = restore(to_message(POLICY, CLUSTER, NODE, after("bbb")), {})
-    assert status(after("gggggg", restored, start_s=50)) is HealthStatus.HEALTHY
+    assert status(after("gggggg", restored, start_s=50)) is HEALTHY
 
 
-def test_suspicion_does_not_clear_what_was_said() -> None:
-    """The first readings after a restart must not make an old taint flap."""
-    message = to_message(POLICY, CLUSTER, NODE, after("bbb"))
-    assert status(restore(message, after("b"))) is HealthStatus.UNHEALTHY
-
-
-def test_a_new_status_wins_over_what_was_said() -> None:
-    """What was judged after the start is newer than the message."""
-    message = to_message(POLICY, CLUSTER, NODE, after("s" * 11))
-    assert status(restore(message, after("bbb"))) is HealthStatus.UNHEALTHY
+@pytest.mark.parametrize(
+    ("said", "since"),
+    [
+        ("bbb", "b"),  # the first readings must not make an old taint flap
+        ("s" * 11, "bbb"),  # what was judged after the start is newer
+    ],
+)
+def test_what_was_said_stays_until_there_is_a_new_status(said: str, since: str) -> None:
+    """Of a restart nothing is heard but what it finds out."""
+    message = to_message(POLICY, CLUSTER, NODE, after(said))
+    assert status(restore(message, after(since))) is UNHEALTHY
 
 
 def test_devices_that_are_gone_are_forgotten() -> None:
     """Records are kept of the devices that are still there alone."""
-    state = {**after("bbb"), OTHER: DeviceRecord(status=HealthStatus.UNKNOWN)}
+    state = {**after("bbb"), OTHER: DeviceRecord(status=UNKNOWN)}
     assert keep_devices(state, {OTHER}).keys() == {OTHER}

@@ -10,10 +10,7 @@ import pytest
 
 @pytest.mark.parametrize(
     "module",
-    [
-        *("rich", "uvloop", "ortools", "numpy", "typer"),
-        "nodeagent.sources.nvml.source",
-    ],
+    [*("rich", "uvloop", "ortools", "numpy", "typer"), "nodeagent.sources.nvml.source"],
 )
 def test_what_an_agent_has_no_use_for_is_not_loaded(module: str) -> None:
     """A kubelet's driver included."""

@@ -1,18 +1,22 @@
-"""How services start, stop and fail."""
+"""How services start, stop and fail, and what they say of a wrong variable."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
+import structlog
 
+from runtime.main import service_main
 from runtime.run import OpenTasks, Task, serve
+from runtime.settings import ServiceConfig
 
 EVENTS: list[str] = []
 
@@ -143,3 +147,48 @@ def test_a_signal_stops_the_process(number: signal.Signals) -> None:
     assert process.returncode == 0
     assert '"event": "service.stopped"' in rest
     assert '"service": "s"' in rest
+
+
+def open_never(
+    _config: ServiceConfig,
+) -> AbstractAsyncContextManager[Mapping[str, Task]]:
+    """Fail: nothing may be opened."""
+    raise AssertionError
+
+
+@pytest.fixture(autouse=True)
+def _as_a_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Take no argument of pytest; give up the test's standard output with its end."""
+    monkeypatch.setattr(sys, "argv", ["x"])
+    yield
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("X_REPLICAS", "many"), ("X_SERVER", "nats://a")]
+)
+def test_a_wrong_variable_ends_the_service_before_it_begins(
+    variable: str,
+    value: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Wrong type and unknown name alike: 2, and one line of the log."""
+    monkeypatch.setenv(variable, value)
+    assert service_main("x", ServiceConfig, open_never) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    logged = json.loads(line)
+    assert (logged["event"], logged["service"]) == ("service.failed", "x")
+    assert logged["reason"].startswith(f"{variable}: ")
+
+
+def test_an_argument_ends_the_service_before_it_begins(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever asks for help does not start what claims the lead."""
+    monkeypatch.setattr(sys, "argv", ["x", "--help"])
+    assert service_main("x", ServiceConfig, open_never) == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    reason = "--help: variables X_* set it up, no arguments"
+    assert json.loads(line)["reason"] == reason

@@ -188,10 +188,7 @@ def test_higher_priority_is_strictly_first() -> None:
         "g2": "allocated",
     }
     first = [tier for tier in found.objective if tier.tier is Tier.GANGS]
-    assert [(t.priority, t.value, t.bound) for t in first] == [
-        (1, 1, 1),
-        (0, 0, 0),
-    ]
+    assert [(t.priority, t.value, t.bound) for t in first] == [(1, 1, 1), (0, 0, 0)]
 
 
 def test_weight_decides_among_equals_of_priority() -> None:

@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.worlds import mixed_nodes, mixed_pods
-from benchmarks.worlds.manifests import (
-    gang_object,
-    objects_of,
-    pod_objects,
-    write_list,
-)
+from benchmarks.worlds.manifests import gang_object, objects_of, pod_objects, write_list
 from moorings.cli.documents import read_objects
 from moorings.plan.work import prepare_work
 from solver.snapshot.parts import UsePart

@@ -10,11 +10,7 @@ from contracts.claim import (
     DeviceToleration,
     ExactDeviceRequest,
 )
-from contracts.kubernetes.defaults import (
-    default_claim,
-    default_gang,
-    default_template,
-)
+from contracts.kubernetes.defaults import default_claim, default_gang, default_template
 from tests.builders import (
     claim,
     claim_template,
@@ -25,7 +21,6 @@ from tests.builders import (
     sub_request,
 )
 
-NOW = "2026-01-02T03:04:05Z"
 BARE = ExactDeviceRequest(device_class_name=request().exactly.device_class_name)  # type: ignore[union-attr] # the builder makes an exact request
 FULL = request("gpu")
 

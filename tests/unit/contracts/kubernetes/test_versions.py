@@ -22,14 +22,6 @@ def claim_of(request: dict[str, Any]) -> dict[str, Any]:
     return {"kind": "ResourceClaim", "spec": {"devices": {"requests": [request]}}}
 
 
-def test_a_flat_request_becomes_an_exact_one_and_back() -> None:
-    """v1beta1 writes the fields of `exactly` beside the name."""
-    unknown: list[str] = []
-    as_v1 = to_v1("ResourceClaim", "v1beta1", claim_of(FLAT), unknown)
-    assert (as_v1, unknown) == (claim_of(EXACT), [])
-    assert from_v1("ResourceClaim", "v1beta1", as_v1) == claim_of(FLAT)
-
-
 @pytest.mark.parametrize("version", ["v1", "v1beta2"])
 def test_a_version_of_the_same_shape_is_left_as_it_is(version: str) -> None:
     """Only v1beta1 is reshaped; the very object comes back."""

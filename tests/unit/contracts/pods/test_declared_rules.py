@@ -59,10 +59,7 @@ def test_both_annotations_have_the_shape_of_the_gang() -> None:
         ('[{"key": "rack", "groupSize": "8"}]', "[0].groupSize: Expected `int"),
         ('[{"key": "rack", "groupSize": 1e99}]', "[0].groupSize: Expected `int"),
         ('[{"key": "rack", "members": "all"}]', "[0].members: Expected `array`"),
-        (
-            json.dumps([{"key": "rack"}] * (MAX_TOPOLOGY + 1)),
-            "must have at most 8",
-        ),
+        (json.dumps([{"key": "rack"}] * (MAX_TOPOLOGY + 1)), "must have at most 8"),
         ('["\ud800"]', ""),
     ],
 )

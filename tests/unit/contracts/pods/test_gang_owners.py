@@ -59,8 +59,7 @@ def test_a_job_wants_what_has_not_succeeded(
 
 
 @pytest.mark.parametrize(
-    ("policy", "is_gang"),
-    [("Parallel", True), ("OrderedReady", False), (None, False)],
+    ("policy", "is_gang"), [("Parallel", True), ("OrderedReady", False), (None, False)]
 )
 def test_only_a_parallel_stateful_set_is_a_gang(
     policy: str | None, is_gang: bool
@@ -155,9 +154,7 @@ def test_more_pods_than_any_cluster_holds_are_refused(group: Json) -> None:
         (owner_object("Job", "train", {"parallelism": 10**9}), "spec"),
         (
             owner_object(
-                "JobSet",
-                "train",
-                job_set_spec(replicated_job("a", 10**5, 2)),
+                "JobSet", "train", job_set_spec(replicated_job("a", 10**5, 2))
             ),
             r"spec\.replicatedJobs\[0\]",
         ),

@@ -15,11 +15,7 @@ from contracts.pods.members import (
 )
 from contracts.pods.node_affinity import REQUIRED
 from contracts.validate import validate
-from contracts.workload import (
-    Container,
-    ContainerPort,
-    PodSpec,
-)
+from contracts.workload import Container, ContainerPort, PodSpec
 from tests.builders import claim_spec, gang, pod, request
 from tests.builders.neighbours import near, term
 

@@ -27,62 +27,51 @@ def asked(**spec: Any) -> dict[str, int]:
     return count_requested(sum_requests(convert(spec, PodSpec, "pod")))
 
 
-def test_containers_add_up() -> None:
-    """They run at one time."""
-    both = [container(cpu="500m", memory="1Gi"), container(cpu="1")]
-    assert asked(containers=both) == {"cpu": 1500, "memory": GIB}
+ONE = container(cpu="1")
+INIT = [container(cpu="2"), container("Always", cpu="1"), container(cpu="3")]
+LARGE = [container(cpu="3"), container(cpu="2", memory="2Gi")]
+WITH_A = {"resources": {"requests": {"cpu": "1", "example.com/a": "1"}}}
+LIMITED = {"resources": {"limits": {"cpu": "2"}}}
 
 
-def test_init_containers_run_alone_so_the_largest_counts() -> None:
-    """Unless all others together need more."""
-    init = [container(cpu="3"), container(cpu="2", memory="2Gi")]
-    main = [container(cpu="1", memory="1Gi")]
-    assert asked(initContainers=init, containers=main) == {
-        "cpu": 3000,
-        "memory": 2 * GIB,
-    }
-
-
-def test_sidecars_run_along_with_what_starts_after_them() -> None:
-    """KEP-753: a later init container runs beside the sidecars before it."""
-    init = [container(cpu="2"), container("Always", cpu="1"), container(cpu="3")]
-    main = [container(cpu="1")]
-    assert asked(initContainers=init, containers=main) == {"cpu": 4000}
-    assert asked(initContainers=init[1:2], containers=main) == {"cpu": 2000}
-
-
-def test_what_is_said_of_the_pod_wins_over_its_containers() -> None:
-    """KEP-2837; only CPU, memory and huge pages can be said of a pod."""
-    main = [{"resources": {"requests": {"cpu": "1", "example.com/a": "1"}}}]
-    whole = {"requests": {"cpu": "4", "example.com/a": "9"}}
-    assert asked(containers=main, resources=whole) == {
-        "cpu": 4000,
-        "example.com/a": 1,
-    }
-
-
-def test_a_limit_of_the_pod_counts_where_no_container_asks() -> None:
-    """As Kubernetes defaults its request."""
-    main = [container(cpu="1")]
-    whole = {"limits": {"cpu": "4", "memory": "1Gi"}}
-    assert asked(containers=main, resources=whole) == {"cpu": 1000, "memory": GIB}
-
-
-def test_limits_stand_for_requests_that_are_not_said() -> None:
-    """As Kubernetes defaults them."""
-    main = [{"resources": {"limits": {"cpu": "2"}}}]
-    assert asked(containers=main) == {"cpu": 2000}
-
-
-def test_overhead_comes_on_top() -> None:
-    """Of whatever the containers need."""
-    main = [container(cpu="1")]
-    assert asked(containers=main, overhead={"cpu": "250m"}) == {"cpu": 1250}
-
-
-def test_a_pod_that_asks_for_nothing_asks_for_nothing() -> None:
-    """Without the defaults that only scoring uses."""
-    assert asked(containers=[{}, container(cpu="0")]) == {}
+@pytest.mark.parametrize(
+    ("containers", "more", "amounts"),
+    [
+        # Containers run at one time.
+        ([container(cpu="500m", memory="1Gi"), ONE], {}, {"cpu": 1500, "memory": GIB}),
+        # Init containers run alone: the largest counts, unless all others need more.
+        (
+            [container(cpu="1", memory="1Gi")],
+            {"initContainers": LARGE},
+            {"cpu": 3000, "memory": 2 * GIB},
+        ),
+        # KEP-753: a later init container runs beside the sidecars before it.
+        ([ONE], {"initContainers": INIT}, {"cpu": 4000}),
+        ([ONE], {"initContainers": INIT[1:2]}, {"cpu": 2000}),
+        # KEP-2837: what the pod says wins, of CPU, memory and huge pages alone.
+        (
+            [WITH_A],
+            {"resources": {"requests": {"cpu": "4", "example.com/a": "9"}}},
+            {"cpu": 4000, "example.com/a": 1},
+        ),
+        # As Kubernetes defaults requests: a limit of the pod where no container asks.
+        (
+            [ONE],
+            {"resources": {"limits": {"cpu": "4", "memory": "1Gi"}}},
+            {"cpu": 1000, "memory": GIB},
+        ),
+        ([LIMITED], {}, {"cpu": 2000}),
+        # Overhead comes on top of whatever the containers need.
+        ([ONE], {"overhead": {"cpu": "250m"}}, {"cpu": 1250}),
+        # Without the defaults that only scoring uses.
+        ([{}, container(cpu="0")], {}, {}),
+    ],
+)
+def test_a_pod_needs_what_kube_scheduler_counts(
+    containers: list[Any], more: dict[str, Any], amounts: dict[str, int]
+) -> None:
+    """Of its containers, at the time at which they need most, and of itself."""
+    assert asked(containers=containers, **more) == amounts
 
 
 @pytest.mark.parametrize(

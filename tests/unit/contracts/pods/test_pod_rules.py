@@ -113,25 +113,6 @@ def test_no_selector_means_nobody_and_an_empty_one_everybody() -> None:
     assert means(everybody, "default", {})
 
 
-@pytest.mark.parametrize(
-    ("operator", "values", "expected"),
-    [
-        ("In", ("a",), [True, False, False]),
-        ("NotIn", ("a",), [False, True, True]),
-        ("Exists", (), [True, True, False]),
-        ("DoesNotExist", (), [False, False, True]),
-    ],
-)
-def test_operators_read_one_label(
-    operator: str, values: tuple[str, ...], expected: list[bool]
-) -> None:
-    """Of pods that have the value, another one, or none."""
-    said = LabelSelectorRequirement(key="k", operator=operator, values=values)
-    labels: list[dict[str, str]] = [{"k": "a"}, {"k": "b"}, {}]
-    assert [selects((said,), each) for each in labels] == expected
-    assert selects((said,), {}, ["k"]) is None
-
-
 def test_what_is_unknown_decides_only_where_nothing_else_does() -> None:
     """A label that cannot match answers whatever the others may be."""
     first = LabelSelectorRequirement(key="a", operator="Exists")

@@ -60,10 +60,7 @@ from tests.builders.violations import assert_broken
             gang(member(node_selector={"a": "b c"})),
             "spec.members[0].node.nodeSelector[a]: Invalid value",
         ),
-        (
-            gang(topology=(topology_rule(mode="Maybe"),)),
-            "spec.topology[0].mode: Unsup",
-        ),
+        (gang(topology=(topology_rule(mode="Maybe"),)), "spec.topology[0].mode: Unsup"),
         *(
             (
                 gang(member(count=2, min_count=count)),

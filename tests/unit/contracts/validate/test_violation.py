@@ -4,15 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.validate.violation import (
-    Violation,
-    Violations,
-    check_each,
-    check_each_unique,
-    check_one_of,
-    invalid,
-    unsupported,
-)
+from contracts.validate.violation import Violation, Violations, check_each, invalid
 
 
 def no_odd_number(number: int, path: str) -> Violations:
@@ -41,18 +33,3 @@ def test_a_list_that_is_too_long_is_not_looked_into() -> None:
     ]
     paths = [v.field for v in check_each([2, 1, 3], 3, "at", no_odd_number)]
     assert paths == ["at[1]", "at[2]"]
-
-
-def test_a_repeated_key_is_named_where_it_is_repeated() -> None:
-    """The first of two is right, the second is the duplicate."""
-    repeated = check_each_unique(
-        [2, 4, 2], 3, "at", no_odd_number, lambda number: number
-    )
-    assert list(map(str, repeated)) == ["at[2]: Duplicate value: 2"]
-
-
-def test_a_closed_set_names_what_it_holds() -> None:
-    """An empty value is missing, another one is unsupported."""
-    assert list(check_one_of("at", "a", ("a", "b"))) == []
-    assert [v.rule for v in check_one_of("at", "", ("a",))] == ["Required value"]
-    assert list(check_one_of("at", "c", ("a",))) == [unsupported("at", "c", ("a",))]

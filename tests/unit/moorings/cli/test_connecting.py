@@ -30,11 +30,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
     @asynccontextmanager
     async def answer(
-        server: str,
-        cluster: str,
-        *,
-        otherwise: str = "",
-        login: BusLogin | None = None,
+        server: str, cluster: str, *, otherwise: str = "", login: BusLogin | None = None
     ) -> AsyncIterator[str]:
         user = "as said" if login is None else f"as {login.user}"
         yield Said(f"{server} {cluster} {user} {otherwise}".strip())

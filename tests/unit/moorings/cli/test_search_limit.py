@@ -35,9 +35,7 @@ def test_what_runs_is_called_when_the_time_is_over() -> None:
     assert was_called.is_set()
 
 
-def test_ctrl_c_ends_the_search_and_is_told(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_ctrl_c_ends_the_search_and_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """It is told while a model is being solved, when no handler runs."""
     was_called = threading.Event()
     with SearchLimit(), calling(was_called.set):

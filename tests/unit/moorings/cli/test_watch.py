@@ -28,10 +28,7 @@ from tests.builders.decisions import CLUSTER, gang_allocated, gang_pending
 
 DECISION = gang_allocated(pods=2)
 WRITTEN = AllocationWritten(
-    cluster=DECISION.cluster,
-    namespace=DECISION.namespace,
-    uid=DECISION.uid,
-    attempt=1,
+    cluster=DECISION.cluster, namespace=DECISION.namespace, uid=DECISION.uid, attempt=1
 )
 
 

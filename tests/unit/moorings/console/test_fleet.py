@@ -189,7 +189,4 @@ def test_a_class_is_of_the_driver_that_it_insists_on() -> None:
             cluster=CLUSTER, kind="DeviceClass", key=name, object=raw
         )
         fold.apply(message, 0)
-    assert name_classes(fold.known()) == {
-        "": ["anything"],
-        "gpu.example.com": ["gpus"],
-    }
+    assert name_classes(fold.known()) == {"": ["anything"], "gpu.example.com": ["gpus"]}

@@ -22,9 +22,7 @@ def findings(
         for index, root in enumerate(roots)
     ]
     claim, matches = lint_claim(
-        *requests,
-        devices=devices,
-        constraints=[builders.constraint(distinct=distinct)],
+        *requests, devices=devices, constraints=[builders.constraint(distinct=distinct)]
     )
     return list(check_constraints(claim, matches))
 

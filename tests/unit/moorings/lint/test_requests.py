@@ -30,11 +30,7 @@ def test_a_request_that_can_be_served_is_right() -> None:
 @pytest.mark.parametrize(
     ("request_", "rule", "field"),
     [
-        (
-            builders.request(device_class="none"),
-            LintRule.UNKNOWN_CLASS,
-            "exactly",
-        ),
+        (builders.request(device_class="none"), LintRule.UNKNOWN_CLASS, "exactly"),
         (
             builders.request(select=[NO_KEY]),
             LintRule.SELECTOR_ERROR,

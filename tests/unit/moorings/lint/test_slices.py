@@ -55,13 +55,7 @@ def test_a_whole_pool_on_a_node_of_the_input_is_right() -> None:
             (piece(generation=1), piece(device("b"), name="t", generation=2)),
             LintRule.POOL_OBSOLETE,
         ),
-        (
-            (
-                piece(slice_count=2),
-                piece(name="t", slice_count=2),
-            ),
-            LintRule.POOL_INVALID,
-        ),
+        ((piece(slice_count=2), piece(name="t", slice_count=2)), LintRule.POOL_INVALID),
         (
             (
                 piece(device(consumes={"c": {"memory": "9Gi"}}), slice_count=2),
@@ -76,10 +70,7 @@ def test_a_whole_pool_on_a_node_of_the_input_is_right() -> None:
             LintRule.ATTRIBUTE_TWICE,
         ),
         ((resource_slice(name="s", node="gone", pool="p"),), LintRule.SLICE_NOWHERE),
-        (
-            (piece(node_selector=node_selector(rack="r2")),),
-            LintRule.SLICE_NOWHERE,
-        ),
+        ((piece(node_selector=node_selector(rack="r2")),), LintRule.SLICE_NOWHERE),
     ],
 )
 def test_a_mistake_is_found_by_its_rule(

@@ -52,9 +52,7 @@ def test_a_claim_that_is_there_is_found_by_owner_and_annotation() -> None:
     for uid, name in (("uid-a", "a-gpus-7f2c"), ("uid-old", "a-gpus-xxxxx")):
         owner = OwnerReference(kind="Pod", name="a", uid=uid, controller=True)
         metadata = structs.replace(
-            claim.metadata,
-            owner_references=(owner,),
-            annotations={POD_CLAIM: "gpus"},
+            claim.metadata, owner_references=(owner,), annotations={POD_CLAIM: "gpus"}
         )
         claims = PodClaims([structs.replace(claim, metadata=metadata)], [TEMPLATE])
         assert claim_keys(claims.complete(fresh())) == {"gpus": f"team-a/{name}"}

@@ -184,10 +184,7 @@ def test_a_generated_claim_belongs_to_its_pod() -> None:
     claim = raw(builders.claim(builders.request(count=3), name="a-gpu-x7f2c"))
     by_status = written_pod("a", template="one", generated={"gpu": "a-gpu-x7f2c"})
     by_owner = written_pod("a", template="one", live=True)
-    for pod, made in (
-        (by_status, claim),
-        (by_owner, generated_claim(claim, "a")),
-    ):
+    for pod, made in ((by_status, claim), (by_owner, generated_claim(claim, "a"))):
         found = plan(made, pod)
         assert verdicts(found) == {"a": "allocated"}
         (answer,) = found.claims
@@ -223,10 +220,7 @@ def test_pods_that_share_a_claim_come_one_after_the_other() -> None:
     claim = builders.claim(name="both")
     pods = [written_pod(n, claim="both", cpu=5, live=True) for n in ("a", "b")]
     found = plan(claim, *pods)
-    assert verdicts(found) == {
-        "a": "allocated",
-        "b": "none NodeResourcesInsufficient",
-    }
+    assert verdicts(found) == {"a": "allocated", "b": "none NodeResourcesInsufficient"}
     light = [written_pod(n, claim="both", cpu=3, live=True) for n in ("a", "b")]
     found = plan(claim, *light)
     assert verdicts(found) == {"a": "allocated", "b": "allocated"}
@@ -385,8 +379,7 @@ def test_pods_that_ask_for_no_device_are_kube_schedulers() -> None:
 
 def test_what_a_pod_refers_to_must_be_there() -> None:
     found = plan(
-        written_pod("a", template="two"),
-        written_pod("b", claim="none", live=True),
+        written_pod("a", template="two"), written_pod("b", claim="none", live=True)
     )
     assert verdicts(found) == {
         "a": "error UnknownResourceClaimTemplate",

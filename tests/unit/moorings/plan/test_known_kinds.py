@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.errors import DecodeError
-from moorings.plan.known_kinds import (
-    check_version,
-    is_one_unless_said,
-    makes_no_pods,
-)
+from moorings.plan.known_kinds import check_version, is_one_unless_said, makes_no_pods
 
 
 @pytest.mark.parametrize(

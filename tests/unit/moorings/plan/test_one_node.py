@@ -9,13 +9,7 @@ import pytest
 from moorings.errors import BadInputError, UsageError
 from moorings.plan.one_node import check_one_node
 from tests import builders
-from tests.builders.inputs import (
-    GATED,
-    entries,
-    pod_spec,
-    written_job,
-    written_pod,
-)
+from tests.builders.inputs import GATED, entries, pod_spec, written_job, written_pod
 
 SLICE = builders.resource_slice(*builders.devices(1), node="node-1")
 

@@ -318,9 +318,7 @@ def test_devices_share_what_is_equal() -> None:
         for name, memory in (("a", "1Gi"), ("b", "1Gi"), ("c", "1024Mi"))
         for attributes in [{"model": "X1", "id": name}]
         for capacity in [{"memory": memory}]
-        for each in [
-            builders.device("d", attributes=attributes, capacity=capacity),
-        ]
+        for each in [builders.device("d", attributes=attributes, capacity=capacity)]
     ]
     read = Reader(print).read([("f", raw) for raw in raws])
     slices = [entry.decoded.value for entry in read]

@@ -6,12 +6,7 @@ from typing import Any, cast
 
 from contracts.meta import ObjectMeta
 from contracts.pods.gang_owners import read_gang_owner
-from contracts.workload import (
-    Pod,
-    PodTemplate,
-    ReplicatedPodTemplate,
-    Workload,
-)
+from contracts.workload import Pod, PodTemplate, ReplicatedPodTemplate, Workload
 from moorings.plan.replicas import find_makers, make_replicas
 from tests import builders
 from tests.builders.inputs import entry, written_job, written_pod

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.allocation import (
-    AllocationResult,
-    DeviceAllocationResult,
-    Reason,
-    Rule,
-)
+from contracts.allocation import AllocationResult, DeviceAllocationResult, Reason, Rule
 from moorings.plan.plan import ClaimPlan, GangPlan, Plan
 from moorings.plan.summary import MOST_CLAIMS, group_reasons, is_large, summarize
 from tests import builders
@@ -53,10 +48,7 @@ def test_a_reason_of_many_gangs_is_said_once_with_their_number() -> None:
 def test_reasons_that_differ_are_each_said_in_order() -> None:
     other = Reason(rule=Rule.JOINT, message="others")
     gangs = [gang("x", FULL, other), gang("in"), gang("y", FULL, FULL)]
-    assert list(group_reasons(gangs)) == [
-        f"2 gangs (x, y): {TOLD}",
-        f"x: {other}",
-    ]
+    assert list(group_reasons(gangs)) == [f"2 gangs (x, y): {TOLD}", f"x: {other}"]
 
 
 def test_gangs_of_one_name_are_told_apart_by_their_namespaces() -> None:

@@ -41,11 +41,7 @@ def test_equal_pods_of_one_label_are_one_member() -> None:
     work = prepare(template, job)
     assert members(work) == {"train": [("pod", 3)]}
     (places,) = work.gangs[0].places.values()
-    assert [place.pods[0].name for place in places] == [
-        "train-0",
-        "train-1",
-        "train-2",
-    ]
+    assert [place.pods[0].name for place in places] == ["train-0", "train-1", "train-2"]
 
 
 def test_allocated_claims_ask_for_nothing() -> None:

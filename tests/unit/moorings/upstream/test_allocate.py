@@ -1,16 +1,22 @@
-"""Gang by gang, node by node, as kube-scheduler would on its own."""
+"""Gang by gang, node by node, the first solution, as kube-scheduler would."""
 
 from __future__ import annotations
 
 import pytest
 
 from contracts.allocation import Rule
-from contracts.gang import Gang
+from contracts.gang import Gang, MemberClaim
 from moorings.upstream import search
+from moorings.upstream import search as search_module
 from moorings.upstream.allocate import allocate_upstream
+from moorings.upstream.probe import first_solution, may_meet_errors
+from moorings.upstream.search import LOOKING, Search
 from solver.decision import Decision, GangDecision, Status
+from solver.engines import cpsat
+from solver.errors import AbortedError, FatalError, StepsSpentError
 from tests.builders import (
     DRIVER,
+    constraint,
     counter_set,
     device,
     devices,
@@ -20,16 +26,12 @@ from tests.builders import (
     node,
     pool,
     request,
+    sub_request,
 )
-from tests.builders.neighbours import (
-    apart,
-    caring,
-    running,
-    term,
-    zoned,
-)
+from tests.builders.neighbours import apart, caring, running, term, zoned
 from tests.builders.patterns import nodes_of_sizes
 from tests.builders.problems import observe_core, problem_of, snapshot_of
+from tests.builders.upstream import PodAtNode, pod_at_node
 
 UID = "00000000-0000-4000-8000-{:012}"
 
@@ -160,3 +162,158 @@ def test_pods_with_rules_about_each_other_are_refused() -> None:
     snapshot = zoned("a", "a", gangs=[caring(1)], running=[jealous])
     (found,) = allocate_upstream(problem_of(snapshot)).gangs
     assert nodes_of(found) == ["n1"]
+
+
+ON_RAIL = constraint(f"{DRIVER}/rail")
+
+
+def test_devices_are_taken_from_the_first_on() -> None:
+    """Request by request, claim by claim."""
+    pod = pod_at_node(
+        devices(4),
+        member_claim(request("a"), request("b", count=2), name="one"),
+        member_claim(name="two"),
+    )
+    search = pod.search()
+    assert search.run()
+    assert search.devices == [[[0], [1, 2]], [[3]]]
+
+
+def test_a_choice_that_leads_nowhere_is_undone() -> None:
+    """The first device is alone on its rail; the next two are not."""
+    content = [device(f"d{i}", attributes={"rail": "xyy"[i]}) for i in range(3)]
+    claim = member_claim(request("a"), request("b"), constraints=[ON_RAIL])
+    search = pod_at_node(content, claim).search()
+    assert search.run()
+    assert search.devices == [[[1], [2]]]
+
+
+def test_alternatives_are_tried_in_their_order() -> None:
+    """The first that leaves a solution for all that follows."""
+    either = request(
+        first_available=[sub_request("many", count=3), sub_request("few", count=2)]
+    )
+    search = pod_at_node(devices(3), member_claim(either, request("last"))).search()
+    assert search.run()
+    assert search.chosen == [[1, 0]]
+    assert search.devices == [[[0, 1], [2]]]
+    assert search.chosen_request(0, 0).part.name == "few"
+
+
+def test_without_a_solution_nothing_is_given_out() -> None:
+    """Another node may be asked."""
+    search = pod_at_node(devices(2), member_claim(request(count=3))).search()
+    assert not search.run()
+    assert search.devices == [[[]]]
+
+
+def test_a_request_has_each_device_once() -> None:
+    """Two shares of one device are not two devices."""
+    shared = device(allow_multiple_allocations=True, capacity={"memory": 10})
+    pair = member_claim(request(count=2, capacity={"memory": 1}))
+    assert not pod_at_node([shared], pair).search().run()
+    two = member_claim(*(request(name, capacity={"memory": 1}) for name in "ab"))
+    assert pod_at_node([shared], two).search().run()
+
+
+def test_a_fault_matters_only_if_the_search_meets_it() -> None:
+    """Behind the device that serves the request nobody looks."""
+    chosen = f'device.attributes["{DRIVER}"].model == "x"'
+    claim = member_claim(request(select=[chosen]))
+    good, bad = device("good", attributes={"model": "x"}), device("bad")
+    assert pod_at_node([good, bad], claim).search().run()
+    with pytest.raises(FatalError, match="no such key: model"):
+        pod_at_node([bad, good], claim).search().run()
+
+
+def test_a_search_ends_when_the_callers_time_is_over() -> None:
+    """It looks at the clock first, and every so many choices."""
+    pod = pod_at_node(devices(2 * LOOKING), member_claim(request(count=1)))
+    over = Search(pod.problem, pod.world, pod.member, lambda: True)
+    with pytest.raises(AbortedError):
+        over.run()
+
+
+def test_a_search_gives_up_after_so_many_choices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rather than never to end."""
+    monkeypatch.setattr(search_module, "STEPS", 5)
+    pod = pod_at_node(devices(9), member_claim(request(count=9)))
+    with pytest.raises(StepsSpentError):
+        pod.search().run()
+
+
+def test_probes_find_what_the_plain_search_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where it takes long, and no error can be met on the way."""
+    content = [device(f"d{i}", attributes={"rail": "xyyzzz"[i]}) for i in range(6)]
+    claim = member_claim(request("a"), request("b", count=2), constraints=[ON_RAIL])
+    plain = pod_at_node(content, claim).search()
+    monkeypatch.setattr(search_module, "PROBING", 2)
+    probing = pod_at_node(content, claim).search()
+    assert plain.run()
+    assert probing.run()
+    assert plain.devices == probing.devices == [[[3], [4, 5]]]
+
+
+def may_fail(pod: PodAtNode) -> bool:
+    """Whether a search for this pod could abort."""
+    return may_meet_errors(pod.world, pod.requests(), pod.state().constraints)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        member_claim(request(count=2)),
+        member_claim(request("a"), request("b", count=2), constraints=[ON_RAIL]),
+        member_claim(
+            request(
+                "a",
+                first_available=[
+                    sub_request("many", count=6),
+                    sub_request("few", count=2),
+                ],
+            ),
+            request("b"),
+        ),
+        member_claim(request("a", mode="All")),
+    ],
+)
+def test_a_probe_chooses_what_the_search_chooses(claim: MemberClaim) -> None:
+    """Alternative by alternative, device by device."""
+    content = [device(f"d{i}", attributes={"rail": "xyyzzz"[i]}) for i in range(6)]
+    pod = pod_at_node(content, claim)
+    search = pod.search()
+    assert search.run()
+    solution = first_solution(pod.problem, pod.world, pod.member)
+    assert solution == (search.chosen[0], search.devices[0])
+
+
+def test_what_has_no_solution_is_told_as_such() -> None:
+    """By a proof, not by a search that ends."""
+    pod = pod_at_node(devices(2), member_claim(request(count=3)))
+    assert first_solution(pod.problem, pod.world, pod.member) is None
+
+
+def test_a_probe_without_an_answer_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not proven is neither a solution nor the lack of one."""
+    monkeypatch.setattr(
+        cpsat, "solve", lambda *_, **__: cpsat.Unknown(work=1.0, bound=0.0)
+    )
+    pod = pod_at_node(devices(2), member_claim(request()))
+    with pytest.raises(StepsSpentError):
+        first_solution(pod.problem, pod.world, pod.member)
+
+
+def test_a_probe_must_not_hide_an_error_that_the_search_would_meet() -> None:
+    """A selector that fails somewhere, or a list while lists are off."""
+    chosen = f'device.attributes["{DRIVER}"].model == "x"'
+    failing = member_claim(request(select=[chosen]))
+    assert may_fail(pod_at_node(devices(2), failing))
+    assert not may_fail(pod_at_node(devices(2, attributes={"model": "x"}), failing))
+    matching = member_claim(request(count=2), constraints=[ON_RAIL])
+    lists = devices(2, attributes={"rail": ["x", "y"]})
+    assert may_fail(pod_at_node(lists, matching))
+    assert not may_fail(pod_at_node(lists, matching, list_type_attributes=True))

@@ -11,12 +11,7 @@ from msgspec.structs import replace
 from contracts.allocation import Reason, Rule
 from contracts.gang import GangPhase
 from contracts.ids import GangUID
-from contracts.messages import (
-    AllocationWritten,
-    GangRejected,
-    GatesOpened,
-    PodWritten,
-)
+from contracts.messages import AllocationWritten, GangRejected, GatesOpened, PodWritten
 from contracts.reports import WAITING, PodsReport
 from moorings.cli.views import MOST_LINES, print_explanation
 from moorings.stories import GangStory, HeldObjects

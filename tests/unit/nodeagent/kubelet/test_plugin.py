@@ -229,8 +229,4 @@ def test_whatever_kubelet_says_is_answered_and_nothing_is_written_elsewhere(
         answer = asyncio.run(method(dra_v1_pb2, request, None))
         assert set(answer.claims) == {uid for _, uid, _ in names}
         written = {path.name for path in folder.rglob("*") if path.is_file()}
-        assert written <= {
-            "lock",
-            "uid-a.json",
-            "gpu.example.com-claim_uid-a.json",
-        }
+        assert written <= {"lock", "uid-a.json", "gpu.example.com-claim_uid-a.json"}

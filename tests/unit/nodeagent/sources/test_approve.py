@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.device import CounterSet, Device, DeviceAttribute, ResourcePool
-from contracts.ids import (
-    DeviceID,
-    DeviceName,
-    DriverName,
-    NodeName,
-    PoolID,
-    PoolName,
-)
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolID, PoolName
 from contracts.messages import MAX_NODE_DEVICES
 from nodeagent.inventory import NodeDevices
 from nodeagent.sources.approve import approve

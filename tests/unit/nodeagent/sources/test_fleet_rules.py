@@ -10,12 +10,7 @@ from msgspec.structs import replace
 from contracts.names import API_VERSION, RAIL
 from nodeagent.errors import SettingsError
 from nodeagent.sources.attributes import VersionValue
-from nodeagent.sources.fleet import (
-    DeviceSpec,
-    Fleet,
-    NodeShapeSpec,
-    TopologyRule,
-)
+from nodeagent.sources.fleet import DeviceSpec, Fleet, NodeShapeSpec, TopologyRule
 from nodeagent.sources.fleet_rules import check_fleet
 from tests.builders import quantities
 

@@ -168,8 +168,7 @@ def test_what_the_solver_does_not_follow_is_not_said(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["ResourceSlice", "DeviceClass", "DeviceTaintRule", "ResourceClaimTemplate"],
+    "kind", ["ResourceSlice", "DeviceClass", "DeviceTaintRule", "ResourceClaimTemplate"]
 )
 def test_of_devices_and_classes_the_spec_is_kept(kind: str) -> None:
     """Status and bookkeeping are left out."""

@@ -34,10 +34,7 @@ from tests.builders.pods import waiting_pod
 SUBMITTED = submission_of((waiting_pod("a", gang="train", templates=["gpus"]),))
 DECISION = gang_allocated()
 CONFIRMED = AllocationWritten(
-    cluster=DECISION.cluster,
-    namespace=DECISION.namespace,
-    uid=DECISION.uid,
-    attempt=1,
+    cluster=DECISION.cluster, namespace=DECISION.namespace, uid=DECISION.uid, attempt=1
 )
 
 

@@ -11,10 +11,7 @@ from tests.builders.decisions import CLUSTER
 
 def counted(name: str, recreations: int = 1) -> NodesAvoided:
     return NodesAvoided(
-        cluster=CLUSTER,
-        namespace=Namespace("ml"),
-        name=name,
-        recreations=recreations,
+        cluster=CLUSTER, namespace=Namespace("ml"), name=name, recreations=recreations
     )
 
 

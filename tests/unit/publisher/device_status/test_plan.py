@@ -9,11 +9,7 @@ from msgspec.structs import replace
 from contracts.claim import ResourceClaim, ResourceClaimStatus
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolID, PoolName
 from contracts.messages import DeviceHealth
-from publisher.device_status.plan import (
-    Entry,
-    UnhealthyOf,
-    plan_device_status,
-)
+from publisher.device_status.plan import Entry, UnhealthyOf, plan_device_status
 from tests import builders
 
 NOW, LATER = "2026-11-20T12:00:00Z", "2026-11-20T12:00:09Z"

@@ -6,12 +6,7 @@ from msgspec.structs import replace
 
 from contracts.gang import Gang, GangPhase
 from contracts.ids import GangUID, Namespace
-from contracts.messages import (
-    AllocationWritten,
-    CancelGang,
-    GatesOpened,
-    SubmitGang,
-)
+from contracts.messages import AllocationWritten, CancelGang, GatesOpened, SubmitGang
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.context import GroupPlan
@@ -219,10 +214,7 @@ TAKEN_BACK = "7 more wait already, and none of the gang runs"
 
 def cancelled(reason: str) -> CancelGang:
     return CancelGang(
-        cluster=CLUSTER,
-        namespace=Namespace(NAMESPACE),
-        uid=GangUID(UID),
-        reason=reason,
+        cluster=CLUSTER, namespace=Namespace(NAMESPACE), uid=GangUID(UID), reason=reason
     )
 
 

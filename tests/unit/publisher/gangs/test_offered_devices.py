@@ -30,9 +30,7 @@ class Seen:
     ) -> frozenset[str]:
         """Publish a slice; returns the claims it is about."""
         made = builders.resource_slice(
-            *map(builders.device, devices),
-            generation=generation,
-            slice_count=count,
+            *map(builders.device, devices), generation=generation, slice_count=count
         )
         raw = to_builtins(to_kubernetes(made))
         return self.offered.apply_slice(name, read_offered(raw))

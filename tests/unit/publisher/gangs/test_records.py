@@ -26,10 +26,7 @@ KEY = GangKey(Namespace(builders.NAMESPACE), UID)
 def cancelled(reason: str = "") -> CancelGang:
     """Give the gang up."""
     return CancelGang(
-        cluster=DECISION.cluster,
-        namespace=DECISION.namespace,
-        uid=UID,
-        reason=reason,
+        cluster=DECISION.cluster, namespace=DECISION.namespace, uid=UID, reason=reason
     )
 
 

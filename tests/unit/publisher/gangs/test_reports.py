@@ -12,11 +12,7 @@ from contracts.gang import GangPhase
 from contracts.messages import MAX_REASON, AllocationRefused, GangRejected
 from contracts.reports import WAITING, PodsReport
 from publisher.gangs.context import StatusReport
-from publisher.gangs.reports import (
-    report_cancelled,
-    report_on_bus,
-    report_undecided,
-)
+from publisher.gangs.reports import report_cancelled, report_on_bus, report_undecided
 from tests.builders.decisions import gang_allocated, gang_pending
 from tests.builders.plans import record_of, submission_of
 from tests.builders.pods import waiting_pod

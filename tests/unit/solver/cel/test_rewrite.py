@@ -17,10 +17,7 @@ A = "device.attributes"
         (f"{A}.d.x", f'{A}[?"d"].orValue({{}}).x'),
         (f'{A}[?"d"].?x', f'optional.of({A}[?"d"].orValue({{}})).?x'),
         (f'.{A}[?"d"]', f'optional.of(.{A}[?"d"].orValue({{}}))'),
-        (
-            f'{A}[{A}["a"].b].c',
-            f'{A}[?{A}[?"a"].orValue({{}}).b].orValue({{}}).c',
-        ),
+        (f'{A}[{A}["a"].b].c', f'{A}[?{A}[?"a"].orValue({{}}).b].orValue({{}}).c'),
         (
             f'{A}[{A}[?"a"].b]',
             f'{A}[?optional.of({A}[?"a"].orValue({{}})).b].orValue({{}})',

@@ -64,11 +64,7 @@ def test_a_taken_device_sets_a_node_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"taints": (taint(),)},
-        {"binding_conditions": ("ready",)},
-    ],
+    "fields", [{"taints": (taint(),)}, {"binding_conditions": ("ready",)}]
 )
 def test_what_says_more_than_facts_do_is_like_no_other(fields: dict[str, Any]) -> None:
     """Facts say that a device has it, not what it is."""

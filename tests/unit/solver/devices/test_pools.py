@@ -7,23 +7,14 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from contracts.device import (
-    DeviceCounterConsumption,
-    NodeSelector,
-    ResourceSlice,
-)
+from contracts.device import DeviceCounterConsumption, NodeSelector, ResourceSlice
 from contracts.features import Features
 from contracts.ids import NodeName
 from solver.devices.pools import PoolView, view_pool
 from solver.errors import GatherError
 from solver.snapshot.parts import NodePart, Part
 from solver.snapshot.pools import pool_of_slices
-from tests.builders import (
-    counter_set,
-    device,
-    node_selector,
-    resource_slice,
-)
+from tests.builders import counter_set, device, node_selector, resource_slice
 
 HERE = NodePart(name=NodeName("a"), labels={"zone": "west", "rank": "5"})
 
@@ -131,10 +122,7 @@ def test_each_device_may_say_where_it_is() -> None:
     assert view(item, features=Features(partitionable_devices=False)) is None
 
 
-COUNTED = (
-    device("half", consumes={"gpu": {"memory": "40Gi"}}),
-    device("plain"),
-)
+COUNTED = (device("half", consumes={"gpu": {"memory": "40Gi"}}), device("plain"))
 
 
 def counters(**fields: Any) -> ResourceSlice:

@@ -10,49 +10,312 @@ from msgspec import structs
 
 from contracts.allocation import (
     AllocationResult,
+    DeviceAllocationConfiguration,
     Reason,
+    ResultToleration,
     Rule,
 )
+from contracts.claim import DeviceConfiguration, OpaqueDeviceConfiguration
 from contracts.device import (
+    Device,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
 )
+from contracts.features import Features
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
-from contracts.messages import MemberAllocated
+from contracts.messages import MemberAllocated, ObjectObserved
+from contracts.workload import Node, NodeTaint
 from solver.allocate import allocate
 from solver.decision import Decision, GangDecision
 from solver.judge.rules import judge
 from solver.problem.problem import Problem
+from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import (
+    DEVICE_CLASS,
     DRIVER,
+    claim_spec,
     constraint,
     device,
     devices,
     gang,
     member,
     member_claim,
+    node,
+    node_name_selector,
     pool,
     request,
     resource_slice,
     taint,
+    toleration,
 )
 from tests.builders.broken import (
+    BINDING,
+    TWO_PODS,
     Broken,
     against,
+    allocation_changed,
+    counters,
+    device_drawing,
     gang_of,
     problem_with,
     result_changed,
     rules_broken,
+    shared_device,
     sliced,
     with_allocation,
+    with_result,
     world,
 )
 from tests.builders.problems import (
+    CLUSTER,
     observe,
+    observe_core,
     problem_of,
     snapshot_of,
 )
+
+ON = Features(list_type_attributes=True, compatibility_groups=True)
+
+
+def without_admin() -> Broken:
+    watch = gang_of(member_claim(request(admin_access=True)))
+    made = problem_with(world(gangs=(watch,)))
+    off = structs.replace(made.parameters, features=Features(admin_access=False))
+    return Problem(made.pages, made.gangs, made.selectors, off), allocate(made)
+
+
+def changed_features(snapshot: Snapshot, features: Features, **fields: Any) -> Broken:
+    made = problem_with(snapshot, features)
+    return made, with_result(allocate(made), **fields)
+
+
+DEVICES: dict[str, Callable[[], Broken]] = {
+    "reachable": lambda: result_changed(
+        sliced(
+            device("a", node_name=NodeName("n")),
+            device("b", node_name=NodeName("z")),
+            per_device_node_selection=True,
+        ),
+        device="b",
+    ),
+    "bindingConditions": lambda: against(
+        problem_with(world(BINDING)),
+        problem_with(world(BINDING), Features(device_binding=False)),
+    ),
+    "capacityPolicy": lambda: against(
+        problem_with(world(shared_device("10Gi"), gangs=TWO_PODS[:1])),
+        problem_with(world(shared_device("10Gi", "2Gi"), gangs=TWO_PODS[:1])),
+    ),
+    "partitionable": lambda: changed_features(
+        sliced(device("a"), device_drawing("b", "1Gi"), node="n"),
+        Features(partitionable_devices=False),
+        device="b",
+    ),
+    "negativeDraw": lambda: against(
+        problem_with(world(device_drawing("a", "1Gi"), counters=counters("8Gi"))),
+        problem_with(world(device_drawing("a", "-1Gi"), counters=counters("8Gi"))),
+    ),
+    "adminAccess": without_admin,
+    "nodeOperations": lambda: against(
+        problem_with(sliced(device(), node="n", skip_node_operations=("*",))),
+        problem_with(sliced(device(), node="n", skip_node_operations=("*",)), ON),
+    ),
+}
+
+
+def offered() -> Broken:
+    resource = f"deviceclass.resource.kubernetes.io/{DEVICE_CLASS}"
+    pod = structs.replace(member(resources={resource: 1}), claims=())
+    wanted = gang(pod, uid="00000000-0000-4000-8000-000000000001")
+    raw = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n"},
+        "status": {"allocatable": {resource: "8"}},
+    }
+    plugin = ObjectObserved(cluster=CLUSTER, kind="Node", key="n", object=raw)
+    before, after = (world(*devices(1), gangs=(wanted,)) for _ in range(2))
+    return against(problem_with(before), problem_with(apply(after, plugin)))
+
+
+def fitting(node_before: Node, node_after: Node, **asked_of_node: Any) -> Broken:
+    """Decide with one Node, and judge with another."""
+    found = []
+    for item in (node_before, node_after):
+        snapshot = world(*devices(2), gangs=(gang_of(**asked_of_node),))
+        found.append(problem_with(observe_core(snapshot, item)))
+    return against(*found)
+
+
+def required(key: str, *values: str) -> dict[str, Any]:
+    terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": values}]}]
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": terms
+            }
+        }
+    }
+
+
+NODES: dict[str, Callable[[], Broken]] = {
+    "nodePinned": lambda: against(
+        problem_with(world()),
+        problem_with(world(gangs=(gang_of(node_name=NodeName("m")),))),
+    ),
+    "nodeSelected": lambda: fitting(
+        node("n", labels={"zone": "a"}), node("n"), node_selector={"zone": "a"}
+    ),
+    "nodeAffinity": lambda: fitting(
+        node("n", labels={"zone": "a"}),
+        node("n", labels={"zone": "b"}),
+        affinity=required("zone", "a"),
+    ),
+    "nodeTolerated": lambda: fitting(
+        node("n"), node("n", taints=(NodeTaint(key="k", effect="NoExecute"),))
+    ),
+    "nodeSchedulable": lambda: fitting(node("n"), node("n", unschedulable=True)),
+    "extendedResource": offered,
+    "nodeSuffices": lambda: fitting(
+        node("n"), node("n", allocatable={"cpu": "1500m"}), resources={"cpu": 2}
+    ),
+}
+
+
+OPAQUE = OpaqueDeviceConfiguration(
+    driver=DriverName(DRIVER), parameters={"mode": "fast"}
+)
+
+CONFIGURED = structs.replace(
+    member_claim(),
+    spec=claim_spec(
+        request("one"),
+        request("two"),
+        config=(DeviceConfiguration(requests=("one",), opaque=OPAQUE),),
+    ),
+)
+
+TOLERANT = gang_of(member_claim(request(tolerations=(toleration(),))))
+
+
+def with_more_config(allocation: Any) -> Any:
+    more = DeviceAllocationConfiguration(source="FromClaim")
+    inner = structs.replace(allocation.devices, config=(more,))
+    return structs.replace(allocation, devices=inner)
+
+
+def one_share_id() -> Broken:
+    made = problem_with(world(shared_device("10Gi"), gangs=TWO_PODS))
+    decision = allocate(made)
+    pod = decision.gangs[1].members[0]
+    (taken,) = pod.claims[0].allocation.devices.results
+    return made, with_result(decision, share_id=taken.share_id)
+
+
+def other_requests(allocation: Any) -> Any:
+    (item,) = allocation.devices.config
+    config = (structs.replace(item, requests=("two",)),)
+    inner = structs.replace(allocation.devices, config=config)
+    return structs.replace(allocation, devices=inner)
+
+
+RESULTS: dict[str, Callable[[], Broken]] = {
+    "adminWritten": lambda: result_changed(
+        world(gangs=(gang_of(member_claim(request(admin_access=True))),)),
+        admin_access=None,
+    ),
+    "tolerationsWritten": lambda: result_changed(
+        world(gangs=(gang_of(member_claim(request(tolerations=(toleration(),)))),)),
+        tolerations=(),
+    ),
+    "shareId": lambda: result_changed(
+        world(shared_device("10Gi"), gangs=TWO_PODS[:1]), share_id=None
+    ),
+    "consumedWritten": lambda: result_changed(
+        world(shared_device("10Gi"), gangs=TWO_PODS[:1]), consumed_capacity={}
+    ),
+    "bindingWritten": lambda: result_changed(world(BINDING), binding_conditions=()),
+    "operationsWritten": lambda: result_changed(
+        sliced(device(), node="n"), skip_node_operations=("*",)
+    ),
+    "configWritten": lambda: allocation_changed(world(), with_more_config),
+    "nodeSelectorWritten": lambda: allocation_changed(
+        world(),
+        lambda allocation: structs.replace(
+            allocation, node_selector=node_name_selector("elsewhere")
+        ),
+    ),
+    "shareId: a share id of another pod": one_share_id,
+    "tolerationsWritten: another toleration": lambda: result_changed(
+        world(gangs=(TOLERANT,)),
+        tolerations=(ResultToleration(key="other", operator="Exists"),),
+    ),
+    "bindingWritten: dropped failure conditions": lambda: result_changed(
+        world(BINDING), binding_failure_conditions=()
+    ),
+    "configWritten: configuration of another request": lambda: allocation_changed(
+        world(*devices(2), gangs=(gang_of(CONFIGURED),)), other_requests
+    ),
+    "nodeSelectorWritten: a dropped node selector": lambda: allocation_changed(
+        sliced(device(), node_selector=node_name_selector("n")),
+        lambda allocation: structs.replace(allocation, node_selector=None),
+    ),
+}
+
+
+WATCH_AND_WORK = gang_of(
+    member_claim(request(admin_access=True), name="watch"),
+    member_claim(request(), name="work"),
+)
+
+
+def late_work() -> Broken:
+    made = problem_with(world(*devices(2), gangs=(WATCH_AND_WORK,)))
+    decision = allocate(made)
+    pod = decision.gangs[0].members[0]
+    (seen,) = pod.claims[0].allocation.devices.results
+    work = pod.claims[1]
+    (worked,) = work.allocation.devices.results
+    inner = structs.replace(
+        work.allocation.devices, results=(structs.replace(worked, device=seen.device),)
+    )
+    claim = structs.replace(
+        work, allocation=structs.replace(work.allocation, devices=inner)
+    )
+    claims = (pod.claims[0], claim)
+    return made, with_member(decision, lambda pod: structs.replace(pod, claims=claims))
+
+
+def drawn(memory: str, *drawing: Device) -> Problem:
+    """Make a gang that asks for both of two devices, which draw from this memory."""
+    both = gang_of(member_claim(request(count=2)))
+    made = world(*drawing, counters=counters(memory), gangs=(both,))
+    return problem_with(made, ON)
+
+
+HALVES = [device_drawing(name, "40Gi") for name in "ab"]
+
+
+SHARED: dict[str, Callable[[], Broken]] = {
+    "capacitySuffices": lambda: against(
+        problem_with(world(shared_device("10Gi"), gangs=TWO_PODS)),
+        problem_with(world(shared_device("7Gi", "7Gi"), gangs=TWO_PODS)),
+    ),
+    "countersSuffice": lambda: against(drawn("80Gi", *HALVES), drawn("60Gi", *HALVES)),
+    "groupsAgree": lambda: against(
+        *(
+            drawn(
+                "80Gi",
+                device_drawing("a", "1Gi", "one"),
+                device_drawing("b", "1Gi", group),
+            )
+            for group in ("one", "two")
+        )
+    ),
+    "adminOrder": late_work,
+}
+
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 MODEL = f'device.attributes["{DRIVER}"].model == "big"'
@@ -204,7 +467,7 @@ def test_an_untouched_decision_is_right() -> None:
 
 
 @pytest.mark.parametrize("rule", MUTATIONS)
-def test_a_broken_rule_is_named(rule: str) -> None:
+def test_a_changed_decision_breaks_a_rule(rule: str) -> None:
     """Each change breaks the rule that it is listed under."""
     problem = pairs_and_all()
     broken = MUTATIONS[rule](allocate(problem))
@@ -270,7 +533,7 @@ def beside_malformed() -> Broken:
     return against(problem_with(world()), problem_with(observe(world(), "odd", odd)))
 
 
-BROKEN: dict[str, Callable[[], Broken]] = {
+GANGS: dict[str, Callable[[], Broken]] = {
     "attributePresent": lambda: result_changed(
         world(
             device("a", attributes={"numa": 1}),
@@ -295,7 +558,10 @@ BROKEN: dict[str, Callable[[], Broken]] = {
 }
 
 
+BROKEN = DEVICES | NODES | RESULTS | SHARED | GANGS
+
+
 @pytest.mark.parametrize("rule", BROKEN)
-def test_a_rule_of_gangs_claims_and_values_is_named(rule: str) -> None:
-    """What breaks a rule of whole gangs, claims or values is refused by that rule."""
+def test_a_broken_rule_is_named(rule: str) -> None:
+    """A device, node, result or share that may not be is refused by that rule."""
     assert rule.partition(":")[0] in rules_broken(BROKEN[rule]())

@@ -320,10 +320,7 @@ def test_the_room_of_a_node_is_what_devices_and_amounts_both_allow() -> None:
     """Two nodes, one short of devices, one short of CPU: room for one pod each."""
     short = node("a", allocatable={"cpu": 3, "pods": 9})
     rich = node("b", allocatable={"cpu": 64, "pods": 9})
-    pools = {
-        "a": [pool(*devices(4), name="a")],
-        "b": [pool(*devices(1), name="b")],
-    }
+    pools = {"a": [pool(*devices(4), name="a")], "b": [pool(*devices(1), name="b")]}
     three = wanted(member(count=3, resources={"cpu": 2}))
     snapshot = observe_core(snapshot_of(pools, [three]), short, rich)
     (reason,) = allocate(problem_of(snapshot)).gangs[0].reasons

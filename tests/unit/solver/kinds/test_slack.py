@@ -1,4 +1,4 @@
-"""What room is worth, by counting, and what of it an answer costs."""
+"""What is counted: room that is worth something, and never too few pods a node."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contracts.gang import Gang, Member
 from solver.allocate import allocate
 from solver.decision import TierValue
 from solver.errors import ExpectedError
+from solver.kinds.counting import bound_pods, bound_weight
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.slack import count_rooms, value_of_shape
@@ -32,6 +33,7 @@ from tests.builders import (
     request,
     sub_request,
 )
+from tests.builders.models import DRAWN_UID
 from tests.builders.problems import (
     PARAMETERS,
     expected_of,
@@ -45,6 +47,11 @@ ONE = member(member_claim(request()))
 EIGHT = {"n": [pool(*devices(8), name="n")]}
 
 
+SAME_NUMA = constraint(match=NUMA)
+OTHER_NUMA = constraint(distinct=NUMA)
+FOUR_OR_ONE = (sub_request("four", count=4), sub_request("one"))
+
+
 def asked(*members: Member, number: int = 1) -> Gang:
     return gang(
         *members, name=f"g{number}", uid=f"00000000-0000-4000-8000-{number:012}"
@@ -52,11 +59,7 @@ def asked(*members: Member, number: int = 1) -> Gang:
 
 
 def problem(
-    nodes: dict[str, Any],
-    *gangs: Gang,
-    coming: Member,
-    known: Any = (),
-    **more: Any,
+    nodes: dict[str, Any], *gangs: Gang, coming: Member, known: Any = (), **more: Any
 ) -> Problem:
     snapshot = observe_core(snapshot_of(nodes, gangs), *known)
     return problem_of(snapshot, expected=expected_of(snapshot, coming, **more))
@@ -87,28 +90,29 @@ def on_numa(*sizes: int) -> dict[str, Any]:
     return {"n": [pool(*content, name="n")]}
 
 
-def test_room_is_what_is_free_by_what_is_asked() -> None:
-    """Eight devices hold two pods of three."""
-    made = problem(EIGHT, coming=member(member_claim(request(count=3))))
-    assert rooms(made) == [2]
+def claims(*requests: Any, **constraints: Any) -> Member:
+    return member(member_claim(*requests, **constraints))
 
 
-def test_requests_do_not_compete_for_room() -> None:
-    """Each request alone: it is an estimate."""
-    two = member(member_claim(request(name="a", count=2), request(name="b")))
-    assert rooms(problem(EIGHT, coming=two)) == [4]
-
-
-def test_room_is_counted_by_first_choices() -> None:
-    """What would be taken otherwise does not count."""
-    either = request(first_available=(sub_request("four", count=4), sub_request("one")))
-    assert rooms(problem(EIGHT, coming=member(member_claim(either)))) == [2]
-
-
-def test_room_is_counted_by_shared_values() -> None:
-    """Devices that may not be had together make no room."""
-    pair = member_claim(request(count=2), constraints=(constraint(match=NUMA),))
-    assert rooms(problem(on_numa(3, 3, 1), coming=member(pair))) == [2]
+@pytest.mark.parametrize(
+    ("nodes", "coming", "room"),
+    [
+        (EIGHT, claims(request(count=3)), 2),
+        # Each request alone: it is an estimate.
+        (EIGHT, claims(request(name="a", count=2), request(name="b")), 4),
+        # First choices: what would be taken otherwise does not count.
+        (EIGHT, claims(request(first_available=FOUR_OR_ONE)), 2),
+        # Devices that may not be had together make no room; that they differ, and
+        # which, is left out of the estimate.
+        (on_numa(3, 3, 1), claims(request(count=2), constraints=(SAME_NUMA,)), 2),
+        (on_numa(4), claims(request(count=2), constraints=(OTHER_NUMA,)), 2),
+    ],
+)
+def test_room_is_what_is_free_by_what_is_asked(
+    nodes: dict[str, Any], coming: Member, room: int
+) -> None:
+    """As many pods as devices do for."""
+    assert rooms(problem(nodes, coming=coming)) == [room]
 
 
 def test_a_device_of_several_values_is_counted_once() -> None:
@@ -123,17 +127,22 @@ def test_a_device_of_several_values_is_counted_once() -> None:
     assert rooms(problem_of(snapshot, listing, expected)) == [2]
 
 
-def test_different_values_bound_no_room() -> None:
-    """Constraints that devices differ are left out of the estimate."""
-    pair = member_claim(request(count=2), constraints=(constraint(distinct=NUMA),))
-    assert rooms(problem(on_numa(4), coming=member(pair))) == [2]
-
-
-def test_room_is_bounded_by_the_node() -> None:
-    """Devices without CPU are no room."""
-    small = node("n", allocatable={"cpu": 9, "pods": 100})
-    coming = member(member_claim(request()), resources={"cpu": 4})
-    assert rooms(problem(EIGHT, coming=coming, known=[small])) == [2]
+@pytest.mark.parametrize(
+    ("known", "coming", "room"),
+    [
+        # Devices without CPU are no room.
+        ({"allocatable": {"cpu": 9, "pods": 100}}, {"resources": {"cpu": 4}}, 2),
+        # Room is counted on nodes that the pod could be on.
+        ({"labels": {"zone": "west"}}, {"node_selector": {"zone": "east"}}, 0),
+    ],
+)
+def test_room_is_bounded_by_the_node(
+    known: dict[str, Any], coming: dict[str, Any], room: int
+) -> None:
+    """By its amounts, and by who may be there."""
+    pods = member(member_claim(request()), **coming)
+    made = problem(EIGHT, asked(ONE), coming=pods, known=[node("n", **known)])
+    assert rooms(made) == [room]
 
 
 def test_amounts_bound_room_for_requests_that_share_their_devices() -> None:
@@ -143,13 +152,6 @@ def test_amounts_bound_room_for_requests_that_share_their_devices() -> None:
         member_claim(request(name="a"), request(name="b")), resources={"cpu": 2}
     )
     assert rooms(problem(EIGHT, coming=coming, known=[half])) == [4]
-
-
-def test_there_is_no_room_where_a_pod_may_not_be() -> None:
-    """Room is counted on nodes that the pod could be on."""
-    coming = member(member_claim(request()), node_selector={"zone": "east"})
-    west = node("n", labels={"zone": "west"})
-    assert rooms(problem(EIGHT, asked(ONE), coming=coming, known=[west])) == [0]
 
 
 def test_what_nothing_bounds_has_no_room() -> None:
@@ -225,3 +227,108 @@ def test_numbers_out_of_range_are_no_expected_kind(weight: int, size: int) -> No
     """Sums of them must fit 64 bits."""
     with pytest.raises(ExpectedError):
         ExpectedPart(member=MemberPart(name="m"), weight=weight, size=size)
+
+
+CONTENT = [device(f"d{i}", attributes={"numa": i // 4, "i": i}) for i in range(6)]
+
+
+def most(*requests: Any, constraints: Any = (), **pod: Any) -> int:
+    """Bound the pods on a node with 4 devices of one NUMA node and 2 of another."""
+    asking = gang(member(member_claim(*requests, constraints=constraints), **pod))
+    snapshot = snapshot_of({"n": [pool(*CONTENT, name="n")]}, [asking])
+    snapshot = observe_core(snapshot, node("n", allocatable={"cpu": 8, "pods": 100}))
+    problem = problem_of(snapshot)
+    demand = Demand(problem.gangs)
+    (kind,) = find_node_kinds(problem, demand.query)
+    (pods,) = demand.member_kinds
+    return bound_pods(pods, kind.shape)
+
+
+@pytest.mark.parametrize(
+    ("requests", "pods"),
+    [
+        ((request(),), 6),
+        ((request(count=4),), 1),
+        ((request(count=7),), 0),
+        ((request("a"), request("b")), 3),
+        ((request(mode="All"),), 1),
+        ((request(first_available=[sub_request("a", count=3), sub_request("b")]),), 8),
+    ],
+)
+def test_pods_are_bounded_by_the_devices_that_they_ask_for(
+    requests: tuple[Any, ...], pods: int
+) -> None:
+    """Alternatives add up: it is a bound, not a promise."""
+    assert most(*requests) == pods
+
+
+def test_a_constraint_counts_devices_value_by_value() -> None:
+    """Three of one NUMA node fit once, though there are six devices."""
+    same = [constraint(NUMA)]
+    assert most(request(count=3), constraints=same) == 1
+    assert most(request(count=2), constraints=same) == 3
+    assert most(request(mode="All"), constraints=same) == 0
+
+
+def test_devices_that_must_differ_need_as_many_values() -> None:
+    """Two NUMA nodes give two different devices at most."""
+    differ = [constraint(None, distinct=NUMA)]
+    assert most(request(count=2), constraints=differ) == 3
+    assert most(request(count=3), constraints=differ) == 0
+
+
+def test_the_node_bounds_pods_as_devices_do() -> None:
+    """Eight CPUs hold two pods of three."""
+    assert most(request(), resources={"cpu": 3}) == 2
+
+
+@pytest.mark.parametrize("is_one_pod", [True, False])
+def test_shares_of_two_kinds_fit_beside_each_other(is_one_pod: bool) -> None:
+    """Though no two of either do: what one takes most of, the other takes least of."""
+    shared = device(
+        "vf", capacity={"gbps": 10, "queues": 10}, allow_multiple_allocations=True
+    )
+    fast = request("fast", capacity={"gbps": 9, "queues": 1})
+    wide = request("wide", capacity={"gbps": 1, "queues": 9})
+    pods = [(fast, wide)] if is_one_pod else [(fast,), (wide,)]
+    gangs = [
+        gang(member(member_claim(*of_pod)), uid=DRAWN_UID.format(number), weight=1)
+        for number, of_pod in enumerate(pods)
+    ]
+    problem = problem_of(snapshot_of({"n": [pool(shared, name="n")]}, gangs))
+    demand = Demand(problem.gangs)
+    (kind,) = kinds = find_node_kinds(problem, demand.query)
+    assert {bound_pods(pod, kind.shape) for pod in demand.member_kinds} == {1}
+    assert bound_weight(demand, kinds, 0) == len(pods)
+    assert {each.verdict for each in allocate(problem).gangs} == {"allocated"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "bound"),
+    [
+        # (devices a pod, pods, weight) of gangs; nodes have 6 devices.
+        ([(1, 3, None), (1, 3, None)], 6),
+        ([(2, 2, None), (2, 2, None)], 6),
+        ([(2, 2, 10), (2, 2, 5)], 12),
+        ([(3, 2, 7), (1, 1, 5)], 10),
+    ],
+)
+def test_devices_bound_what_gangs_are_worth(
+    asked: list[tuple[int, int, int | None]], bound: int
+) -> None:
+    """The most valuable per device first, the last one in parts."""
+    gangs = [
+        gang(
+            member(member_claim(request(count=devices_of_pod)), count=pods),
+            name=f"g{number}",
+            uid=DRAWN_UID.format(number),
+            weight=weight,
+        )
+        for number, (devices_of_pod, pods, weight) in enumerate(asked)
+    ]
+    nodes = {name: [pool(*devices(3), name=name)] for name in ("a", "b")}
+    problem = problem_of(snapshot_of(nodes, gangs))
+    demand = Demand(problem.gangs)
+    kinds = find_node_kinds(problem, demand.query)
+    assert bound_weight(demand, kinds, 0) == bound
+    assert bound_weight(demand, kinds, 1) == 0

@@ -1,4 +1,4 @@
-"""What is expected: what was asked for lately, and pods that take whole nodes."""
+"""Pods that are expected are surveyed from those that came, and leave room."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contracts.device import ResourcePool
 from contracts.gang import Gang, Member
 from contracts.ids import GangUID, Namespace, NodeName, SolveID
 from contracts.lifecycle import GangRecord
-from contracts.messages import SubmitGang
+from contracts.messages import DevicesAnnounced, SubmitGang
 from solver.allocate import allocate
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.expected import (
@@ -24,27 +24,17 @@ from solver.problem.expected import (
 )
 from solver.problem.gangs import GangPart
 from solver.problem.problem import ExpectedPart
+from solver.problem.surveys import Surveys
 from solver.queueing.gang_queue import choose_batch
 from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable
 from solver.service.messages import make_decision
-from solver.snapshot.snapshot import Snapshot, apply
-from tests.builders import (
-    device,
-    devices,
-    gang,
-    member,
-    member_claim,
-    pool,
-    request,
-)
+from solver.snapshot.pages import Page
+from solver.snapshot.snapshot import NodePresence, Snapshot, apply
+from tests.builders import device, devices, gang, member, member_claim, pool, request
 from tests.builders.models import DRAWN_UID
-from tests.builders.problems import (
-    CLUSTER,
-    PARAMETERS,
-    PlainEvaluator,
-    snapshot_of,
-)
+from tests.builders.patterns import nodes_of_sizes
+from tests.builders.problems import CLUSTER, PARAMETERS, PlainEvaluator, snapshot_of
 
 ONE = BatchLimits(gangs=1, pods=100)
 
@@ -53,13 +43,6 @@ def of_pod(number: int, count: int = 1, **fields: object) -> Gang:
     """Ask for one pod with so many devices."""
     pod = member(member_claim(request(count=count, **fields)))  # type: ignore[arg-type]  # fields of one builder
     return gang(pod, name=f"g{number}", uid=DRAWN_UID.format(number))
-
-
-def nodes_of(*sizes: int) -> dict[str, list[ResourcePool]]:
-    return {
-        f"n{index}": [pool(*devices(size), name=f"n{index}")]
-        for index, size in enumerate(sizes)
-    }
 
 
 def resolved(snapshot: Snapshot) -> tuple[GangPart, ...]:
@@ -104,27 +87,27 @@ def place_in_turn(snapshot: Snapshot, *gangs: Gang) -> list[NodeName]:
 
 def test_six_single_pods_break_one_node_of_eight() -> None:
     """One after the other, nothing configured: three nodes stay whole."""
-    snapshot = snapshot_of(nodes_of(8, 8, 8, 8))
+    snapshot = snapshot_of(nodes_of_sizes(8, 8, 8, 8))
     assert set(place_in_turn(snapshot, *map(of_pod, range(6)))) == {"n0"}
 
 
 def test_the_last_device_of_a_used_node_goes_before_a_whole_node() -> None:
     """However many single pods have come."""
-    snapshot = snapshot_of(nodes_of(8, 8, 8))
+    snapshot = snapshot_of(nodes_of_sizes(8, 8, 8))
     nodes = place_in_turn(snapshot, *map(of_pod, range(16)))
     assert Counter(nodes) == {"n0": 8, "n1": 8}
 
 
 def test_a_pair_takes_the_place_that_fits_it() -> None:
     """After pods of six, five and one: what is left is two, three, eight."""
-    snapshot = snapshot_of(nodes_of(8, 8, 8))
+    snapshot = snapshot_of(nodes_of_sizes(8, 8, 8))
     pods = [of_pod(0, 6), of_pod(1, 5), of_pod(2, 2)]
     assert place_in_turn(snapshot, *pods) == ["n0", "n1", "n0"]
 
 
 def test_a_gang_prefers_nodes_that_are_used() -> None:
     """Four pods fill what is left of two nodes; the third stays whole."""
-    snapshot = snapshot_of(nodes_of(8, 8, 8))
+    snapshot = snapshot_of(nodes_of_sizes(8, 8, 8))
     pods = member(member_claim(request(count=2)), count=4)
     four = gang(pods, name="four", uid=DRAWN_UID.format(9))
     nodes = place_in_turn(snapshot, of_pod(0, 5), of_pod(1, 5), of_pod(2, 4), four)
@@ -135,7 +118,7 @@ def test_a_gang_prefers_nodes_that_are_used() -> None:
 def test_what_was_asked_for_counts_by_its_pods() -> None:
     """Three pods of one weigh three times one pod of four."""
     gangs = [of_pod(0, 4), of_pod(1), of_pod(2), of_pod(3)]
-    found = expected(snapshot_of(nodes_of(8), gangs))
+    found = expected(snapshot_of(nodes_of_sizes(8), gangs))
     weights = {part.size: part.weight for part in found[:2]}
     assert weights[1000] // 3 == weights[4000]
 
@@ -144,7 +127,7 @@ def test_what_was_asked_for_counts_by_its_pods() -> None:
 def test_whole_nodes_count_as_one_pod_that_came(came: int) -> None:
     """And what halving them leads to: with the first pod half, later less."""
     pods = [of_pod(number) for number in range(came)]
-    found = expected(snapshot_of(nodes_of(8, 8, 4), pods))
+    found = expected(snapshot_of(nodes_of_sizes(8, 8, 4), pods))
     shapes = {part.size: part.weight for part in found[1:]}
     assert set(shapes) == {8000, 4000, 2000, 1000}
     assert found[0].weight == came * sum(shapes.values())
@@ -152,9 +135,7 @@ def test_whole_nodes_count_as_one_pod_that_came(came: int) -> None:
 
 def test_a_share_counts_as_a_part_of_a_device() -> None:
     """Three of eight are 375 thousandths; rounded up."""
-    shared = [
-        device("d", capacity={"memory": "8"}, allow_multiple_allocations=True),
-    ]
+    shared = [device("d", capacity={"memory": "8"}, allow_multiple_allocations=True)]
     asked = of_pod(0, capacity={"memory": "3"})
     found = expected(snapshot_of({"n": [pool(*shared, name="n")]}, [asked]))
     assert found[0].size == 375
@@ -162,7 +143,7 @@ def test_a_share_counts_as_a_part_of_a_device() -> None:
 
 def test_a_gang_that_is_tried_again_counts_once() -> None:
     """Who waits comes up again and again."""
-    snapshot = snapshot_of(nodes_of(8), [of_pod(0), of_pod(1, 4)])
+    snapshot = snapshot_of(nodes_of_sizes(8), [of_pod(0), of_pod(1, 4)])
     gangs = resolved(snapshot)
     once, often = PastDemand(), PastDemand()
     once.note(gangs)
@@ -174,7 +155,7 @@ def test_a_gang_that_is_tried_again_counts_once() -> None:
 
 def test_the_past_is_bounded() -> None:
     """What came longer ago is forgotten, and kinds have a limit."""
-    snapshot = snapshot_of(nodes_of(8), [of_pod(0, 3), of_pod(1)])
+    snapshot = snapshot_of(nodes_of_sizes(8), [of_pod(0, 3), of_pod(1)])
     old, new = resolved(snapshot)
     past = PastDemand()
     past.note([old])
@@ -184,7 +165,7 @@ def test_the_past_is_bounded() -> None:
     )
     found = past.expect((), snapshot.inventory.pages, table_of(snapshot, (old, new)))
     assert 3000 not in {part.size for part in found}
-    many = snapshot_of(nodes_of(8), [of_pod(n, n) for n in range(1, 61)])
+    many = snapshot_of(nodes_of_sizes(8), [of_pod(n, n) for n in range(1, 61)])
     assert len(expected(many)) <= PAST_KINDS + 8
 
 
@@ -206,7 +187,7 @@ def in_namespace(part: GangPart, namespace: str, *numbers: int) -> list[GangPart
 
 def test_no_namespace_pushes_out_what_others_asked_for() -> None:
     """However often it submits: of who has fewer gangs in the past all are known."""
-    snapshot = snapshot_of(nodes_of(8), [of_pod(0, 3), of_pod(1, 5)])
+    snapshot = snapshot_of(nodes_of_sizes(8), [of_pod(0, 3), of_pod(1, 5)])
     few, many = resolved(snapshot)
     past = PastDemand()
     past.note(in_namespace(few, "quiet", *range(100)))
@@ -223,7 +204,7 @@ def test_no_namespace_counts_for_more_than_all_others(
     others: int, counted: int
 ) -> None:
     """Where that are very few, for so many pods."""
-    snapshot = snapshot_of(nodes_of(8), [of_pod(0, 3), of_pod(1, 5)])
+    snapshot = snapshot_of(nodes_of_sizes(8), [of_pod(0, 3), of_pod(1, 5)])
     few, many = resolved(snapshot)
     huge = structs.replace(
         many, members=(structs.replace(many.members[0], count=9_000),)
@@ -261,12 +242,12 @@ def test_a_start_knows_the_gangs_that_it_would_have_known() -> None:
 def test_pods_that_bound_nothing_are_not_expected(pod: Member) -> None:
     """Without devices of a number there is no room to keep."""
     asked = gang(pod, uid=DRAWN_UID.format(1))
-    assert expected(snapshot_of(nodes_of(8), [asked])) == ()
+    assert expected(snapshot_of(nodes_of_sizes(8), [asked])) == ()
 
 
 def test_a_kind_whose_selectors_are_not_known_is_left_out() -> None:
     """A verdict that nobody evaluated is not waited for."""
-    snapshot = snapshot_of(nodes_of(8), [of_pod(0)])
+    snapshot = snapshot_of(nodes_of_sizes(8), [of_pod(0)])
     past = PastDemand()
     past.note(resolved(snapshot))
     assert past.expect((), snapshot.inventory.pages, SelectorTable()) == ()
@@ -274,7 +255,7 @@ def test_a_kind_whose_selectors_are_not_known_is_left_out() -> None:
 
 def test_a_kind_whose_verdicts_were_forgotten_is_left_out() -> None:
     """It was known before; a Problem with it would lack rows."""
-    snapshot = snapshot_of(nodes_of(8), [of_pod(0)])
+    snapshot = snapshot_of(nodes_of_sizes(8), [of_pod(0)])
     past, pages = PastDemand(), snapshot.inventory.pages
     past.note(resolved(snapshot))
     table = table_of(snapshot, resolved(snapshot))
@@ -292,8 +273,68 @@ def test_a_batch_that_is_too_large_leaves_out_what_is_expected(
 ) -> None:
     """It would only be counted: nothing pursues it there."""
     asked = gang(member(member_claim(request()), count=pods))
-    snapshot = snapshot_of(nodes_of(8), [asked])
+    snapshot = snapshot_of(nodes_of_sizes(8), [asked])
     past, batch = PastDemand(), resolved(snapshot)
     past.note(batch)
     found = past.expect(batch, snapshot.inventory.pages, table_of(snapshot, batch))
     assert bool(found) is is_expected
+
+
+ALL: tuple[str, ...] = ()
+"""Selectors that every device passes."""
+TABLE = SelectorTable()
+
+
+def surveyed(surveys: Surveys, snapshot: Snapshot) -> dict[int, int]:
+    surveys.follow(snapshot.inventory.pages)
+    return surveys.of(ALL, TABLE).nodes
+
+
+def announce(snapshot: Snapshot, name: str, *pools: ResourcePool) -> Snapshot:
+    message = DevicesAnnounced(cluster=CLUSTER, node=NodeName(name), pools=pools)
+    return apply(snapshot, message)
+
+
+def test_a_change_is_counted_wherever_it_is() -> None:
+    """A node grows, one comes on a page of its own, one goes with its page."""
+    surveys, snapshot = Surveys(), snapshot_of(nodes_of_sizes(8, 8, 4))
+    assert surveyed(surveys, snapshot) == {8: 2, 4: 1}
+    assert surveys.is_known(ALL, TABLE)
+    snapshot = announce(snapshot, "n2", pool(*devices(6), name="n2"))
+    assert surveyed(surveys, snapshot) == {8: 2, 6: 1}
+    for number in range(3, 40):
+        name = f"n{number}"
+        snapshot = announce(snapshot, name, pool(*devices(2), name=name))
+        assert surveyed(surveys, snapshot) == {8: 2, 6: 1, 2: number - 2}
+    assert surveys.is_known(ALL, TABLE)
+    snapshot = announce(snapshot, "n0")
+    assert surveyed(surveys, snapshot) == {8: 1, 6: 1, 2: 37}
+
+
+def test_the_capacity_of_a_share_is_the_most_of_any_device() -> None:
+    small, large = (
+        device("d", capacity={"memory": size}, allow_multiple_allocations=True)
+        for size in ("8", "16")
+    )
+    surveys, snapshot = Surveys(), snapshot_of({"n": [pool(large, name="n")]})
+    for shared, most in ((large, 16), (small, 8)):
+        snapshot = announce(snapshot, "n", pool(shared, name="n"))
+        surveys.follow(snapshot.inventory.pages)
+        assert surveys.of(ALL, TABLE).capacity == {"memory": most * 10**9}
+
+
+def test_nothing_is_read_again_where_no_pool_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is used of nodes changes pages all the time."""
+    surveys, snapshot = Surveys(), snapshot_of(nodes_of_sizes(8, 8))
+    assert surveyed(surveys, snapshot) == {8: 2}
+    monkeypatch.setattr("solver.problem.surveys.find_distinct_pools", _read_again)
+    away = apply(snapshot, NodePresence(node=NodeName("n1"), away=True))
+    pages: list[Page] = list(away.inventory.pages)
+    assert pages != list(snapshot.inventory.pages)
+    assert surveyed(surveys, away) == {8: 2}
+
+
+def _read_again(*_: object) -> None:
+    raise AssertionError("read again")

@@ -11,12 +11,7 @@ def key(uid: str, namespace: str = "a") -> GangKey:
 
 
 def ticket(uid: str, age: int, namespace: str = "a", priority: int = 0) -> Ticket:
-    return Ticket(
-        gang=key(uid, namespace),
-        priority=priority,
-        age=age,
-        pods=1,
-    )
+    return Ticket(gang=key(uid, namespace), priority=priority, age=age, pods=1)
 
 
 def taken(turns: Turns) -> list[str]:

@@ -7,12 +7,7 @@ import pytest
 from contracts.codec import Codec, encode
 from contracts.device import Device, DeviceAttribute
 from solver.selectors.footprint import footprint_of
-from solver.selectors.projection import (
-    Projection,
-    find_faults,
-    project,
-    project_all,
-)
+from solver.selectors.projection import Projection, find_faults, project, project_all
 from solver.selectors.table import SelectorRows, SelectorTable, Verdict
 from tests.builders import DRIVER, Version, attribute, device
 from tests.builders.values import Value

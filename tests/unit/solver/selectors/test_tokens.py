@@ -61,8 +61,7 @@ def test_only_plain_literals_are_read(text: str, value: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "end"),
-    [("(a[0])", 5), ("([)]", None), ("(a", None), ("[{}]()", 3)],
+    ("expression", "end"), [("(a[0])", 5), ("([)]", None), ("(a", None), ("[{}]()", 3)]
 )
 def test_a_bracket_ends_where_its_own_kind_ends(
     expression: str, end: int | None

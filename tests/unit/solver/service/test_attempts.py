@@ -1,22 +1,24 @@
-"""One gang that cannot be decided delays the others by few solves, and rests."""
+"""A gang that cannot be decided delays others little; what is said of decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import log2
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from contracts.allocation import Reason, Rule
+from contracts.allocation import DeviceAllocationConfiguration, Reason, Rule
 from contracts.features import Features
-from contracts.ids import ClusterName, GangUID, SolveID
+from contracts.ids import ClusterName, GangUID, Namespace, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import GangAllocated, GangPending
 from runtime.errors import BusUnavailableError, PublishRefusedError
 from runtime.refusals import Refusals
+from solver.decision import GangDecision
 from solver.errors import UndecidedError
 from solver.problem.assemble import resolve_gangs
 from solver.problem.gangs import GangPart
@@ -24,8 +26,9 @@ from solver.queueing.gang_queue import choose_batch
 from solver.queueing.rounds import BatchLimits
 from solver.service.attempts import Attempts
 from solver.service.decide import Changes, Decider
+from solver.service.messages import address_decision, make_decision
 from solver.snapshot.snapshot import Snapshot, apply
-from tests.builders import gang, member, member_claim, request
+from tests.builders import decisions, gang, member, member_claim, request
 from tests.builders.problems import CLUSTER, snapshot_of
 
 GUARD_S = 8.0
@@ -218,3 +221,70 @@ async def test_a_gang_that_cannot_be_asked_for_more_stays_as_it_is() -> None:
     assert trial.rests
     assert not deciding.unproven
     assert record.key in trial.snapshot.growing
+
+
+def test_an_unchanged_reason_is_not_repeated() -> None:
+    """Whoever waits is told once why."""
+    reasons = (Reason(rule=Rule.TAKEN, message="x"),)
+    uid = GangUID("u")
+    said = GangPending(
+        cluster=CLUSTER,
+        namespace=Namespace("ns"),
+        name="g",
+        uid=uid,
+        solve=SolveID("s"),
+        attempt=0,
+        epoch=1,
+        reasons=reasons,
+    )
+    record = GangRecord(uid=uid, namespace=Namespace("ns"), decision=said)
+    again = GangDecision(uid=uid, name="g", reasons=reasons)
+    fields = {"cluster": CLUSTER, "solve": SolveID("t"), "epoch": 1}
+    assert make_decision(again, record, **fields) is None  # type: ignore[arg-type]  # ids of one batch
+    other = GangDecision(uid=uid, name="g", reasons=(Reason(rule=Rule.JOINT),))
+    assert isinstance(make_decision(other, record, **fields), GangPending)  # type: ignore[arg-type]  # ids of one batch
+
+
+def test_a_decision_that_the_bus_cannot_take_waits_and_says_why() -> None:
+    """Too many bytes are a reason like any other."""
+    config = DeviceAllocationConfiguration(
+        source="FromClaim", opaque={"parameters": "x" * 10_000}
+    )
+    decision = decisions.gang_allocated(pods=1)
+    (one,) = decision.members
+    (claim,) = one.claims
+    devices = replace(claim.allocation.devices, config=(config,) * 32)
+    claim = replace(claim, allocation=replace(claim.allocation, devices=devices))
+    fits, _ = address_decision(
+        replace(decision, members=(replace(one, claims=(claim,)),))
+    )
+    assert isinstance(fits, GangAllocated)
+    heavy = (replace(one, claims=(claim,)),) * 27
+    message, addressed = address_decision(replace(decision, attempt=3, members=heavy))
+    assert isinstance(message, GangPending)
+    assert message.attempt == 2
+    assert "bytes" in message.reasons[0].message
+    assert len(addressed.data) < 1000
+
+
+def test_a_gang_that_grows_is_decided_again_with_all_its_pods() -> None:
+    """In the order of its members; one that does not is not told so."""
+    first, second, third = (decisions.member_allocated(index=n) for n in range(3))
+    wanted = gang(member(count=4, min_count=1))
+    before = replace(decisions.gang_allocated(first, attempt=4), growing={"worker": 3})
+    record = GangRecord.of(before).apply(decisions.submission(wanted), 1)
+    record = record.apply(before, 2)
+    answer = GangDecision(uid=before.uid, name="train", members=(third, second))
+    fields: Any = {"cluster": CLUSTER, "solve": SolveID("t"), "epoch": 2}
+    assert make_decision(answer, record, **fields) == replace(
+        before,
+        members=(first, second, third),
+        growing={"worker": 1},
+        kept={"worker": 1},
+        attempt=5,
+        solve=SolveID("t"),
+        epoch=2,
+    )
+    for reason in (Reason(rule=Rule.GROWING), Reason(rule=Rule.INVALID)):
+        none = replace(answer, members=(), reasons=(reason,), rejected=True)
+        assert make_decision(none, record, **fields) is None

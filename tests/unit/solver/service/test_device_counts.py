@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from contracts.device import Device
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
-from solver.service.device_counts import (
-    Classes,
-    DeviceCounts,
-    count_page,
-    list_classes,
-)
+from solver.service.device_counts import Classes, DeviceCounts, count_page, list_classes
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 from tests.builders import DRIVER, devices, pool, taint
 from tests.builders.problems import evaluate, snapshot_of

@@ -8,11 +8,7 @@ import pytest
 
 from contracts import topics
 from contracts.errors import AddressError, ContractsError, DecodeError
-from contracts.ids import (
-    DeviceID,
-    GangUID,
-    NodeName,
-)
+from contracts.ids import DeviceID, GangUID, NodeName
 from contracts.messages import (
     DeviceHealth,
     DevicesAnnounced,
@@ -25,12 +21,7 @@ from contracts.topics import Topic
 from runtime.wire import Incoming, Received
 from solver.service.intake import snapshot_message
 from solver.snapshot.maps import FrozenMap
-from solver.snapshot.snapshot import (
-    InventoryExpired,
-    NodePresence,
-    Snapshot,
-    apply,
-)
+from solver.snapshot.snapshot import InventoryExpired, NodePresence, Snapshot, apply
 from tests.builders import devices, gang, pool
 from tests.builders.problems import CLUSTER
 

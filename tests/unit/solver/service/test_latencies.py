@@ -6,10 +6,7 @@ from msgspec.structs import replace
 
 from contracts.ids import GangKey, GangUID
 from contracts.lifecycle import LifecycleMessage
-from contracts.messages import (
-    AllocationWritten,
-    GatesOpened,
-)
+from contracts.messages import AllocationWritten, GatesOpened
 from solver.service.latencies import Latencies, StageTaken
 from tests.builders.decisions import (
     gang_allocated,

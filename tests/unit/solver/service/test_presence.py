@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.ids import (
-    NodeName,
-)
+from contracts.ids import NodeName
 from solver.service.presence import find_presence_changes
 
 A = NodeName("a")

@@ -9,14 +9,7 @@ from msgspec import structs
 
 from contracts import names
 from contracts.gang import Gang
-from contracts.ids import (
-    ClusterName,
-    GangUID,
-    Namespace,
-    NodeName,
-    PoolName,
-    SolveID,
-)
+from contracts.ids import ClusterName, GangUID, Namespace, NodeName, PoolName, SolveID
 from contracts.messages import (
     DevicesAnnounced,
     GangAllocated,

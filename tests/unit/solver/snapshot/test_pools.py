@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from contracts.ids import NodeName
-from solver.snapshot.pools import (
-    pool_of_collision,
-    pool_of_inventory,
-    pool_of_slices,
-)
+from solver.snapshot.pools import pool_of_collision, pool_of_inventory, pool_of_slices
 from tests.builders import counter_set, device, pool, resource_slice
 
 

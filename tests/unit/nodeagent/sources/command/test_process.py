@@ -47,9 +47,7 @@ async def test_what_cannot_be_started_is_named() -> None:
         await run_command("test", ("/no/such/program",), {}, 5.0)
 
 
-async def test_a_command_that_hangs_is_killed_with_its_children(
-    tmp_path: Path,
-) -> None:
+async def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
     """Also those that it put into the background and that hold its output open."""
     pids = tmp_path / "pids"
     with pytest.raises(SourceError, match=r"has not ended after 0.5 s"):

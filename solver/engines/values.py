@@ -1,8 +1,8 @@
 """Gangs whose devices have a value in common, narrowed to one: a rail is a domain, too.
 
 Once it is chosen which value that is, each request is for devices with it, and the gang
-is one without such a rule. Which gangs go to which value is packed, too: by the devices
-that have it.
+is one without such a rule. Gangs are spread over the values; where not all have room,
+it is packed which of them go where, by the devices that have a value.
 """
 
 from __future__ import annotations
@@ -165,7 +165,8 @@ def _choose(
 ) -> tuple[dict[_Alike, Element], Effort]:
     """Choose a value of one column for each rule of the gangs that find room.
 
-    That is to pack, too: values are nodes that have devices as amounts.
+    Where not all do, that is to pack, too: values are nodes that have devices as
+    amounts.
     """
     gangs = list(_by_gang(rules).values())
     asked = Demand(_ask_for_room(demand, own) for own in gangs)
@@ -173,15 +174,21 @@ def _choose(
     place = demand.query.named.index(rules[0].column)
     rooms = _count_devices(kinds, place, list(map(int, names)))
     values = sorted(rooms, key=lambda value: (-rooms[value][ANY], repr(value)))
+    del values[MOST_VALUES:]
+    if not values:
+        return {}, Effort()
+    spread = _spread_evenly(asked.gangs, [rooms[value] for value in values])
+    if spread is not None:
+        numbers = zip(gangs, spread, strict=True)
+        pairs = (pair for own, to in numbers for pair in zip(own, to, strict=True))
+        return {alike: values[number] for alike, number in pairs}, Effort()
     nodes = []
-    for number, value in enumerate(values[:MOST_VALUES]):
+    for number, value in enumerate(values):
         room = {**rooms[value], PODS: None}
         free = tuple(room.get(name, 0) for name in asked.query.resources)
         shape = NodeShape(groups=(), all_free=0, free=free)
         view = NodeView(NodeName(f"{number:09}"), shape, ())
         nodes.append(NodeKind(shape, (view,)))
-    if not nodes:
-        return {}, Effort()
     limited = structs.replace(parameters, work_limit=parameters.work_limit * SHARE)
     result = PackingSearch(asked, nodes, limited).run()
     chosen = {
@@ -190,6 +197,26 @@ def _choose(
         for alike, (pod,) in zip(gangs[placement.gang], placement.members, strict=True)
     }
     return chosen, result.effort
+
+
+def _spread_evenly(
+    gangs: Sequence[GangPart], rooms: Sequence[Counter[str]]
+) -> list[list[int]] | None:
+    """Give each member, the largest gang first, the value with most room.
+
+    So nodes with a device of each value are used as a whole. None: not all have room.
+    """
+    left = [Counter(room) for room in rooms]
+    found: list[list[int]] = [[] for _ in gangs]
+    sizes = [sum(m.resources.get(ANY, 0) for m in gang.members) for gang in gangs]
+    for gang in sorted(range(len(gangs)), key=lambda number: -sizes[number]):
+        for member in gangs[gang].members:
+            best = max(range(len(left)), key=lambda number: left[number][ANY])
+            left[best].subtract(member.resources)
+            if min(left[best].values()) < 0:
+                return None
+            found[gang].append(best)
+    return found
 
 
 def _ask_for_room(demand: Demand, own: Sequence[_Alike]) -> GangPart:

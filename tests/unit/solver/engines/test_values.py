@@ -93,6 +93,14 @@ def test_gangs_are_on_rails_that_have_room_for_all_of_them() -> None:
     assert not any(part.constraints for part in found.values())
 
 
+def test_gangs_are_spread_over_rails_where_all_have_room() -> None:
+    """The largest first, each on the rail with most left: nodes are used as a whole."""
+    gangs = [asking(n, pods(count)) for n, count in enumerate((1, 2, 3, 2))]
+    found = narrowed(problem(9, (0, 1), *gangs)).gangs
+    rails = [str(*values_of(found[n])[0]) for n in range(4)]
+    assert rails[2] == rails[0] != rails[1] == rails[3]
+
+
 def test_requests_that_mean_the_same_devices_share_the_room_of_a_rail() -> None:
     """By class alone, and by a selector beside it: three of each are on one rail."""
     named = member_claim(request(select=(f'device.driver == "{DRIVER}"',)))

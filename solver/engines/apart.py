@@ -26,7 +26,7 @@ from solver.engines.choose import (
     is_small,
 )
 from solver.engines.direct.part import ONE_WORK, place_part
-from solver.engines.domains import place_largest_first
+from solver.engines.domains import place_in_order
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.progress import Progress
 from solver.engines.spanning import find_tightened, loosen, tighten
@@ -240,7 +240,7 @@ class ApartSearch:
         if in_turn:
             progress = progress.occupy()
             asked = [self._gangs[gang] for gang in in_turn]
-            found = place_largest_first(progress.problem, asked)
+            found = place_in_order(progress.problem, asked)
             result = EngineResult(status=Status.FEASIBLE, placements=found)
             progress = progress.add(in_turn, result)
         # Of those that another search did not place, only who should be in.

@@ -42,19 +42,31 @@ def place_alone(problem: Problem, demand: Demand) -> Placements:
         return ()
 
 
-def place_largest_first(problem: Problem, gangs: Sequence[GangPart]) -> Placements:
+def place_in_order(problem: Problem, gangs: Sequence[GangPart]) -> Placements:
     """Place the gangs that are of this sort, on a cluster as it is; not all may fit.
 
-    `gangs` are numbered as they stand.
+    The largest come first, or those that are worth most for what they ask. `gangs` are
+    numbered as they stand.
     """
-    demand = Demand(gangs)
-    search = _make_search(problem, demand, None)
-    sizes = [sum(m.asked * m.count for m in gang.members) for gang in gangs]
-    order = sorted(range(len(gangs)), key=lambda gang: -sizes[gang])
-    try:
-        return () if search is None else search.run(order)
-    except PatternLimitError:
+    search = _make_search(problem, Demand(gangs), None)
+    if search is None:
         return ()
+    sizes = [sum(m.asked * m.count for m in gang.members) or 1 for gang in gangs]
+    best: Placements = ()
+    try:
+        for keys in (sizes, [g.weight / s for g, s in zip(gangs, sizes, strict=True)]):
+            order = sorted(range(len(gangs)), key=lambda gang: -keys[gang])
+            placed = search.run(order)
+            best = max((best, placed), key=lambda found: _weigh(gangs, found))
+            if len(best) == len(gangs):
+                break
+    except PatternLimitError:
+        return best
+    return best
+
+
+def _weigh(gangs: Sequence[GangPart], placements: Placements) -> int:
+    return sum(gangs[item.gang].weight for item in placements)
 
 
 def _make_search(

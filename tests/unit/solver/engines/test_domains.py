@@ -10,7 +10,7 @@ import pytest
 from contracts.gang import Gang, Member
 from solver.allocate import allocate
 from solver.decision import Decision, Status
-from solver.engines.domains import Placements, place_largest_first
+from solver.engines.domains import Placements, place_in_order
 from solver.tiers import Tier
 from tests.builders import (
     devices,
@@ -62,7 +62,7 @@ def placed(nodes: Nodes, *gangs: Gang) -> Placements:
         *(node(name, labels=own) for name, own in labels.items()),
     )
     problem = problem_of(snapshot)
-    return place_largest_first(problem, problem.gangs)
+    return place_in_order(problem, problem.gangs)
 
 
 def nodes_of(found: Placements, gang: int) -> list[list[str]]:
@@ -120,8 +120,16 @@ def test_groups_inside_of_a_larger_domain_are_blocks_of_blocks() -> None:
             nodes.append(node(name, labels={BLOCK: block, RACK: name}))
     snapshot = snapshot_of(pools, [asking(0, pods(6), topology=rules)])
     problem = problem_of(observe_core(snapshot, *nodes))
-    found = place_largest_first(problem, problem.gangs)
+    found = place_in_order(problem, problem.gangs)
     assert nodes_of(found, 0) in ([["b0"] * 3 + ["b1"] * 3], [["b1"] * 3 + ["b0"] * 3])
+
+
+def test_where_not_all_fit_those_worth_most_for_what_they_ask_are_in() -> None:
+    """The largest leaves room for nobody, and is worth less than two others."""
+    asked = [asking(0, pods(3), weight=1)]
+    asked += [asking(number, pods(2), weight=5) for number in (1, 2)]
+    found = placed({"a0": ("a", 4)}, *asked)
+    assert [item.gang for item in found] == [1, 2]
 
 
 def test_all_members_are_in_or_none() -> None:

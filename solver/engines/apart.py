@@ -31,6 +31,7 @@ from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.progress import Progress
 from solver.engines.spanning import find_tightened, loosen, tighten
 from solver.engines.tier_values import join_parts, weight_in
+from solver.engines.topology_cost import count_preference_cost
 from solver.kinds.demand import Demand
 from solver.kinds.gang_rules import spans_pods
 from solver.kinds.nodes import find_node_kinds
@@ -202,35 +203,26 @@ class ApartSearch:
         """
         gangs = [i for i, g in enumerate(self._gangs) if g.priority in priorities]
         rest = [gang for gang in gangs if gang not in self._beyond]
-        best = self._place_all(before, rest, gangs)
+        first = self._place_rest(before, rest)
+        best = self._place_others(first, gangs)
         if self._is_best(best, priorities):
             return best
+        # Who found no place as narrowly as asked is apart, too.
+        apart = self._beyond | (self._tightened - first.gangs_in)
+        wanted = [g for g in gangs if g in apart and g in self._relaxed.gangs_in]
         last = priorities[-1]
         above = [gang for gang in rest if self._gangs[gang].priority > last]
-        beside = [
-            gang
-            for gang in rest
-            if self._gangs[gang].priority == last
-            and (gang not in self._tightened or gang in self._relaxed.gangs_in)
-        ]
-        wanted = [
-            gang
-            for gang in gangs
-            if gang in self._beyond and gang in self._relaxed.gangs_in
-        ]
+        beside = [gang for gang in rest if gang not in apart and gang not in above]
         if not wanted and [*above, *beside] == rest:
             return best
         other = self._place_rest(best.back_to(before), above)
         other = self._place_apart(other, wanted)
-        other = self._place_all(other, beside, gangs)
+        other = self._place_others(self._place_rest(other, beside), gangs)
         best = max((best, other), key=lambda p: self._weigh(p, priorities))
         return other.back_to(best)
 
-    def _place_all(
-        self, progress: Progress, rest: Sequence[int], gangs: Sequence[int]
-    ) -> Progress:
-        """Place the rest, then those of some gangs that are apart and are not in."""
-        progress = self._place_rest(progress, rest)
+    def _place_others(self, progress: Progress, gangs: Sequence[int]) -> Progress:
+        """Place those of some gangs that are apart, and are not in."""
         apart = (self._beyond | self._tightened) - progress.gangs_in
         return self._place_apart(progress, [gang for gang in gangs if gang in apart])
 
@@ -286,20 +278,18 @@ class ApartSearch:
         return result
 
     def _weigh(self, progress: Progress, priorities: Iterable[int]) -> list[int]:
-        """Weigh who is in by priority, then how few second choices that takes."""
+        """Weigh who is in by priority, then second choices and missed preferences."""
         found = progress.placements
-        ranks = sum(
-            rank
-            for gang in found
-            for pods in gang.members
-            for pod in pods
-            for rank in pod.alternatives
-        )
-        return [*(weight_in(self._demand, found, p) for p in priorities), -ranks]
+        pods = (pod for gang in found for own in gang.members for pod in own)
+        return [
+            *(weight_in(self._demand, found, priority) for priority in priorities),
+            -sum(sum(pod.alternatives) for pod in pods),
+            -count_preference_cost(self._demand, self._kinds, found),
+        ]
 
     def _is_best(self, progress: Progress, priorities: Sequence[int]) -> bool:
         best = self._bound_levels(progress, priorities).values()
-        return self._weigh(progress, priorities) == [*best, 0]
+        return self._weigh(progress, priorities) == [*best, 0, 0]
 
     # --- bound -----------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from solver.decision import Status, TierValue
 from solver.engines.choose import DIRECT, Decide, Decided, EngineChoice, choose_engine
-from solver.engines.domains.alone import place_alone
+from solver.engines.domains import place_alone
 from solver.engines.goals import EngineResult
 from solver.engines.greedy.search import GreedySearch
 from solver.engines.tier_values import tier_values_of
@@ -74,7 +74,7 @@ class LeftoverSearch:
 
     def _place_alone(self) -> Decided | None:
         """Place the only gang in the domains that it asks for, all of it, if found."""
-        placements = place_alone(self._problem, self._demand, self._kinds)
+        placements = place_alone(self._problem, self._demand)
         best = EngineResult(status=Status.OPTIMAL, placements=placements)
         if not self._is_everything(best):
             return None

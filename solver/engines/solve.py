@@ -15,7 +15,7 @@ from contextlib import suppress
 from msgspec import Struct, structs
 
 from solver.decision import Statistics, Status, TierValue
-from solver.engines.apart import ApartSearch, is_apart
+from solver.engines.apart import ApartSearch, can_be_apart, find_gangs_apart
 from solver.engines.choose import (
     DIRECT,
     PACKING,
@@ -24,7 +24,6 @@ from solver.engines.choose import (
     EngineChoice,
     choose_engine,
     count_pairs,
-    find_gangs_beyond,
     is_small,
 )
 from solver.engines.direct.search import DirectSearch
@@ -34,7 +33,6 @@ from solver.engines.goals import Effort, EngineResult
 from solver.engines.leftover import LeftoverSearch
 from solver.engines.packing.search import PackingSearch
 from solver.engines.pattern.search import PatternSearch
-from solver.engines.split import SplitSearch, is_split
 from solver.engines.tier_values import better_of, tier_values_of
 from solver.engines.truncated import TruncatedSearch
 from solver.errors import NotPackableError, PatternLimitError
@@ -126,20 +124,34 @@ def _decide_hopeful(
         return at_least_constructed(problem, demand, kinds, parameters, decided)
     if engine is not None:
         return _decide(demand, kinds, problem.parameters, engine)
-    beyond = find_gangs_beyond(demand, kinds)
-    if is_apart(demand, kinds, beyond):
-        decided = ApartSearch(problem, demand, kinds, beyond, _decide_together).run()
-        parameters = problem.parameters
-        return at_least_constructed(problem, demand, kinds, parameters, decided)
+    apart = find_gangs_apart(demand, kinds)
+    if apart is not None:
+        return _decide_apart(problem, demand, kinds, apart)
     return _decide_together(problem, demand, kinds)
+
+
+def _decide_apart(
+    problem: Problem,
+    demand: Demand,
+    kinds: tuple[NodeKind, ...],
+    apart: frozenset[int],
+) -> Decided:
+    decided = ApartSearch(problem, demand, kinds, apart, _decide_together).run()
+    return at_least_constructed(problem, demand, kinds, problem.parameters, decided)
 
 
 def _decide_together(
     problem: Problem, demand: Demand, kinds: tuple[NodeKind, ...]
 ) -> Decided:
-    """Decide a batch as a whole, or what spans pods and what does not in parts."""
+    """Decide a batch as a whole, or apart from it what packing cannot place."""
     parameters = problem.parameters
-    is_in_parts = not demand.is_elastic and is_split(demand, kinds)
+    spanning = frozenset(rules.gang for rules in demand.gang_rules)
+    is_in_parts = (
+        bool(spanning)
+        and len(demand.gangs) > 1
+        and can_be_apart(demand)
+        and not is_small(demand, kinds)
+    )
 
     def decide(
         demand: Demand, kinds: tuple[NodeKind, ...], last: Tier | None = None
@@ -154,8 +166,7 @@ def _decide_together(
         if decided is not None:
             return decided
     if is_in_parts:
-        decided = SplitSearch(problem, demand, decide).run()
-        return at_least_constructed(problem, demand, kinds, parameters, decided)
+        return _decide_apart(problem, demand, kinds, spanning)
     if demand.expected:
         return LeftoverSearch(problem, demand, kinds, decide).run()
     return decide(demand, kinds)

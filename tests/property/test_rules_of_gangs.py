@@ -12,7 +12,7 @@ import pytest
 from solver.allocate import allocate
 from solver.decision import Status
 from solver.engines import choose
-from solver.engines.split import SPLIT
+from solver.engines.apart import APART
 from tests.draw.gang_worlds import gang_world
 from tests.lab.soak import sized
 from tests.oracles.brute import Brute, TooManyWaysError
@@ -90,14 +90,14 @@ def test_parts_never_promise_more_than_there_is(
         if len(problem.gangs) < 2 and not elastic:
             continue
         decision = allocate(problem)
-        if decision.statistics.engine != SPLIT and not elastic:
+        if decision.statistics.engine != APART and not elastic:
             continue
         try:
             best = Brute(problem).value()
         except TooManyWaysError:
             continue
         is_proven = decision.status is Status.OPTIMAL
-        sort = "made rigid" if elastic else "split"
+        sort = "made rigid" if elastic else "apart"
         SEEN.update([sort, f"{sort}, proven"] if is_proven else [sort])
         for tier, value in zip(decision.objective, best, strict=False):
             if not tier.tier.is_gain:
@@ -115,7 +115,7 @@ def test_every_feature_was_met() -> None:
     assert met > WORLDS * 0.9, SEEN
     assert min(SEEN["in"], SEEN["out"]) > met // 5, SEEN
     assert SEEN["cost"] > met // 50, SEEN
-    for sort in ("split", "made rigid"):
+    for sort in ("apart", "made rigid"):
         assert SEEN[sort] > WORLDS // 100, SEEN
         assert SEEN[f"{sort}, proven"] > WORLDS // 400, SEEN
     rare = {name for name in FEATURES if SEEN[name] < met // 100}

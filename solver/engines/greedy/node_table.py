@@ -168,7 +168,7 @@ class NodeTable:
         nodes[: len(self._unused)] = self._unused
         return nodes
 
-    def place(self, member: int, among: Sequence[int] | None = None) -> UsedNode | None:
+    def place(self, member: int, among: Integers | None = None) -> UsedNode | None:
         """Place a pod where it loses least; None: nowhere is room.
 
         `among`: rows that it may be on. Of equal places one that has pods already is
@@ -221,14 +221,14 @@ class NodeTable:
 
     # --- where a pod loses least -----------------------------------------------------
 
-    def _find_row(self, member: int, among: Sequence[int] | None) -> int | None:
+    def _find_row(self, member: int, among: Integers | None) -> int | None:
         """Find the best row: weigh those that lose least at least, until one is it.
 
         Once too much was listed for this batch, the best of those weighed is taken.
         """
         weighs_all = self._weighs_all and not self._states.are_too_many
         losses = self._weigh_all(member) if weighs_all else self._follow(member)
-        rows = np.arange(self._rows) if among is None else np.array(among, np.int64)
+        rows = np.arange(self._rows) if among is None else among
         count = 1
         while True:
             row = self._choose(losses, rows)

@@ -8,29 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
+from solver.engines.blocks import Instance
+from solver.engines.greedy.block_placing import BlockPlacing, Turn
 from solver.engines.greedy.node_table import NodeTable
-from solver.engines.greedy.states import DeviceStates
+from solver.engines.greedy.states import DeviceStates, Integers
 from solver.engines.greedy.used_node import UsedNode
 from solver.engines.pattern.extract import place_in_turn
 from solver.engines.pattern.states.graph import Graph
+from solver.kinds.counting import is_one_to_a_node
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
 from solver.placement import GangPlacement, PodPlacement
-
-Turn = tuple[int, UsedNode, int]
-"""(member of its gang, node, number on the node) of a pod."""
 
 
 class GreedySearch:
     """Answers to one batch; each begins with the nodes as they are."""
 
     def __init__(
-        self, demand: Demand, kinds: Sequence[NodeKind], *, weighs_all: bool = False
+        self,
+        demand: Demand,
+        kinds: Sequence[NodeKind],
+        *,
+        weighs_all: bool = False,
+        trees: Sequence[Sequence[Instance]] = (),
     ) -> None:
-        """`weighs_all`: see `NodeTable`."""
+        """`weighs_all`: see `NodeTable`; `trees`: the blocks of each gang, if any."""
         self._demand = demand
         self._kinds = kinds
         self._weighs_all = weighs_all
+        self._trees = trees
+        if trees:
+            self._adds_up = is_one_to_a_node(demand, kinds)
+            self._domain_of = _number_domains(kinds)
         self._states = DeviceStates(demand)
         self._table: NodeTable | None = None
 
@@ -68,6 +79,10 @@ class GreedySearch:
     def _place_gang(self, table: NodeTable, gang: int) -> list[Turn] | None:
         """Place all pods of a gang, those that ask for most first; or none."""
         demand = self._demand
+        if self._trees:
+            domains, adds_up = self._domain_of, self._adds_up
+            tree = self._trees[gang]
+            return BlockPlacing(demand, table, tree, domains, adds_up=adds_up).place()
         # Gangs whose members are split into cells are never placed like this.
         kinds = [cells[0].kind for cells in demand.cells_of[gang]]
         asked = [demand.member_kinds[kind].asked for kind in kinds]
@@ -81,6 +96,16 @@ class GreedySearch:
                     return None
                 turns.append((member, node, len(node.pods) - 1))
         return turns
+
+
+def _number_domains(kinds: Sequence[NodeKind]) -> list[Integers]:
+    """Number the domains of each label, for each node kind; -1: its nodes lack it."""
+    found = []
+    for values in zip(*(kind.shape.domains for kind in kinds), strict=True):
+        numbers: dict[str | None, int] = {None: -1}
+        codes = [numbers.setdefault(value, len(numbers) - 1) for value in values]
+        found.append(np.array(codes, np.int64))
+    return found
 
 
 def extract_turns(

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from solver.engines.packing.blocks import Block, Instance, make_blocks
+from solver.engines.blocks import Block, Instance, make_blocks
 from solver.engines.packing.part_states import Integers, PartStates
 from solver.engines.packing.parts import Piece, cut, part_shape
 from solver.engines.packing.slots import SlotTable, SlotUse

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from solver.engines.blocks import Block
 from solver.engines.packing.batch import PackingBatch, Parts
-from solver.engines.packing.blocks import Block
 from solver.engines.packing.cells import ModelCell
 from solver.engines.packing.loads import Loads, Spot
 

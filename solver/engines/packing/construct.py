@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from solver.engines.blocks import Block
 from solver.engines.packing.batch import UNLIMITED, PackingBatch
-from solver.engines.packing.blocks import Block
 from solver.engines.packing.loads import Floats, Loads, Scale
 
 EVEN = 1 << 20

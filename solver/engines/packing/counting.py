@@ -16,8 +16,8 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
+from solver.engines.blocks import Block
 from solver.engines.packing.batch import UNLIMITED, PackingBatch
-from solver.engines.packing.blocks import Block
 from solver.engines.packing.part_states import Integers
 
 MOST_SIZES = 4

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from solver.engines.blocks import Block
 from solver.engines.packing.batch import PackingBatch
-from solver.engines.packing.blocks import Block
 from solver.engines.packing.cells import CellMaker, PartPatterns
 from solver.engines.packing.construct import Density
 from solver.engines.packing.loads import Floats, Loads, Spot

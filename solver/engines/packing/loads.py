@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from solver.engines.blocks import list_inner
 from solver.engines.packing.batch import Booleans, PackingBatch
 from solver.engines.packing.part_states import Integers
 
@@ -261,10 +262,7 @@ class _GangPlacing:
     ) -> None:
         self._batch, self._loads, self._gang = batch, loads, gang
         self._instances = batch.instances[gang]
-        self._inner: list[list[int]] = [[] for _ in self._instances]
-        for number, instance in enumerate(self._instances):
-            if instance.parent >= 0:
-                self._inner[instance.parent].append(number)
+        self._inner = list_inner(self._instances)
         self._shake = shake
         self.spots: list[Spot] = []
 

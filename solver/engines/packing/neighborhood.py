@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from solver.engines import cp_model, cpsat
+from solver.engines.blocks import Block
 from solver.engines.cpsat import Term
 from solver.engines.packing.batch import PackingBatch
-from solver.engines.packing.blocks import Block
 from solver.engines.packing.carrying import (
     ANYWHERE,
     Chosen,

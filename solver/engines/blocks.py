@@ -8,7 +8,7 @@ are one kind.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -89,7 +89,7 @@ class _Tree:
 def make_blocks(
     demand: Demand,
     pod_kinds: Sequence[int],
-    depth_of: dict[int, int],
+    depth_of: Mapping[int, int],
 ) -> list[tuple[Block, tuple[Instance, ...]]]:
     """Make the tree of every gang.
 
@@ -101,11 +101,7 @@ def make_blocks(
     rules_by_gang = {rules.gang: rules for rules in demand.gang_rules}
     made = []
     for gang in range(len(demand.gangs)):
-        rules = rules_by_gang.get(gang)
-        root = _Tree(-1, frozenset())
-        trees = [] if rules is None else _make_trees(rules, depth_of)
-        for tree in trees:
-            _nest(root, tree)
+        root = _make_tree(rules_by_gang.get(gang), depth_of)
         for cell, kind in _list_cells(demand, gang, pod_kinds):
             _innermost(root, kind).cells.append(cell)
         block, instances = root.freeze()
@@ -113,22 +109,48 @@ def make_blocks(
     return made
 
 
-def _make_trees(rules: GangRules, depth_of: dict[int, int]) -> list[_Tree]:
-    """Make a block of each rule, the outermost first."""
+def find_without_tree(demand: Demand) -> frozenset[int]:
+    """Find the gangs whose rules are no such tree."""
+    labels = range(len(demand.query.labels))
+    depth_of, found = dict(zip(labels, labels, strict=True)), set[int]()
+    for rules in demand.gang_rules:
+        try:
+            _make_tree(rules, depth_of)
+        except NotPackableError:
+            found.add(rules.gang)
+    return frozenset(found)
+
+
+def list_inner(instances: Sequence[Instance]) -> list[list[int]]:
+    """List of each block of a gang the places of those directly inside of it."""
+    inner: list[list[int]] = [[] for _ in instances]
+    for number, instance in enumerate(instances):
+        if instance.parent >= 0:
+            inner[instance.parent].append(number)
+    return inner
+
+
+def _make_tree(rules: GangRules | None, depth_of: Mapping[int, int]) -> _Tree:
+    """Make the blocks of a gang, without its pods."""
+    root = _Tree(-1, frozenset())
+    if rules is None:
+        return root
     if rules.sets or rules.spread or rules.shared:
         raise NotPackableError("rules of gangs about devices, limits or shared claims")
     if rules.has_preferences:
         raise NotPackableError("preferred topology")
+    if any(key.label is None for key, _ in rules.placed):
+        raise NotPackableError("domains of devices")
     found: list[tuple[int, int, PodsTogether]] = []
     for rule in rules.together:
         if rule.key.label is None or rule.standing:
             raise NotPackableError("domains of devices, or of pods that run")
         found.append((-len(rule.kinds), depth_of[rule.key.label], rule))
-    found.sort(key=lambda item: item[:2])
-    return [
-        _Tree(-1 if rule.key.label is None else rule.key.label, frozenset(rule.kinds))
-        for _, _, rule in found
-    ]
+    # The outermost first.
+    for _, _, rule in sorted(found, key=lambda item: item[:2]):
+        label = -1 if rule.key.label is None else rule.key.label
+        _nest(root, _Tree(label, frozenset(rule.kinds)))
+    return root
 
 
 def _nest(outer: _Tree, tree: _Tree) -> None:

@@ -1,4 +1,4 @@
-"""Batches in which some gangs have rules that span pods, decided in parts."""
+"""Large batches in which some gangs have rules that span pods."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from contracts.gang import Gang
+from contracts.gang import Gang, MemberClaim
 from solver.allocate import allocate
 from solver.decision import Decision, Status
 from solver.engines import choose
 from solver.engines.apart import APART
 from solver.engines.choose import PACKING
+from solver.engines.spanning import loosen
+from solver.tiers import Tier
 from tests.builders import (
     devices,
     gang,
+    gang_constraint,
     member,
     member_claim,
     node,
     pool,
     request,
+    sub_request,
     topology_rule,
 )
 from tests.builders.problems import observe_core, problem_of, snapshot_of
@@ -32,7 +36,7 @@ BY_RACK = (topology_rule(RACK),)
 
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decide in parts what is small, too."""
+    """Decide what is small as if it were large."""
     monkeypatch.setattr(choose, "WHOLE", 0)
 
 
@@ -143,3 +147,59 @@ def test_gangs_that_share_a_claim_over_nodes_leave_the_rest_to_patterns() -> Non
     assert found.statistics.engine == APART
     assert found.status is Status.OPTIMAL
     assert all(item.members for item in found.gangs)
+
+
+def test_gangs_that_are_too_large_for_what_they_prefer_are_in() -> None:
+    """Six devices in racks of four; beside one that has a rack for itself."""
+    preferred = (topology_rule(RACK, mode="Preferred"),)
+    found = decided(FOUR, asking(0, 6, topology=preferred), asking(1, 2))
+    assert found.statistics.engine == APART
+    assert all(item.members for item in found.gangs)
+    assert [t.value for t in found.objective if t.tier is Tier.TOPOLOGY] == [1]
+    found = decided(FOUR, asking(0, 4, topology=preferred), asking(1, 4))
+    assert found.status is Status.OPTIMAL
+    assert [t.value for t in found.objective if t.tier is Tier.TOPOLOGY] == [0]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        member_claim(request(mode="All")),
+        member_claim(
+            request(
+                first_available=(
+                    sub_request("many", count=2),
+                    sub_request("none", count=9),
+                )
+            )
+        ),
+    ],
+    ids=["all", "alternatives"],
+)
+def test_what_packing_does_not_know_is_bound_to_domains_as_well(
+    claim: MemberClaim,
+) -> None:
+    """Two nodes in one rack; the other one is for who asks for less."""
+    whole = gang(member(claim, count=2), name="whole", topology=BY_RACK)
+    found = decided(FOUR, asking(0, 3), whole, asking(1, 1))
+    assert found.statistics.engine == APART
+    assert found.status is Status.OPTIMAL
+    assert all(item.members for item in found.gangs)
+    (racks,) = {tuple(str(p.node)[0] for p in a.members) for a in found.gangs[1:2]}
+    assert len(set(racks)) == 1
+
+
+def test_required_domains_are_kept_where_a_gang_has_fewer_rules() -> None:
+    """What is preferred, limited, or about devices is left out."""
+    rules = (
+        topology_rule(RACK),
+        topology_rule(RACK, mode="Preferred"),
+        topology_rule(RACK, max_per_domain=1),
+        topology_rule("attribute:gpu.example.com/rail"),
+    )
+    asked = asking(0, 2, topology=rules, constraints=(gang_constraint(),))
+    (part,) = problem_of(snapshot_of({}, [asked])).gangs
+    kept = loosen(part, keeps_labels=True)
+    assert kept.topology == rules[:1]
+    assert not kept.constraints
+    assert not loosen(part, keeps_labels=False).topology

@@ -9,9 +9,9 @@ from msgspec import structs
 
 from contracts.gang import Gang, Member
 from contracts.ids import NodeName
-from solver.engines.domains import search, values
-from solver.engines.domains.search import place_in_domains
-from solver.engines.domains.values import Narrowed, narrow_to_values
+from solver.allocate import allocate
+from solver.engines import choose, values
+from solver.engines.values import Narrowed, narrow_to_values
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 from solver.problem.standing import StandingPart
@@ -33,7 +33,6 @@ from tests.builders.problems import observe_core, problem_of, snapshot_of
 RAIL = f"{DRIVER}/rail"
 RACK = "example.com/rack"
 SAME_RAIL = (gang_constraint(RAIL),)
-LIMIT = 1.0
 
 
 def asking(number: int, *members: Member, **spec: Any) -> Gang:
@@ -66,7 +65,7 @@ def problem(nodes: int, rails: tuple[object, ...], *gangs: Gang) -> Problem:
 
 
 def narrowed(asked: Problem) -> Narrowed:
-    return narrow_to_values(asked, asked.gangs, work_limit=LIMIT)
+    return narrow_to_values(asked, asked.gangs)
 
 
 def values_of(part: GangPart) -> list[set[object]]:
@@ -86,19 +85,45 @@ def values_of(part: GangPart) -> list[set[object]]:
 def test_gangs_are_on_rails_that_have_room_for_all_of_them() -> None:
     """Two of three, two of two: four and six are no sums of a rail of five."""
     gangs = [asking(n, pods(count)) for n, count in enumerate((3, 2, 3, 2))]
-    found = narrowed(problem(5, (0, 1), *gangs))
-    assert found.numbers == {0, 1, 2, 3}
-    rails = [rail for part in found.gangs for (rail,) in values_of(part)]
+    found = narrowed(problem(5, (0, 1), *gangs)).gangs
+    assert sorted(found) == [0, 1, 2, 3]
+    rails = [rail for n in range(4) for (rail,) in values_of(found[n])]
     assert sorted(map(str, rails)) == ["0", "0", "1", "1"]
     assert rails[0] != rails[2]
-    assert not any(part.constraints for part in found.gangs)
+    assert not any(part.constraints for part in found.values())
+
+
+def test_gangs_are_spread_over_rails_where_all_have_room() -> None:
+    """The largest first, each on the rail with most left: nodes are used as a whole."""
+    gangs = [asking(n, pods(count)) for n, count in enumerate((1, 2, 3, 2))]
+    found = narrowed(problem(9, (0, 1), *gangs)).gangs
+    rails = [str(*values_of(found[n])[0]) for n in range(4)]
+    assert rails[2] == rails[0] != rails[1] == rails[3]
+
+
+def test_requests_that_mean_the_same_devices_share_the_room_of_a_rail() -> None:
+    """By class alone, and by a selector beside it: three of each are on one rail."""
+    named = member_claim(request(select=(f'device.driver == "{DRIVER}"',)))
+    gangs = (asking(0, pods(3)), asking(1, member(named, count=3)))
+    found = narrowed(problem(4, (0, 1), *gangs)).gangs
+    assert values_of(found[0]) != values_of(found[1])
+
+
+def test_the_most_valuable_gangs_have_a_value_where_not_all_do() -> None:
+    """Of a higher priority first, then those of more weight."""
+    gangs = (
+        asking(0, pods(3), weight=9),
+        asking(1, pods(3), weight=1, priority=1),
+        asking(2, pods(3), weight=8),
+    )
+    assert sorted(narrowed(problem(3, (0, 1), *gangs)).gangs) == [0, 1]
 
 
 def test_members_have_a_rail_each_where_the_rule_is_about_members() -> None:
     """Three and four are on no rail of four together."""
     rule = (gang_constraint(RAIL, scope="Member"),)
     asked = asking(0, pods(3), pods(4, name="other"), constraints=rule)
-    (part,) = narrowed(problem(4, (0, 1), asked)).gangs
+    (part,) = narrowed(problem(4, (0, 1), asked)).gangs.values()
     first, second = values_of(part)
     assert first != second
 
@@ -107,7 +132,7 @@ def test_an_attribute_as_a_domain_is_a_value_too() -> None:
     """Required topology by what devices publish; a rule by label stays."""
     rules = (topology_rule(f"attribute:{RAIL}"), topology_rule(RACK))
     asked = asking(0, pods(3), constraints=(), topology=rules)
-    (part,) = narrowed(problem(4, (0, 1), asked)).gangs
+    (part,) = narrowed(problem(4, (0, 1), asked)).gangs.values()
     assert len(values_of(part)[0]) == 1
     assert part.topology == rules[1:]
 
@@ -135,18 +160,16 @@ def test_an_attribute_as_a_domain_is_a_value_too() -> None:
 def test_other_rules_stay_as_they_are(spec: dict[str, Any]) -> None:
     """Nothing is chosen for them."""
     asked = problem(4, (0, 1), asking(0, pods(3), **spec))
-    found = narrowed(asked)
-    assert found.gangs == asked.gangs
-    assert not found.numbers
+    assert not narrowed(asked).gangs
 
 
 def test_a_gang_that_no_value_has_room_for_keeps_its_rule() -> None:
     """Another engine may know more; so with devices of several values."""
     large = problem(2, (0, 1), asking(0, pods(3)))
-    assert narrowed(large).gangs == large.gangs
+    assert not narrowed(large).gangs
     everything = member(member_claim(request(mode="All")), count=1)
     whole = problem(2, (0,), asking(0, everything))
-    assert narrowed(whole).gangs == whole.gangs
+    assert not narrowed(whole).gangs
 
 
 def test_beside_pods_that_have_their_place_no_value_is_chosen() -> None:
@@ -155,34 +178,36 @@ def test_beside_pods_that_have_their_place_no_value_is_chosen() -> None:
     there = StandingPart(member="worker", index=3, node=NodeName("n3"))
     grown = structs.replace(alone, standing=(there,))
     asked = problem(4, (0, 1)).with_gangs((grown,))
-    assert narrowed(asked).gangs == (grown,)
+    assert not narrowed(asked).gangs
 
 
-def test_devices_of_a_narrowed_gang_have_its_value() -> None:
+def test_devices_of_a_narrowed_gang_have_its_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """On each node the very device of the rail, beside those of another gang."""
+    monkeypatch.setattr(choose, "WHOLE", 0)
     asked = problem(4, (0, 1), asking(0, pods(4)), asking(1, pods(3)))
-    found = place_in_domains(asked, asked.gangs, work_limit=LIMIT)
     devices = [
         {
-            d.device
-            for own in item.members
-            for pod in own
-            for e in pod.devices
-            for d in e
+            result.device
+            for pod in answer.members
+            for claim in pod.claims
+            for result in claim.allocation.devices.results
         }
-        for item in found.placements
+        for answer in allocate(asked).gangs
     ]
     assert [len(names) for names in devices] == [1, 1]
     assert devices[0] != devices[1]
-    assert found.others == ()
 
 
-def test_a_narrowed_gang_without_a_place_is_left_to_others() -> None:
+def test_a_narrowed_gang_without_a_place_is_left_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Pods of two devices on one rail fit no node, though the rail has enough."""
+    monkeypatch.setattr(choose, "WHOLE", 0)
     asked = problem(4, (0, 1), asking(0, pods(2, 2)), asking(1, pods(2)))
-    found = place_in_domains(asked, asked.gangs, work_limit=LIMIT)
-    assert found.others == (0,)
-    assert [item.gang for item in found.placements] == [1]
+    found = allocate(asked)
+    assert [bool(answer.members) for answer in found.gangs] == [False, True]
 
 
 def test_of_many_values_those_with_the_most_room_are_chosen_from(
@@ -190,29 +215,5 @@ def test_of_many_values_those_with_the_most_room_are_chosen_from(
 ) -> None:
     """The rails that come first by name have four devices, the last has eight."""
     monkeypatch.setattr(values, "MOST_VALUES", 1)
-    (part,) = narrowed(problem(4, (0, 1, 2, 2), asking(0, pods(5)))).gangs
+    (part,) = narrowed(problem(4, (0, 1, 2, 2), asking(0, pods(5)))).gangs.values()
     assert values_of(part) == [{2}]
-
-
-def test_the_work_limit_is_of_values_and_domains_together() -> None:
-    """Whoever is on a rail took all of it: no model packs the other one."""
-    rails = [asking(number, pods(3)) for number in range(3)]
-    rack = asking(3, pods(1), constraints=(), topology=(topology_rule(RACK),))
-    asked = problem(4, (0, 1), *rails, rack)
-    limit = 1e-9
-    spent = narrow_to_values(asked, asked.gangs, work_limit=limit).work
-    assert spent > limit
-    found = place_in_domains(asked, asked.gangs, work_limit=limit)
-    assert found.work == spent
-    assert 3 in {item.gang for item in found.placements}
-
-
-def test_values_cost_work_also_where_nobody_is_placed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Pods that cannot be counted are left to others."""
-    monkeypatch.setattr(search, "MOST_KINDS", 0)
-    asked = problem(4, (0, 1), *(asking(number, pods(3)) for number in range(3)))
-    found = place_in_domains(asked, asked.gangs, work_limit=LIMIT)
-    assert found.others == (0, 1, 2)
-    assert found.work == narrowed(asked).work > 0

@@ -1,1 +1,0 @@
-"""Gangs whose pods are in domains of nodes, placed where counting finds room."""

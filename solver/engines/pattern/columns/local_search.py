@@ -60,9 +60,7 @@ class Neighborhoods(Protocol):
         """Propose the next part of an answer; None: give up."""
         ...
 
-    def report(
-        self, current: PartialSolution, *, is_better: bool, spent: float
-    ) -> None:
+    def report(self, *, is_better: bool, spent: float) -> None:
         """Hear what came of it; `spent`: share of the work that it might take."""
         ...
 
@@ -117,7 +115,7 @@ class NeighborhoodSearch:
             if neighborhood.is_whole and bound <= current.value:
                 break
             spent = (before - budget.remaining) / limit
-            neighborhoods.report(current, is_better=is_better, spent=spent)
+            neighborhoods.report(is_better=is_better, spent=spent)
         return current
 
     def _offer(self, found: PartialSolution) -> PartialSolution:

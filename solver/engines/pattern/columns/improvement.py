@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from msgspec import Struct
 
 from solver.engines.pattern.columns.column_source import ColumnSource
 from solver.engines.pattern.columns.incumbent import Incumbent
-from solver.engines.pattern.columns.integer_master import Solution
+from solver.engines.pattern.columns.integer_master import IntegerMaster, Solution
 from solver.engines.pattern.columns.local_search import (
     NeighborhoodSearch,
     PartialSolution,
@@ -18,6 +18,19 @@ LATER_WORK = 0.5
 """Work that one later goal may take."""
 BOUND_WORK = 0.2
 """How much of it goes into reaching the bound at once."""
+TAKE_OUT_WORK = 0.5
+"""Work that taking gangs out may take."""
+
+
+class Start(Struct, frozen=True):
+    """Where a search for places begins."""
+
+    solution: Solution
+    """May be short of places."""
+    classes: tuple[int, ...] = ()
+    """Classes that are decided anew first."""
+    gangs: tuple[int, ...] = ()
+    """Gang kinds that are decided anew first."""
 
 
 def improve(
@@ -27,41 +40,53 @@ def improve(
     if incumbent.best is None or incumbent.is_proven:
         return
     until = max(0.0, source.budget.remaining - LATER_WORK)
-    start = Solution(incumbent.best.gangs, relaxed.uses)
-    worth = incumbent.bound
-    seek_worth(source, incumbent, start, relaxed.split, worth=worth, work=BOUND_WORK)
-    search = NeighborhoodSearch(source.model.data, incumbent)
+    start = Start(Solution(incumbent.best.gangs, relaxed.uses), relaxed.split)
+    seek_worth(source, incumbent, incumbent.bound, start, BOUND_WORK)
     work = source.budget.remaining - until
-    _run(source, search, incumbent.best, relaxed.split, work)
+    improve_by_parts(source, incumbent, relaxed.split, work)
+
+
+def improve_by_parts(
+    source: ColumnSource,
+    incumbent: Incumbent,
+    first_classes: tuple[int, ...],
+    work: float,
+) -> None:
+    """Make the best answer better, with so much work; no pod lacks a place."""
+    if incumbent.best is not None:
+        search = NeighborhoodSearch(source.model.data, incumbent)
+        _run(source, search, Start(incumbent.best, first_classes), work)
 
 
 def seek_worth(
-    source: ColumnSource,
-    incumbent: Incumbent,
-    start: Solution,
-    first_classes: Sequence[int],
-    *,
-    worth: int,
-    work: float,
+    source: ColumnSource, incumbent: Incumbent, worth: int, start: Start, work: float
 ) -> PartialSolution:
     """Look for an answer that is worth so much, by ever fewer devices of pods without.
 
-    `start`: may be short of places; `first_classes`: what is decided anew first. An
-    answer is offered if nothing is short.
+    It is offered if nothing is short.
     """
     costs = source.model.devices
     search = NeighborhoodSearch(source.model.data, incumbent, costs=costs, worth=worth)
-    return _run(source, search, start, first_classes, work)
+    return _run(source, search, start, work)
 
 
 def _run(
-    source: ColumnSource,
-    search: NeighborhoodSearch,
-    start: Solution,
-    first_classes: Sequence[int],
-    work: float,
+    source: ColumnSource, search: NeighborhoodSearch, start: Start, work: float
 ) -> PartialSolution:
     kinds, budget = len(source.model.data.gangs), source.budget
-    neighborhoods = PooledNeighborhoods(source.pool, kinds, first_classes)
+    neighborhoods = PooledNeighborhoods(source.pool, kinds, start.classes, start.gangs)
     until = max(0.0, budget.remaining - work)
-    return search.run(start, neighborhoods, budget, until)
+    return search.run(start.solution, neighborhoods, budget, until)
+
+
+def offer_placed(
+    source: ColumnSource, incumbent: Incumbent, solution: Solution
+) -> None:
+    """Offer the best gangs that all have places in an answer that may be short."""
+    master = IntegerMaster(source.model.data, {}, solution)
+    master.add_floors(incumbent.floors)
+    result = master.solve(
+        incumbent.objective, incumbent.bound, source.budget, TAKE_OUT_WORK
+    )
+    if result.solution is not None:
+        incumbent.offer(result.solution)

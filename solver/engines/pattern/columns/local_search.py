@@ -60,7 +60,9 @@ class Neighborhoods(Protocol):
         """Propose the next part of an answer; None: give up."""
         ...
 
-    def report(self, *, is_better: bool, spent: float) -> None:
+    def report(
+        self, current: PartialSolution, *, is_better: bool, spent: float
+    ) -> None:
         """Hear what came of it; `spent`: share of the work that it might take."""
         ...
 
@@ -115,7 +117,7 @@ class NeighborhoodSearch:
             if neighborhood.is_whole and bound <= current.value:
                 break
             spent = (before - budget.remaining) / limit
-            neighborhoods.report(is_better=is_better, spent=spent)
+            neighborhoods.report(current, is_better=is_better, spent=spent)
         return current
 
     def _offer(self, found: PartialSolution) -> PartialSolution:

@@ -37,10 +37,12 @@ class PooledNeighborhoods:
         pool: ColumnPool,
         gang_kinds: int,
         first_classes: Sequence[int],
+        first_gangs: Sequence[int] = (),
     ) -> None:
-        """`first_classes`: what the first neighborhood is of."""
+        """`first_classes`, `first_gangs`: what the first neighborhood is of."""
         self._pool = pool
         self._gang_kinds = gang_kinds
+        self._first_gangs = tuple(first_gangs)
         self._scale, self._failures, self._number = 1, 0, 0
         self._dealt = self._deal_classes(first_classes)
 
@@ -62,17 +64,23 @@ class PooledNeighborhoods:
         )
         return Neighborhood(patterns_by_class, gangs, WORK * self._scale, is_whole)
 
-    def report(self, *, is_better: bool, spent: float) -> None:
+    def report(
+        self, _current: PartialSolution, *, is_better: bool, spent: float
+    ) -> None:
         """Grow where nothing gets better."""
         del spent
         self._failures = 0 if is_better else self._failures + 1
 
     def _choose_gangs(self, wanted: Sequence[int]) -> frozenset[int]:
-        """Choose wanted ones for one half at most, others by chance."""
+        """Choose the first gangs at first, then half wanted ones; others by chance."""
         most = GANG_KINDS * self._scale
-        preferred = shuffled(wanted, self._number)[: most // 2]
+        if self._number == 1:
+            preferred = list(self._first_gangs)
+        else:
+            preferred = shuffled(wanted, self._number)[: most // 2]
         by_chance = shuffled(range(self._gang_kinds), self._number)
-        return frozenset(list(dict.fromkeys((*preferred, *by_chance)))[:most])
+        chosen = list(dict.fromkeys((*preferred, *by_chance)))
+        return frozenset(chosen[: max(most, len(preferred))])
 
     def _choose_patterns(self, patterns: list[Pattern]) -> list[Pattern]:
         """Choose some patterns of a class: the most promising, and others by chance."""

@@ -9,9 +9,9 @@ worth, which grows: whole gangs change places over answers that are not quite on
 from __future__ import annotations
 
 from solver.engines.pattern.columns.column_source import ColumnSource
+from solver.engines.pattern.columns.improvement import offer_placed
 from solver.engines.pattern.columns.incumbent import Incumbent, keeps_floors
 from solver.engines.pattern.columns.integer_master import (
-    IntegerMaster,
     Solution,
     count_spare_places,
 )
@@ -49,8 +49,6 @@ PATIENCE = 16
 """Neighborhoods without gain after which it is chosen anew."""
 MAX_NEIGHBORHOODS = 120
 """At one penalty."""
-TAKE_OUT_WORK = 0.5
-"""Work that taking out gangs may take, of those that lack a place."""
 MOST_STEPS = 4_000_000_000
 """Steps that pricing may take in all neighborhoods together, at most."""
 
@@ -102,7 +100,7 @@ class PricedSearch:
             until = reserve + work * (1 - number / (PHASES + 1))
             current = self._run_with(solution, PENALTIES[chosen], until)
             solution = current.solution
-            self._offer_placed(solution)
+            offer_placed(self._source, incumbent, solution)
             # Pods that lack a place become dearer; an answer that is stuck is left.
             most = len(PENALTIES) - 1
             chosen = min(chosen + 1, most) if current.shortage else 0
@@ -117,17 +115,6 @@ class PricedSearch:
         search = NeighborhoodSearch(self._data, self._incumbent, costs=costs)
         return search.run(solution, self, self._budget, until)
 
-    def _offer_placed(self, solution: Solution) -> None:
-        """Offer the best gangs that all have places in an answer that may be short."""
-        incumbent = self._incumbent
-        master = IntegerMaster(self._data, {}, solution)
-        master.add_floors(incumbent.floors)
-        result = master.solve(
-            incumbent.objective, incumbent.bound, self._budget, TAKE_OUT_WORK
-        )
-        if result.solution is not None:
-            incumbent.offer(result.solution)
-
     def propose(self, current: PartialSolution) -> Neighborhood | None:
         """Propose the next part that could gain; None: too many did not."""
         while self._failures < PATIENCE and self._left > 0 and self._steps_left > 0:
@@ -136,10 +123,12 @@ class PricedSearch:
             if patterns_by_class is not None:
                 gangs = self._choose_gangs(current.solution)
                 return Neighborhood(patterns_by_class, gangs, WORK)
-            self.report(is_better=False, spent=0.0)
+            self.report(current, is_better=False, spent=0.0)
         return None
 
-    def report(self, *, is_better: bool, spent: float) -> None:
+    def report(
+        self, _current: PartialSolution, *, is_better: bool, spent: float
+    ) -> None:
         """Grow or shrink, and lose patience."""
         self._failures = 0 if is_better else self._failures + 1
         self._resize(spent, is_better=is_better)

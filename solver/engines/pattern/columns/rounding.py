@@ -32,6 +32,13 @@ class RelaxedSolution(Struct, frozen=True):
     gangs: tuple[float, ...]
     """How many of each kind."""
 
+    @property
+    def split_gangs(self) -> tuple[int, ...]:
+        """List the gang kinds of which a fraction is in."""
+        return tuple(
+            g for g, count in enumerate(self.gangs) if abs(count - round(count)) > WHOLE
+        )
+
 
 def solve_relaxation(
     data: MasterData,

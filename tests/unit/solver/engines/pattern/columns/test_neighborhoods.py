@@ -46,15 +46,17 @@ def first(
         if neighborhood is None:
             break
         found.append(neighborhood)
-        made.report(is_better=is_better, spent=1.0)
+        made.report(COMPLETE, is_better=is_better, spent=1.0)
     return found
 
 
 def test_what_was_split_comes_first() -> None:
-    """Whole classes, however many patterns they have."""
-    made = PooledNeighborhoods(pool(), GANG_KINDS, (3, 7))
+    """Whole classes, and its gangs, however many."""
+    gangs = tuple(range(10))
+    made = PooledNeighborhoods(pool(), GANG_KINDS, (3, 7), gangs)
     (one,) = first(1, made, is_better=True)
     assert {3, 7} <= set(one.patterns_by_class)
+    assert one.gangs == set(gangs)
     assert all(len(patterns) == 5 for patterns in one.patterns_by_class.values())
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from msgspec import structs
 
 from solver.engines.pattern.columns import targets
 from solver.engines.pattern.columns.budget import Budget
 from solver.engines.pattern.columns.column_source import ColumnSource
+from solver.engines.pattern.columns.cuts import CutMasterResult
+from solver.engines.pattern.columns.improvement import Start
 from solver.engines.pattern.columns.incumbent import Incumbent
 from solver.engines.pattern.columns.integer_master import Solution
-from solver.engines.pattern.columns.master import Master
+from solver.engines.pattern.columns.local_search import PartialSolution
+from solver.engines.pattern.columns.master import Master, MasterResult
+from solver.engines.pattern.columns.master_data import MasterData
 from solver.engines.pattern.columns.model import PatternModel
 from solver.engines.pattern.columns.objective import Objective
 from solver.engines.pattern.columns.priced_search import PricedSearch
@@ -54,30 +59,50 @@ def test_nodes_that_cannot_take_fractions_lower_the_bound() -> None:
     assert (found.value, found.bound) == (9, 9)
 
 
-def test_gangs_change_places_where_the_target_finds_none(
+def test_a_target_without_places_is_followed_by_a_lower_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A search that finds no place for all is no reason to place none."""
-    monkeypatch.setattr(targets, "PLACE_WORK", 0.0)
-    found = search(gangs_model((3, 2), (2, 2), (1, 1), sizes=(5, 5)))
-    assert 0 < found.value <= found.bound
+    """What was given up is not ruled out: the bound stays above the value."""
+    model = gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4))
+    tried: list[int] = []
+    place = TargetSearch._place
+
+    def refuse_first(
+        self: TargetSearch, worth: int, start: Start, work: float
+    ) -> PartialSolution:
+        tried.append(worth)
+        if worth == 8:
+            return PartialSolution(Solution(start.solution.gangs, ()), 1)
+        return place(self, worth, start, work)
+
+    monkeypatch.setattr(TargetSearch, "_place", refuse_first)
+    monkeypatch.setattr(targets, "EXCHANGE_WORK", 0.0)
+    monkeypatch.setattr(targets, "STEPS_WORK", 0.0)
+    found = search(model)
+    assert (found.value, found.bound) == (7, 8)
+    assert tried[0] == 8
+    assert 7 in tried
 
 
-def test_gangs_change_places_where_no_target_is_found(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("work", "value"), [(0.0, 0), (2.5, 8)])
+def test_steps_come_last_where_a_gap_is_left(
+    monkeypatch: pytest.MonkeyPatch, work: float, value: int
 ) -> None:
-    """From the relaxed answer on; the bound is met all the same."""
-    monkeypatch.setattr(TargetSearch, "_find_target", lambda _: None)
+    """No target has places, nobody changes them, and yet the best gangs are found."""
+    nothing = PartialSolution(Solution((0, 0, 0), ()), 1)
+    monkeypatch.setattr(TargetSearch, "_place", lambda *_: nothing)
+    monkeypatch.setattr(PricedSearch, "run", lambda *_: None)
+    monkeypatch.setattr(targets, "STEPS_WORK", work)
     found = search(gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
-    assert (found.value, found.bound) == (8, 8)
+    assert (found.value, found.bound) == (value, 8)
 
 
-def test_nothing_is_changed_where_nothing_can_be_better(
+def test_no_step_is_taken_where_nothing_can_be_better(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What is proven is left as it is."""
     asked: list[object] = []
-    monkeypatch.setattr(PricedSearch, "run", lambda *given: asked.append(given))
+    monkeypatch.setattr(targets, "improve_by_parts", lambda *given: asked.append(given))
     found = search(gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
     assert found.is_proven
     assert not asked
@@ -91,20 +116,74 @@ def test_no_target_is_tried_without_work() -> None:
     assert incumbent.value == 0
 
 
-def test_targets_of_whose_pods_no_fractions_fit_are_cut_off(
+def test_gangs_are_taken_out_until_the_rest_have_places(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As long as there are any; then the tree of subproblems is asked."""
-    fitted: list[tuple[int, ...]] = []
+    """A search that finds no place for all is no reason to place none."""
+    monkeypatch.setattr(targets, "PLACE_WORK", 0.0)
+    monkeypatch.setattr(targets, "FIRST_WORK", 0.0)
+    monkeypatch.setattr(targets, "EXCHANGE_WORK", 0.0)
+    monkeypatch.setattr(targets, "STEPS_WORK", 0.0)
+    found = search(gangs_model((3, 2), (2, 2), (1, 1), sizes=(5, 5)))
+    assert 0 < found.value <= found.bound
 
-    def refuse(_search: TargetSearch, gangs: Sequence[int]) -> None:
-        fitted.append(tuple(gangs))
 
-    branched: list[bool] = []
-    monkeypatch.setattr(TargetSearch, "_fit", refuse)
-    monkeypatch.setattr(TargetSearch, "_branch", lambda _: branched.append(True))
-    monkeypatch.setattr(targets, "MAX_CUT_OFF", 3)
-    target_search, _, _, _ = begin(gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4)))
-    assert target_search._find_target() is None
-    assert len(fitted) == 3
-    assert branched
+def refuse_fractions(
+    monkeypatch: pytest.MonkeyPatch, bounds: list[int]
+) -> list[tuple[int, ...]]:
+    """Say of targets, one after the other, that fractions come to so much; no more."""
+    asked: list[tuple[int, ...]] = []
+    price, choose = TargetSearch._price_pods, TargetSearch._choose_target
+
+    def price_pods(
+        self: TargetSearch, gangs: Sequence[int]
+    ) -> tuple[MasterData, MasterResult, bool]:
+        asked.append(tuple(gangs))
+        master, result, _ = price(self, gangs)
+        bound = bounds[len(asked) - 1]
+        return master, structs.replace(result, bound=bound), False
+
+    def choose_target(self: TargetSearch, most: int) -> CutMasterResult | None:
+        return choose(self, most) if len(asked) < len(bounds) else None
+
+    monkeypatch.setattr(TargetSearch, "_price_pods", price_pods)
+    monkeypatch.setattr(TargetSearch, "_choose_target", choose_target)
+    return asked
+
+
+def test_the_nearest_target_is_taken_once_where_no_other_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of three whose pods do not fit, that of the highest bound; then none."""
+    asked = refuse_fractions(monkeypatch, [5, 7, 6])
+    model = gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4))
+    target_search, _, incumbent, _ = begin(model)
+    taken = target_search._choose_fitting_target(incumbent.bound)
+    assert taken is not None
+    assert len(asked) == 3
+    assert taken[0].gangs == asked[1]
+    assert taken[1].solution.gangs == asked[1]
+    assert target_search._choose_fitting_target(incumbent.bound) is None
+
+
+def test_no_places_are_looked_for_at_once_where_fractions_do_not_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The relaxed answer is begun with only for a target that could have places."""
+    placed: list[int] = []
+
+    def place(
+        _search: TargetSearch, worth: int, start: Start, _work: float
+    ) -> PartialSolution:
+        placed.append(worth)
+        return PartialSolution(start.solution, 1)
+
+    monkeypatch.setattr(TargetSearch, "_place", place)
+    model = gangs_model((5, 1), (4, 1), (3, 1), sizes=(4, 4))
+    target_search, _, incumbent, relaxed = begin(model)
+    target_search._try_at_once(relaxed)
+    assert placed == [incumbent.bound]
+    refuse_fractions(monkeypatch, [5])
+    target_search, _, _, relaxed = begin(model)
+    target_search._try_at_once(relaxed)
+    assert len(placed) == 1

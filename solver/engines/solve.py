@@ -196,64 +196,107 @@ def _decide(
 ) -> Decided:
     """Let the engine decide that is made for such a batch, or the one that is named.
 
-    Large batches are packed first: what is constructed is the floor, and the answer
-    where patterns of nodes are too many to be listed. A batch that packing does not
-    know and patterns cannot hold is decided over a part of its states, or, if it is
-    small, by the direct model. Unless the caller wants patterns alone.
-
     Raises:
         PatternLimitError: `engine` is the pattern engine and gives up.
     """
-    choice = choose_engine(demand, kinds)
     if engine is not None:
-        choice = EngineChoice(engine, "as asked")
-    if choice.engine == PACKING:
+        return _decide_by(engine, demand, kinds, parameters)
+    choice = choose_engine(demand, kinds)
+    packed = _pack_crowd(demand, kinds, parameters, choice)
+    if packed is not None and packed.is_final:
+        return packed.decided
+    if choice.engine != PATTERN:
+        return choice, DirectSearch(demand, kinds, parameters).run()
+    try:
+        result = PatternSearch(demand, kinds, parameters).run()
+    except PatternLimitError as error:
+        if packed is not None:
+            return EngineChoice(PACKING, str(error)), packed.improve()
+        return _decide_without_patterns(demand, kinds, parameters, str(error))
+    if result.status is Status.OPTIMAL:
+        return choice, result
+    if demand.query.counted and not is_stopped():
+        # Counted coarsely, what rules between pods leave room for is lost.
+        choice = EngineChoice(DIRECT, "rules between pods, not proven best")
+        return choice, DirectSearch(demand, kinds, parameters).run()
+    if packed is not None:
+        return choice, better_of(demand, result, packed.decided[1])
+    return _close_gap(demand, kinds, parameters, (choice, result))
+
+
+def _decide_by(
+    engine: str, demand: Demand, kinds: tuple[NodeKind, ...], parameters: Parameters
+) -> Decided:
+    """Let the engine decide that is named."""
+    choice = EngineChoice(engine, "as asked")
+    if engine == PACKING:
         return choice, PackingSearch(demand, kinds, parameters).run()
-    packing, first, is_listed = None, None, False
-    is_about_domains = bool(demand.gang_rules) and not demand.query.domains
-    is_for_packing = choice.engine == PATTERN or is_about_domains
-    is_large = _is_crowd(demand, kinds) and not is_small(demand, kinds)
-    if engine is None and is_for_packing and is_large:
-        packing = _pack(demand, kinds, parameters)
-    if packing is not None:
-        packed = EngineChoice(PACKING, "constructed, and proven by counting")
-        first = packing.construct()
-        if first.status is Status.OPTIMAL:
-            return packed, first
-        is_listed = choice.engine == PATTERN and packing.lists_nodes
-        if is_stopped() or not is_listed:
-            first = packing.improve()
-            is_late = choice.engine == PATTERN and packing.has_few_kinds
-            if is_stopped() or first.status is Status.OPTIMAL or not is_late:
-                return EngineChoice(PACKING, "parts of nodes"), first
-    if choice.engine == PATTERN:
-        try:
-            result = PatternSearch(demand, kinds, parameters).run()
-        except PatternLimitError as error:
-            if engine is not None:
-                raise
-            if packing is not None and first is not None:
-                done = packing.improve() if is_listed else first
-                return EngineChoice(PACKING, str(error)), done
-            if not is_small(demand, kinds):
-                packing = _pack(demand, kinds, parameters)
-                if packing is not None:
-                    return EngineChoice(PACKING, str(error)), packing.run()
-                with suppress(PatternLimitError):
-                    return TruncatedSearch(demand, kinds, parameters).run(str(error))
-            choice = EngineChoice(DIRECT, str(error))
-        else:
-            is_open = engine is None and result.status is not Status.OPTIMAL
-            if is_open and demand.query.counted and not is_stopped():
-                # Counted coarsely, what rules between pods leave room for is lost.
-                choice = EngineChoice(DIRECT, "rules between pods, not proven best")
-                return choice, DirectSearch(demand, kinds, parameters).run()
-            if is_open and first is not None:
-                return choice, better_of(demand, result, first)
-            if is_open:
-                return _close_gap(demand, kinds, parameters, (choice, result))
-            return choice, result
+    if engine == PATTERN:
+        return choice, PatternSearch(demand, kinds, parameters).run()
     return choice, DirectSearch(demand, kinds, parameters).run()
+
+
+class _Packed(Struct, frozen=True):
+    """A large batch that was packed: the floor of all that follows."""
+
+    search: PackingSearch
+    decided: Decided
+    is_final: bool = True
+    """Whether nothing follows: it is proven, or no other engine does better."""
+    is_improved: bool = True
+
+    def improve(self) -> EngineResult:
+        """Return the answer after packing has done all it can."""
+        return self.decided[1] if self.is_improved else self.search.improve()
+
+
+def _pack_crowd(
+    demand: Demand,
+    kinds: tuple[NodeKind, ...],
+    parameters: Parameters,
+    choice: EngineChoice,
+) -> _Packed | None:
+    """Pack a large batch; None: it is small, or has rules that packing does not know.
+
+    What is constructed is the floor. Where patterns of nodes can be listed, they go on
+    from there; else what was constructed is improved, and patterns may close the gap
+    that is left where kinds are few.
+    """
+    is_about_domains = bool(demand.gang_rules) and not demand.query.domains
+    if choice.engine != PATTERN and not is_about_domains:
+        return None
+    if not _is_crowd(demand, kinds) or is_small(demand, kinds):
+        return None
+    search = _pack(demand, kinds, parameters)
+    if search is None:
+        return None
+    first = search.construct()
+    if first.status is Status.OPTIMAL:
+        reason = "constructed, and proven by counting"
+        return _Packed(search, (EngineChoice(PACKING, reason), first))
+    packed = EngineChoice(PACKING, "parts of nodes")
+    if choice.engine == PATTERN and search.lists_nodes and not is_stopped():
+        return _Packed(search, (packed, first), is_final=False, is_improved=False)
+    improved = search.improve()
+    is_open = improved.status is not Status.OPTIMAL and not is_stopped()
+    is_late = is_open and choice.engine == PATTERN and search.has_few_kinds
+    return _Packed(search, (packed, improved), is_final=not is_late)
+
+
+def _decide_without_patterns(
+    demand: Demand, kinds: tuple[NodeKind, ...], parameters: Parameters, reason: str
+) -> Decided:
+    """Decide a batch of which patterns are too many, for the `reason`.
+
+    By packing, or over a part of its states, or, if it is small, by the direct model.
+    """
+    if not is_small(demand, kinds):
+        packing = _pack(demand, kinds, parameters)
+        if packing is not None:
+            return EngineChoice(PACKING, reason), packing.run()
+        with suppress(PatternLimitError):
+            return TruncatedSearch(demand, kinds, parameters).run(reason)
+    return EngineChoice(DIRECT, reason), DirectSearch(demand, kinds, parameters).run()
 
 
 def _is_crowd(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:

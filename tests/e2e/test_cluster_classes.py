@@ -41,7 +41,7 @@ async def test_classes_of_others_are_left_to_kube_scheduler(
             both = {"d": "ours", "e": "theirs"}
             pod = await kube.create(gang_pod(namespace, "both", templates=both))
             note = await until_told(kube, pod, "GangDevicesTaken")
-            assert "2 matching devices are free" in note
+            assert "2 are free" in note
             await _ask_as_extended(site, f"{KIND}/{theirs}")
             for other in (first, gated):
                 site.kubelets.finish(other)

@@ -160,7 +160,8 @@ async def test_pods_that_come_later_go_to_the_rack_of_those_that_run(
     late = named("v1", "Pod", "scaled-4", example.prefix)
     await kube.until(late, exists)
     note = await until_told(kube, await kube.get(late), "GangDevicesTaken")
-    assert "room for 0 of 1 pod" in note
+    assert "1 pod needs 1 " in note
+    assert ", none " in note
 
 
 async def test_pods_that_come_later_are_on_the_rail_of_those_that_run(

@@ -99,7 +99,11 @@ async def test_parts_that_do_not_go_together_are_not_in_use_together(
 
     pods = await run_gang(bare, "mig", of_mode("mig"), 2)
     (waiting,) = await create_gang(bare, "time", of_mode("time"))
-    await until_told(kube, waiting, "GangJointCapacity")
+    note = await until_told(kube, waiting, "GangDevicesTaken")
+    assert (
+        "t0 is in compatibility group time, those in use in compatibility group mig"
+        in note
+    )
     for pod in pods:
         bare.kubelets.finish(pod.pod)
     (pod,) = await until_bound(bare, "time")

@@ -160,8 +160,8 @@ async def test_pods_that_come_later_go_to_the_rack_of_those_that_run(
     late = named("v1", "Pod", "scaled-4", example.prefix)
     await kube.until(late, exists)
     note = await until_told(kube, await kube.get(late), "GangDevicesTaken")
-    assert "1 pod needs 1 " in note
-    assert ", none " in note
+    assert "1 pod needs 2 " in note
+    assert "none is free" in note
 
 
 async def test_pods_that_come_later_are_on_the_rail_of_those_that_run(

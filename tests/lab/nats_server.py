@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from pathlib import Path
 
 from moorings.local.nats_server import LocalServer
 
@@ -17,8 +19,14 @@ class LabServer(LocalServer):
         self.stop()
 
     def pause(self) -> None:
-        """Freeze it; it keeps its connections and answers nothing."""
+        """Freeze it; it keeps its connections and answers nothing.
+
+        A busy machine may let it run on for a while after the signal.
+        """
         self._signal(signal.SIGSTOP)
+        stat = Path(f"/proc/{self.pid}/stat")
+        while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.001)
 
     def resume(self) -> None:
         """End a `pause`."""

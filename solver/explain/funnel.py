@@ -134,9 +134,12 @@ class Funnel:
         return found
 
     def _outranked_reason(self, gang: GangPart) -> Reason | None:
-        """Return who comes first, the same for all of one priority and classes."""
+        """Return who comes first, the same for all of one priority and classes.
+
+        A gang that is in and asks for more is not ahead of itself.
+        """
         wanted = _classes_of(gang)
-        key = (gang.priority, wanted)
+        key = (gang.priority, wanted, gang.key if gang.is_in else None)
         if key not in self._outranked:
             ahead = [
                 other

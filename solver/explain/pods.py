@@ -45,21 +45,24 @@ def explain_joint(gang: GangPart, fits: Fits) -> Reason:
             message = "by count its pod has room; no place for it was found"
         return Reason(rule=Rule.JOINT, message=message, facts={"pods": pods})
     message, facts = "each of its pods has room, all of them together have not", {}
-    if len(gang.members) == 1:
-        room = _count_most(gang, fits)
+    room = _count_most(gang, fits) if len(gang.members) == 1 else None
+    if room is not None:
         message += f": at most {room} of {counted(pods, 'pod')} at once"
         facts = {"room": room}
     return Reason(rule=Rule.JOINT, message=message, facts={**facts, "pods": pods})
 
 
-def _count_most(gang: GangPart, fits: Fits) -> int:
-    """Count the pods of the only member that are known to have a place at once."""
+def _count_most(gang: GangPart, fits: Fits) -> int | None:
+    """Count the pods of the only member that have a place at once; None: unknown."""
     (member,) = gang.members
     room, too_many = 0, member.count
     while too_many - room > 1:
         tried = (room + too_many) // 2
         fewer = structs.replace(member, count=tried, min_count=None)
-        if fits(structs.replace(gang, members=(fewer,)), False):
+        has_place = fits(structs.replace(gang, members=(fewer,)), False)
+        if has_place is None:
+            return None
+        if has_place:
             room = tried
         else:
             too_many = tried
@@ -154,10 +157,7 @@ class _Pod:
         )
         alone = _with_requests(claim, [request])
         is_held = self.fits([alone], unheld=True)
-        most = max(
-            (count for count in _list_fewer(request) if self._has_place(alone, count)),
-            default=0,
-        )
+        most = self._find_most(alone, request)
         asked = max(a.count for a in request.alternatives)
         if any(a.all_devices for a in request.alternatives):
             message = "no node can give all matching devices to one pod at once"
@@ -172,14 +172,18 @@ class _Pod:
         rule = Rule.TAKEN if is_held else Rule.JOINT
         return self._reason(rule, f"/{claim.name}/{request.name}", message)
 
-    def _has_place(self, claim: ClaimPart, count: int) -> bool:
-        (request,) = claim.requests
-        fewer = tuple(
-            structs.replace(alternative, count=min(alternative.count, count))
-            for alternative in request.alternatives
-        )
-        asked = structs.replace(request, alternatives=fewer)
-        return bool(self.fits([_with_requests(claim, [asked])]))
+    def _find_most(self, claim: ClaimPart, request: RequestPart) -> int:
+        """Find the most devices that have a place; 0: none have, or nobody knows."""
+        for count in _list_fewer(request):
+            fewer = tuple(
+                structs.replace(alternative, count=min(alternative.count, count))
+                for alternative in request.alternatives
+            )
+            asked = structs.replace(request, alternatives=fewer)
+            has_place = self.fits([_with_requests(claim, [asked])])
+            if has_place is not False:
+                return count if has_place else 0
+        return 0
 
     def _reason(self, rule: Rule, place: str, message: str) -> Reason:
         return Reason(

@@ -71,11 +71,8 @@ class RequestCounts(Struct, frozen=True):
     """Selectors that failed, each with its device."""
     unusable: tuple[str, ...]
     """Pools and devices that may not be used, and why."""
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether counting one such request of a pod says all there is to say."""
-        return all(node.is_plain for _, node in self.nodes)
+    is_plain: bool
+    """Whether counting one such request of a pod says all there is to say."""
 
 
 class Rooms(Struct, frozen=True):
@@ -128,7 +125,13 @@ def count_devices(
             unusable.update(dict.fromkeys(result.unusable))
         if result.counts is not None:
             nodes.append((name, result.counts))
-    return RequestCounts(devices, tuple(nodes), tuple(faults.items()), tuple(unusable))
+    return RequestCounts(
+        devices,
+        tuple(nodes),
+        tuple(faults.items()),
+        tuple(unusable),
+        is_plain=all(counts.is_plain for _, counts in nodes),
+    )
 
 
 def _count_alike(

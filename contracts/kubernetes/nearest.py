@@ -10,6 +10,8 @@ import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
+from contracts.counts import listed
+
 _ALIKE = 0.75
 """How alike two words are of which one is the other misspelt."""
 _NOT_NEEDED = {
@@ -113,5 +115,4 @@ def _is_of(api_version: str, group: str) -> bool:
 
 def _enumerate(names: list[str]) -> str:
     """Say that these are: `v1, v1beta2 and v1beta1 are`."""
-    *others, last = names
-    return f"{', '.join(others)} and {last} are" if others else f"{last} is"
+    return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"

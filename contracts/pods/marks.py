@@ -25,9 +25,9 @@ def find_unknown_mark(pod: Pod) -> str | None:
         ("label", pod.metadata.labels),
         ("annotation", pod.metadata.annotations),
     ):
-        for key in sorted(keys):
-            if key.startswith(OURS) and key not in _KNOWN:
-                return f"{what} {key} is not known{_suggest(key)}"
+        unknown = [key for key in keys if key.startswith(OURS) and key not in _KNOWN]
+        if unknown:
+            return f"{what} {min(unknown)} is not known{_suggest(min(unknown))}"
     return None
 
 

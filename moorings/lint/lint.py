@@ -6,12 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from contracts.claim import (
-    DeviceClass,
-    ResourceClaim,
-    ResourceClaimTemplate,
-    ResourceClaimTemplateSpec,
-)
+from contracts.claim import DeviceClass, ResourceClaimTemplate
 from contracts.features import Features
 from contracts.gang import Gang
 from contracts.kubernetes.decode import WritableObject, find_refused_fields
@@ -24,11 +19,11 @@ from moorings.lint.findings import Finding, Lint, LintRule, Severity, collect_fi
 from moorings.lint.gang_rules import RuledGang, check_gang_rules
 from moorings.lint.matches import Matches
 from moorings.lint.pods import check_gangs, check_pods
-from moorings.lint.requests import check_claim, check_class
+from moorings.lint.requests import check_admin_access, check_claim, check_class
 from moorings.lint.slices import check_pools
 from moorings.plan.asking import Asked, ask
 from moorings.plan.cluster import make_cluster
-from moorings.plan.limits import NO_ADMIN_ACCESS, list_without_admin_access
+from moorings.plan.limits import list_without_admin_access
 from moorings.plan.objects import NAMESPACED, PlanObject, unite_objects, with_defaults
 from moorings.plan.pods import DEFAULT_NAMESPACE
 from moorings.plan.state import apply_state
@@ -67,7 +62,6 @@ def lint(
     for entry in map(_with_namespace, given):
         findings.extend(_check_fields(entry))
     findings.extend(_check_references(entries))
-    findings.extend(_check_admin_access(entries))
     findings.extend(check_pods(entries))
     cluster = make_cluster(entries)
     asked = ask(cluster.view, cluster.view.groups())
@@ -75,8 +69,11 @@ def lint(
     findings.extend(_check_pools(entries, snapshot, matches))
     for device_class in classes:
         findings.extend(check_class(device_class, matches))
+    closed = list_without_admin_access(entries)
     for claim in claims:
         findings.extend(check_claim(claim, matches))
+        if claim.namespace in closed:
+            findings.extend(check_admin_access(claim))
         findings.extend(check_constraints(claim, matches))
     ruled = _resolve_ruled(asked, SnapshotLookup(snapshot), features)
     findings.extend(check_gang_rules(ruled, matches, _list_labels(entries)))
@@ -164,31 +161,6 @@ def _check_fields(entry: PlanObject) -> Iterator[Finding]:
             rule=LintRule.UNKNOWN_FIELD,
             message="; ".join(filter(None, (message, explain_unknown_field(path)))),
         )
-
-
-def _check_admin_access(objects: list[PlanObject]) -> Iterator[Finding]:
-    """Find claims with admin access in namespaces that do not let them in."""
-    closed = list_without_admin_access(objects)
-    for entry in map(_with_namespace, objects):
-        value = entry.decoded.value
-        if not isinstance(value, ResourceClaim | ResourceClaimTemplate):
-            continue
-        spec, path = value.spec, "spec"
-        if isinstance(spec, ResourceClaimTemplateSpec):
-            spec, path = spec.spec, "spec.spec"
-        for index, request in enumerate(spec.devices.requests):
-            exactly = request.exactly
-            is_admin = exactly is not None and exactly.admin_access
-            if is_admin and value.metadata.namespace in closed:
-                yield Finding(
-                    severity=Severity.ERROR,
-                    kind=entry.decoded.kind,
-                    namespace=value.metadata.namespace,
-                    name=value.metadata.name,
-                    field=f"{path}.devices.requests[{index}].exactly.adminAccess",
-                    rule=LintRule.INVALID,
-                    message=NO_ADMIN_ACCESS,
-                )
 
 
 def _check_references(objects: list[PlanObject]) -> Iterator[Finding]:

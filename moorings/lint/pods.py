@@ -23,7 +23,7 @@ from contracts.workload import Pod, PodSpec, Workload
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.plan.asking import WaitingGang, WaitReason
 from moorings.plan.objects import PlanObject
-from moorings.plan.pods import has_gate, list_specs_by_path
+from moorings.plan.pods import has_gate, list_patterns
 from publisher.gangs.view import is_over
 
 _ENDLESS = (
@@ -52,6 +52,10 @@ _BYPASSED = (
     "no scheduler sees a pod with a node: nobody allocates its claims, and kubelet "
     "refuses it; use nodeSelector: {kubernetes.io/hostname: ...}"
 )
+_UNGATED = (
+    f"its pods have the label {GANG} but not the gate {GATE}: kube-scheduler takes "
+    "them one by one"
+)
 _Requests = Mapping[str, frozenset[str]]
 """By `namespace/name` of a claim or template, the names of its requests."""
 
@@ -66,7 +70,7 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
             continue
         if isinstance(value, Pod) and (_is_bound(value) or is_over(value)):
             continue
-        for path, spec in list_specs_by_path(value):
+        for path, meta, spec in list_patterns(value):
             for violation in check_pod_spec(spec, path):
                 yield _report(
                     entry, violation.field, LintRule.INVALID, violation.reason
@@ -78,27 +82,10 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
                 place, message = f"{path}.nodeName", _BYPASSED
                 yield _report(entry, place, LintRule.NODE_NAME, message)
             yield from _check_references(entry, spec, path, claims, templates)
-        for path, labels, spec in _list_labelled(value):
-            if GANG in labels and not has_gate(spec):
-                message = (
-                    f"its pods have the label {GANG} but not the gate {GATE}: "
-                    "kube-scheduler takes them one by one"
-                )
-                found = _report(entry, path, LintRule.NO_EFFECT, message)
+            if GANG in meta.labels and not has_gate(spec):
+                place, message = f"{path}.schedulingGates", _UNGATED
+                found = _report(entry, place, LintRule.NO_EFFECT, message)
                 yield structs.replace(found, severity=Severity.WARNING)
-
-
-def _list_labelled(
-    value: Pod | Workload,
-) -> Iterator[tuple[str, Mapping[str, str], PodSpec]]:
-    """Go through pods, or templates of them, with where they stand and their labels."""
-    if isinstance(value, Pod):
-        yield "spec.schedulingGates", value.metadata.labels, value.spec
-    else:
-        for replicated in value.templates:
-            path = f"{replicated.path}.spec.schedulingGates"
-            template = replicated.template
-            yield path, template.metadata.labels, template.spec
 
 
 def _is_bound(pod: Pod) -> bool:

@@ -10,6 +10,7 @@ from contracts.counts import counted
 from moorings.lint.claims import LintClaim
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
+from moorings.plan.limits import NO_ADMIN_ACCESS
 from solver.problem.gangs import RequestPart, SubrequestPart
 
 
@@ -52,6 +53,14 @@ def check_claim(claim: LintClaim, matches: Matches) -> Iterator[Finding]:
         message = f"asks for {asked}; a claim has at most {MAX_DEVICES}"
         path = f"{claim.path}.devices.requests"
         yield claim.report(path, LintRule.DEVICE_LIMIT, message)
+
+
+def check_admin_access(claim: LintClaim) -> Iterator[Finding]:
+    """Refuse admin access, in a namespace that does not let it in."""
+    for number, request in enumerate(claim.part.requests):
+        if any(alternative.admin_access for alternative in request.alternatives):
+            path = f"{claim.path}.devices.requests[{number}].exactly.adminAccess"
+            yield claim.report(path, LintRule.INVALID, NO_ADMIN_ACCESS)
 
 
 def _check_request(

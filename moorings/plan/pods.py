@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 
 from contracts.allocation import Reason, Rule
 from contracts.kubernetes.decode import KubernetesObject
+from contracts.meta import ObjectMeta
 from contracts.names import GANG_UID, GATE
 from contracts.pods.gang_owners import GangOwner, read_gang_owner
 from contracts.pods.marks import list_unknown_gates
@@ -65,9 +66,7 @@ def read_pods(
     refused: list[RefusedPod] = []
     for place, (entry, value) in enumerate(zip(entries, values, strict=True)):
         if isinstance(value, Pod):
-            reason = find_fault(value.spec, value.metadata.name) or find_closed_gate(
-                value.spec, value.metadata.name
-            )
+            reason = find_fault(value.spec, value.metadata.name)
             if reason is not None:
                 name = value.metadata.name
                 refused.append(RefusedPod(pod=value, name=name, reason=reason))
@@ -105,7 +104,10 @@ def read_owner(entry: PlanObject) -> GangOwner | None:
 
 
 def find_fault(spec: PodSpec, subject: str, path: str = "spec") -> Reason | None:
-    """Return why the API server would not take a pod; None: it would."""
+    """Return why the API server would not take a pod, or nobody would let it go.
+
+    None: neither is so.
+    """
     for violation in check_pod_spec(spec, path):
         return Reason(
             rule=Rule.INVALID,
@@ -113,11 +115,6 @@ def find_fault(spec: PodSpec, subject: str, path: str = "spec") -> Reason | None
             field=violation.field,
             message=violation.reason,
         )
-    return None
-
-
-def find_closed_gate(spec: PodSpec, subject: str, path: str = "spec") -> Reason | None:
-    """Return which gate in our name nobody opens; None: there is none."""
     for number, message in list_unknown_gates(spec):
         field = f"{path}.schedulingGates[{number}]"
         return Reason(rule=Rule.INVALID, subject=subject, field=field, message=message)
@@ -130,9 +127,7 @@ def _find_template_faults(workload: Workload) -> Iterator[RefusedPod]:
         subject = f"{name}/{replicated.name}".rstrip("/")
         path = f"{replicated.path}.spec"
         spec = replicated.template.spec
-        reason = find_fault(spec, subject, path) or find_closed_gate(
-            spec, subject, path
-        )
+        reason = find_fault(spec, subject, path)
         if reason is not None:
             metadata = structs.replace(
                 workload.metadata, labels=replicated.template.metadata.labels
@@ -206,13 +201,16 @@ def has_gate(spec: PodSpec) -> bool:
 
 def list_specs(value: KubernetesObject) -> Iterator[PodSpec]:
     """Go through the pods, or patterns for pods, that an object is or has."""
-    yield from (spec for _, spec in list_specs_by_path(value))
+    yield from (spec for _, _, spec in list_patterns(value))
 
 
-def list_specs_by_path(value: KubernetesObject) -> Iterator[tuple[str, PodSpec]]:
-    """Go through them likewise, each with the field that it stands in."""
+def list_patterns(
+    value: KubernetesObject,
+) -> Iterator[tuple[str, ObjectMeta, PodSpec]]:
+    """Go through them likewise: the field of the spec, metadata, and the spec."""
     if isinstance(value, Pod):
-        yield "spec", value.spec
+        yield "spec", value.metadata, value.spec
     elif isinstance(value, Workload):
         for replicated in value.templates:
-            yield f"{replicated.path}.spec", replicated.template.spec
+            template = replicated.template
+            yield f"{replicated.path}.spec", template.metadata, template.spec

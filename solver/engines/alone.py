@@ -7,6 +7,8 @@ known.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from msgspec import structs
 
 from contracts.ids import GangUID, Namespace
@@ -33,7 +35,6 @@ class AloneSearch:
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
-        self._unheld: Problem | None = None
         self._known: dict[tuple[str, bool], bool | None] = {}
 
     def fits(self, gang: GangPart, unheld: bool) -> bool | None:
@@ -51,11 +52,12 @@ class AloneSearch:
             self._known[key] = self._decide(unnamed, unheld=unheld)
         return self._known[key]
 
+    @cached_property
+    def _unheld(self) -> Problem:
+        return _without_holders(self._problem)
+
     def _decide(self, gang: GangPart, *, unheld: bool) -> bool | None:
-        problem = self._problem
-        if unheld:
-            self._unheld = self._unheld or _without_holders(problem)
-            problem = self._unheld
+        problem = self._unheld if unheld else self._problem
         demand, pods = Demand((gang,)), gang.pods
         kinds = tuple(
             structs.replace(kind, nodes=kind.nodes[:pods])

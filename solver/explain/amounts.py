@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contracts.features import Features
 from contracts.ids import DeviceName
-from contracts.quantity import NANO, Quantity, format_binary
+from contracts.quantity import Quantity
 from solver.devices.candidates import indices_of, is_shareable, sum_shares
 from solver.devices.pools import PoolView, SeenPool
 from solver.kinds.query import RequestKind
@@ -17,12 +17,10 @@ from solver.kinds.traits import (
     Counters,
     costs_of,
     find_drawing,
-    find_unknown_draws,
     find_with_room,
 )
 from solver.snapshot.parts import UsePart
 
-_MEBI = NANO << 20
 MANY = 1 << 16
 """Uses of a device that nothing limits."""
 
@@ -43,8 +41,8 @@ def find_with_enough(
         return enough, why
     counters, drawing = Counters(), enough & find_drawing(seen, features)
     counters.add(seen)
-    if drawing and (unknown := find_unknown_draws(seen)):
-        return enough & ~drawing, why or _describe_unknown(seen, unknown)
+    if drawing and counters.unknown:
+        return enough & ~drawing, why or _describe_unknown(seen, counters.unknown)
     for index in indices_of(drawing):
         found = _describe_draw(seen, index, counters, features)
         if found:
@@ -95,10 +93,8 @@ def _describe_share(
         total = device.capacity[name].value.nano
         left = total - used.get(name, 0)
         if asked > left:
-            return (
-                f"{device.name} has {format_nano(left)} of {format_nano(total)} "
-                f"{name} left, {format_nano(asked)} asked"
-            )
+            has, of, need = map(Quantity.of_nano, (left, total, asked))
+            return f"{device.name} has {has} of {of} {name} left, {need} asked"
     return ""
 
 
@@ -122,8 +118,8 @@ def _describe_draw(
         left = counters.left[number]
         if asked > left:
             return (
-                f"{device.name} draws {format_nano(asked)} of {names[number]}, "
-                f"{format_nano(max(left, 0))} left"
+                f"{device.name} draws {Quantity.of_nano(asked)} of {names[number]}, "
+                f"{Quantity.of_nano(max(left, 0))} left"
             )
     if features.compatibility_groups:
         for number, groups in counters.groups(seen, device):
@@ -139,10 +135,3 @@ def _name(groups: tuple[str, ...]) -> str:
     if groups in (NO_GROUPS, ()):
         return "in no compatibility group"
     return f"in compatibility group {' or '.join(groups)}"
-
-
-def format_nano(nano: int) -> str:
-    """Write 1e-9 units as people do: `40Gi`, `10`, `500m`."""
-    if nano and nano % _MEBI == 0:
-        return format_binary(nano // NANO)
-    return str(Quantity.of_nano(nano))

@@ -220,7 +220,7 @@ STEPS = (
     ("eligible", 4),
 )
 """(step, rules that a node must pass to be counted), in order."""
-FREE = 6
+FREE = [name for name, _ in STEPS].index("free")
 """From this step on what others hold does not count."""
 
 

@@ -102,10 +102,11 @@ class Funnel:
         reason = explain_missing_label(gang, self._is_labelled, nodes)
         if reason is not None:
             return (reason,)
-        for explain_member in (self._member_reason, self._pod_reason):
-            reasons = [explain_member(gang, member) for member in gang.members]
-            if any(reasons):
-                return tuple(filter(None, reasons))
+        reasons = [self._member_reason(member) for member in gang.members]
+        if not any(reasons):
+            reasons = [self._pod_reason(gang, member) for member in gang.members]
+        if any(reasons):
+            return tuple(filter(None, reasons))
         reason = explain_gang_rules(self._problem, gang)
         if reason is None and self._may_fit_alone(gang):
             reason = self._outranked_reason(gang)
@@ -152,7 +153,7 @@ class Funnel:
 
     # --- by counting ------------------------------------------------------------------
 
-    def _member_reason(self, _gang: GangPart, member: MemberPart) -> Reason | None:
+    def _member_reason(self, member: MemberPart) -> Reason | None:
         for claim in member.claims:
             for request in claim.requests:
                 subject = f"{member.name}/{claim.name}/{request.name}"

@@ -111,7 +111,9 @@ class _Pod:
 
     def _explain_constraints(self, claim: ClaimPart) -> Reason | None:
         """Blame the constraints of a claim, if it fits without them."""
-        if not claim.constraints or not self.fits([_without_constraints(claim)]):
+        if not claim.constraints or not self.fits(
+            [_with_requests(claim, claim.requests)]
+        ):
             return None
         names = dict.fromkeys(
             f"have the same {c.match_attribute}"
@@ -192,10 +194,6 @@ class _Pod:
             message=message,
             facts={"pods": self._member.count},
         )
-
-
-def _without_constraints(claim: ClaimPart) -> ClaimPart:
-    return structs.replace(claim, constraints=())
 
 
 def _with_requests(claim: ClaimPart, requests: Sequence[RequestPart]) -> ClaimPart:

@@ -59,6 +59,8 @@ class Counters:
         """Who each counter is, where several nodes see it; empty: the node's own."""
         self.set_owners: list[tuple[str, ...]] = []
         """Likewise of each counter set."""
+        self.unknown: list[DeviceName] = []
+        """Devices in use of which nobody knows what they draw."""
 
     def add(self, seen: SeenPool) -> bool:
         """Add the counters of a pool; False: nobody may draw from them.
@@ -83,6 +85,7 @@ class Counters:
             len(counter_set.counters) for counter_set in view.counters
         )
         in_use, unknown = _list_in_use(seen)
+        self.unknown += unknown
         for consumption in in_use:
             self._charge(seen, consumption)
         return not unknown and all(amount >= 0 for amount in self.left[start:])
@@ -148,7 +151,7 @@ def _list_in_use(
     view, drawn, unknown = seen.view, list[DeviceCounterConsumption](), []
     current = view.targeting | view.elsewhere
     remembered = {each.device: each for each in seen.use.unpublished}
-    for name in {*seen.use.taken, *(share.device for share in seen.use.shared)}:
+    for name in sorted({*seen.use.taken, *(s.device for s in seen.use.shared)}):
         bits = view.facts.bits_by_name.get(name, 0)
         published = list(indices_of(bits & current or bits))
         if bits & current:
@@ -161,11 +164,6 @@ def _list_in_use(
         else:
             unknown.append(name)
     return drawn, unknown
-
-
-def find_unknown_draws(seen: SeenPool) -> list[DeviceName]:
-    """Find the devices in use of which nobody knows what they draw from counters."""
-    return sorted(_list_in_use(seen)[1]) if seen.view.counters else []
 
 
 def is_plain(device: Device) -> bool:

@@ -301,8 +301,8 @@ def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
         named = _list_named(inventory, key, previous_node)
         names = frozenset[NodeName]() if part is None else list_named_nodes(part)
         for name in sorted(named ^ names):
-            keys = by_name.get(name, naming.get(name) or frozenset())
-            by_name[name] = keys ^ {key}
+            naming_keys = by_name.get(name, naming.get(name) or frozenset())
+            by_name[name] = naming_keys ^ {key}
             nodes[name] = None
         if part is None:
             gone.append(key)
@@ -316,8 +316,9 @@ def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
     for key in gone:
         known = known.without(key)
     naming = naming.with_items(by_name)
-    for name in (name for name, naming_keys in by_name.items() if not naming_keys):
-        naming = naming.without(name)
+    for name, naming_keys in by_name.items():
+        if not naming_keys:
+            naming = naming.without(name)
     changed = structs.replace(changed, pool_nodes=known, naming_pools=naming)
     changed = with_uses(changed, pool_nodes, before=inventory)
     return with_node_parts(changed, nodes)

@@ -57,7 +57,7 @@ def counters_suffice(placements: Placements) -> None:
         for use in _uses_of(placements, lot):
             for number, draw in use.group.traits.draws:
                 counter = counters[number]
-                key = (counter.identity or (lot.node, number),)
+                key = counter.identity or (lot.node, number)
                 left[key] = min(left.get(key, counter.left), counter.left)
                 if use.group.is_shareable:
                     charges.add_once(key, lot, use, draw)

@@ -127,6 +127,9 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
         (2_000 * 10**6, "2"),
         (3 * 10**3, "3u"),
         (7, "7n"),
+        ((40 << 30) * NANO, "40Gi"),
+        (10 * NANO, "10"),
+        (NANO // 2, "500m"),
     ],
 )
 def test_what_we_compute_reads_as_people_write_it(nano: int, text: str) -> None:

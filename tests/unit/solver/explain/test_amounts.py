@@ -6,9 +6,7 @@ from typing import Any
 
 from contracts.allocation import Reason, Rule
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
-from contracts.quantity import NANO
 from solver.allocate import allocate
-from solver.explain.amounts import format_nano
 from tests.builders import (
     DRIVER,
     counter_set,
@@ -54,12 +52,6 @@ def test_counters_that_are_drawn_upon() -> None:
         "1 pod needs 1 gpu.example.com; 1 device matches, none is free (gpu-0 draws "
         "80Gi of memory, 70Gi left on n)"
     )
-
-
-def test_amounts_are_written_as_people_do() -> None:
-    assert format_nano((40 << 30) * NANO) == "40Gi"
-    assert format_nano(10 * NANO) == "10"
-    assert format_nano(NANO // 2) == "500m"
 
 
 def sharing(pods: int, asked: int, held: int = 0) -> Reason | None:

@@ -52,7 +52,7 @@ class Client:
         await self._bus.publish(Outgoing.of(topics.SUBMISSIONS, gang))
 
     async def release(self, uid: GangUID) -> None:
-        """Say that a gang's work is done."""
+        """Report that a gang's work is done."""
         self.holding.pop(uid, None)
         command = ReleaseGang(cluster=CLUSTER, namespace=NAMESPACE, uid=uid)
         await self._bus.publish(Outgoing.of(topics.COMMANDS, command))

@@ -77,7 +77,7 @@ class Announced:
             self._behind[stream] = (await self._bus.usage(stream)).last_sequence
 
     async def all(self) -> bool:
-        """Whether every node has said both since then: one message a subject."""
+        """True if every node has said both since then: one message a subject."""
         try:
             for stream, behind in self._behind.items():
                 found = await self._bus.usage(stream)

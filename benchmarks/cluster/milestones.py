@@ -30,11 +30,11 @@ class Milestones:
         self._changed = asyncio.Event()
 
     def count(self, milestone: str) -> int:
-        """Say how many objects came there."""
+        """Return how many objects came there."""
         return len(self.times.get(milestone, ()))
 
     def last(self, milestone: str) -> float:
-        """Say when the last of them came there."""
+        """Return when the last of them came there."""
         return max(self.times[milestone].values())
 
     def note(self, milestone: str, name: str, at_s: float) -> None:

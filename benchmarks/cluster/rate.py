@@ -70,7 +70,7 @@ class Round(Struct, kw_only=True):
 
 
 def sizes_of(way: str, pods: int) -> list[int]:
-    """Say how large each gang is."""
+    """Return how large each gang is."""
     if way == ONE:
         return [pods]
     if way == EIGHTS:

@@ -89,7 +89,7 @@ def sick(slice_object: Json) -> int:
 
 
 def judged(announced: DevicesAnnounced, *indices: int) -> HealthJudged:
-    """Say that these devices of a node's pool, and no others, are not healthy."""
+    """Make a report that only these devices of a node's pool are unhealthy."""
     (pool,) = announced.pools
     devices = tuple(
         DeviceHealth(

@@ -132,7 +132,7 @@ class Cluster:
         self.gangs = [self._read_gang(item) for item in kinds["Gang"]]
 
     def matches(self, node: Node, device: Device, request: Request) -> bool:
-        """Say whether a request may have a device."""
+        """Return True if a request may have a device."""
         key = node.name, device.name, request.key
         if key not in self._matching:
             self._matching[key] = all(

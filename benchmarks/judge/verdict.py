@@ -1,4 +1,4 @@
-"""Whether a plan keeps every rule of its world, and what it is worth."""
+"""True if a plan keeps every rule of its world, and what it is worth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Verdict:
     """What was found."""
 
     gangs: int
-    """That are in."""
+    """Gangs that are in."""
     value: int
     wrong: Counter[str]
     """How often each rule is broken."""

@@ -41,12 +41,12 @@ class Fleet:
         self.models = tuple(sorted({node.model for node in trace.nodes}))
         codes = [self.models.index(node.model) for node in trace.nodes]
         self.model: Integers = np.array(codes)
-        """Of each node, as an index of `models`."""
+        """For each node, as an index of `models`."""
         self.taken: list[int] = []
         """Nodes in the order in which pods came to them."""
 
     def accepts(self, models: tuple[str, ...]) -> Booleans:
-        """Say of each model of the fleet whether it is among these; none: any is."""
+        """Return for each model of the fleet whether it is among these; none: any is."""
         return np.array([not models or model in models for model in self.models])
 
     def fitting(self, pod: TracePod) -> Integers:

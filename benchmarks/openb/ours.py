@@ -187,7 +187,7 @@ def claim_spec(pod: TracePod) -> ResourceClaimSpec:
 
 
 def resources(of: TraceNode | TracePod) -> dict[str, Quantity]:
-    """Say the CPU and memory of a node or pod; nothing where it has none."""
+    """Return the CPU and memory of a node or pod; nothing where it has none."""
     amounts = {
         "cpu": Quantity.parse(f"{of.cpu_milli}m"),
         "memory": Quantity.parse(f"{of.memory_mib}Mi"),

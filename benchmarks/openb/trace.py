@@ -38,7 +38,7 @@ class TracePod(Struct, frozen=True, kw_only=True, dict=True):
     memory_mib: int
     gpus: int
     gpu_milli: int
-    """Of each of its GPUs; below 1,000 it shares the one that it has."""
+    """For each of, its GPUs; below 1,000 it shares the one that it has."""
     gpu_spec: str = ""
     """The models that will do, as `A|B`; empty: any."""
 
@@ -49,7 +49,7 @@ class TracePod(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def shares(self) -> bool:
-        """Whether it takes a part of a GPU."""
+        """True if it takes a part of a GPU."""
         return self.gpus == 1 and self.gpu_milli < MILLI
 
     @cached_property

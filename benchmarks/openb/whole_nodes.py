@@ -29,7 +29,7 @@ NODES, GPUS, FILL = 100, 8, 0.85
 SIZES = {1: 4.0, 2: 2.0, 4: 1.5, 8: 1.0}
 """GPUs of a pod, and how often such pods come beside the others, before chance."""
 CPU_MILLI, MEMORY_MIB = 4_000, 16_384
-"""That a pod needs for each GPU; a node has twice as much."""
+"""What a pod needs for each GPU; a node has twice as much."""
 
 
 class Step(Struct, frozen=True):

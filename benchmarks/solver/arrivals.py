@@ -71,7 +71,7 @@ class Arrivals:
 
     @property
     def is_full(self) -> bool:
-        """Whether as much is held as may be."""
+        """True if as much is held as may be."""
         return sum(self._devices.values()) >= self._run.full
 
     def arrive(self) -> GangKey:

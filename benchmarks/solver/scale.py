@@ -116,7 +116,7 @@ def submitted(snapshot: Snapshot, gangs: Iterable[SubmitGang]) -> Snapshot:
 
 
 def answer_of(decided: Decided) -> dict[str, str | float | int]:
-    """Say what was decided; value and bound are of the first tier."""
+    """Return what was decided; value and bound are of the first tier."""
     gangs, decision = decided.problem.gangs, decided.decision
     first = decision.objective[0] if decision.objective else None
     cells: dict[str, str | float | int] = {
@@ -136,12 +136,12 @@ def answer_of(decided: Decided) -> dict[str, str | float | int]:
 
 
 def peak_mib() -> int:
-    """Say how much memory this process had at most."""
+    """Return how much memory this process had at most."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def gap_percent(value: int, bound: int) -> float:
-    """Say by how much of the bound an answer may be short."""
+    """Return by how much of the bound an answer may be short."""
     return 100 * (bound - value) / bound if bound else 0.0
 
 

@@ -73,7 +73,7 @@ def _draw_rail(name: str, gpus: int, draw: random.Random) -> MemberClaim:
 
 
 def observe_shared(nodes: int, seed: int) -> Iterator[Observation]:
-    """Say what there is of nodes with shared cards; with a node, their MiB."""
+    """Return what there is of nodes with shared cards; with a node, their MiB."""
     draw = random.Random(seed)
     yield observed_class(SHARE_CLASS, f'device.driver == "{GPU}"'), 0
     for index in range(nodes):

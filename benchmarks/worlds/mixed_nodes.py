@@ -91,7 +91,7 @@ def cluster(
 def observe(
     nodes: int, seed: int, *, shapes: Sequence[Shape] = SHAPES, free: float = FREE
 ) -> Iterator[Observation]:
-    """Say what there is; with the announcement of a node, the free eighths of it."""
+    """Return what there is; with the announcement of a node, the free eighths of it."""
     draw = random.Random(seed)
     gpus = f'device.driver == "{GPU}" && device.attributes["{GPU}"].type == '
     yield observed_class(WHOLE_CLASS, f'{gpus}"gpu"'), 0

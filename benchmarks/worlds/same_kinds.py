@@ -50,7 +50,7 @@ def cluster(nodes: int, seed: int, *, free: float = FREE) -> tuple[Snapshot, int
 
 
 def observe(nodes: int, seed: int, *, free: float = FREE) -> Iterator[Observation]:
-    """Say what there is; with the announcement of a node, how many GPUs are free."""
+    """Return what there is; with the announcement of a node, how many GPUs are free."""
     draw = random.Random(seed)
     yield observed_class(CLASS, f'device.driver == "{DRIVER}"'), 0
     for index in range(nodes):

@@ -39,7 +39,7 @@ class CelNode(Struct, frozen=True, kw_only=True):
 
     @property
     def is_bind(self) -> bool:
-        """Whether a comprehension is a `cel.bind`."""
+        """True if a comprehension is a `cel.bind`."""
         range_node, _, condition = self.parts[:3]
         is_empty = range_node.kind == "list" and not range_node.parts
         return is_empty and condition.kind == "const"

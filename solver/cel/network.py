@@ -188,7 +188,7 @@ def _networks() -> list[Any]:
 
 
 def is_uri(text: str) -> bool:
-    """Whether a text is an absolute URI or an absolute path, as Go reads it."""
+    """True if a text is an absolute URI or an absolute path, as Go reads it."""
     return _parses(_split_url, text)
 
 

@@ -60,7 +60,7 @@ def too_complex(cost: int, limit: int) -> str:
 
 
 def is_too_complex(verdict: Verdict) -> bool:
-    """Whether an expression is refused for what it may cost, on any device."""
+    """True if an expression is refused for what it may cost, on any device."""
     return verdict.error.startswith(f"CEL compile error: {TOO_COMPLEX}")
 
 

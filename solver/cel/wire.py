@@ -18,7 +18,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
     """What the kernel takes from whoever breaks out; the first thing a sandbox says."""
 
     seccomp: bool
-    """Whether system calls are filtered."""
+    """True if system calls are filtered."""
     landlock: int
     """The version of Landlock that takes files and TCP away; 0: none."""
 
@@ -31,7 +31,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     resident_bytes: int = 256 << 20
     """Beyond this a process is replaced: the engine leaks when it calls Python."""
     evaluations: int = 50_000
-    """Likewise."""
+    """Beyond this many a process is replaced, for the same reason."""
     compile_s: float = 2.0
     """CPU time of compiling one expression."""
     cpu_s: float = 0.25
@@ -51,7 +51,7 @@ class Allowance(Struct, frozen=True, kw_only=True):
     """Whatever they are."""
 
     def covers(self, spent_s: float, looks: int) -> bool:
-        """Whether so many evaluations may have taken so much."""
+        """True if so many evaluations may have taken so much."""
         return spent_s <= min(self.base_s + looks * self.look_s, self.most_s)
 
     def less(self, spent_s: float, looks: int) -> Allowance:

@@ -1,4 +1,4 @@
-"""Whether a gang by itself has a place, for explanations: by the direct model.
+"""True if a gang by itself has a place, for explanations: by the direct model.
 
 Nodes of one kind are equal, so as many of each as there are pods are enough. Only so
 many gangs are looked at for a batch, and only small ones: what is beyond that is not
@@ -38,7 +38,7 @@ class AloneSearch:
         self._known: dict[tuple[str, bool], bool | None] = {}
 
     def fits(self, gang: GangPart, unheld: bool) -> bool | None:
-        """Whether a gang has a place; None: that is not known.
+        """True if a gang has a place; None: that is not known.
 
         `unheld`: on a fleet of which nobody holds a device.
         """

@@ -47,7 +47,7 @@ MOST_ALIKE = 200_000
 """Pods times nodes of a batch that the direct model decides as a whole, where all gangs
 are for it."""
 TOGETHER = 50_000
-"""The same of gangs for the direct model that it decides together."""
+"""Pods times nodes of gangs that the direct model decides together."""
 PART_WORK = 2.0
 """Deterministic time for several together, at most."""
 MOST_WORK = 8.0
@@ -74,7 +74,7 @@ def find_gangs_apart(
 
 
 def can_be_apart(demand: Demand) -> bool:
-    """Whether gangs may be decided one after the other.
+    """True if gangs may be decided one after the other.
 
     Not where pods have rules about each other: what was placed is no pod yet. Nor where
     gangs may have extra pods, which come after all gangs.

@@ -26,7 +26,7 @@ class Block(Struct, frozen=True, cache_hash=True, order=True):
     label: int
     """Index into `Query.labels`; -1: anywhere."""
     pods: PodCounts
-    """Those in no block inside of it."""
+    """Pods that are in no inner block."""
     inner: tuple[tuple[Block, int], ...] = ()
     """(block, how many of it)."""
 

@@ -72,7 +72,7 @@ def count_pairs(demand: Demand, kinds: tuple[NodeKind, ...]) -> int:
 
 
 def is_small(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
-    """Whether the direct model decides a batch as a whole, if it decides it."""
+    """True if the direct model decides a batch as a whole, if it decides it."""
     return count_pairs(demand, kinds) <= WHOLE
 
 
@@ -132,7 +132,7 @@ def _inexhaustible_requests(
 
 
 def _is_bounded_by_devices(member: MemberKind, inexhaustible: frozenset[int]) -> bool:
-    """Whether a pod leaves fewer devices behind, whatever it takes."""
+    """True if a pod leaves fewer devices behind, whatever it takes."""
     return any(
         all(
             (ask.count or ask.all_devices) and ask.kind not in inexhaustible

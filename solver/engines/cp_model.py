@@ -97,7 +97,7 @@ class CpModel(binding.CpBaseModel):
         objective.coeffs.extend([sign * factor for factor in flat.coeffs])
 
     def add_hint(self, variable: IntVar, value: int) -> None:
-        """Say which value a variable may have in a good solution."""
+        """Return which value a variable may have in a good solution."""
         self.proto.solution_hint.vars.append(variable.index)
         self.proto.solution_hint.values.append(value)
 

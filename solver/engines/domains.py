@@ -89,7 +89,7 @@ def _make_search(
 
 
 def _has_trees(demand: Demand) -> bool:
-    """Whether each rule that spans pods makes a block of a tree."""
+    """True if each rule that spans pods makes a block of a tree."""
     if find_without_tree(demand):
         return False
     for rules in demand.gang_rules:

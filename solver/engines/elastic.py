@@ -56,9 +56,9 @@ class _Attempted(Struct, frozen=True):
     reached: Counter[Goal]
     """What was reached of gangs and extra pods, before those were left out."""
     is_linked: bool
-    """Whether no such pod was left out."""
+    """True if no such pod was left out."""
     is_whole: bool
-    """Whether all extra pods were asked for."""
+    """True if all extra pods were asked for."""
 
 
 class ElasticSearch:

@@ -44,7 +44,7 @@ class EngineResult(Struct, frozen=True, kw_only=True):
     status: Status
     placements: tuple[GangPlacement, ...] = ()
     bounds: dict[Goal, int | None] = {}
-    """Of each goal; None: not proven. Gangs or alternatives that are left out are
+    """By goal; None: not proven. Gangs or alternatives that are left out are
     reached, a later goal was not pursued."""
     effort: Effort = Effort()
 

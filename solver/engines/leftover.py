@@ -130,7 +130,7 @@ class LeftoverSearch:
         return sum(self._demand.pods) > MOST_COMPARED
 
     def _is_beyond_devices(self) -> bool:
-        """Whether there are too few devices for all gangs, by counting."""
+        """True if there are too few devices for all gangs, by counting."""
         demand = self._demand
         weights = Counter[int]()
         for gang in demand.gangs:
@@ -141,7 +141,7 @@ class LeftoverSearch:
         )
 
     def _size_of(self, gang: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
-        """Say how large a gang is: by its priority, then by its largest pods."""
+        """Return how large a gang is: by its priority, then by its largest pods."""
         kinds = (
             self._demand.member_kinds[cells[0].kind]
             for cells in self._demand.cells_of[gang]
@@ -160,7 +160,7 @@ class LeftoverSearch:
         return (kind.asked, shares, *kind.needs)
 
     def _prove(self, result: EngineResult) -> EngineResult:
-        """Say of places that none is better, where all were looked at.
+        """Mark placements as optimal where every place was looked at.
 
         So it is of a single pod, and of a gang whose pods are alike and can share no
         node: what they lose adds up.
@@ -177,7 +177,7 @@ class LeftoverSearch:
         )
 
     def _is_everything(self, result: EngineResult) -> bool:
-        """Whether all gangs are in, with their first choices."""
+        """True if all gangs are in, with their first choices."""
         return len(result.placements) == len(self._demand.gangs) and not any(
             any(pod.alternatives)
             for gang in result.placements

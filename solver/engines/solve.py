@@ -179,7 +179,7 @@ def _place_of(tier: Tier) -> int:
 def _is_made_rigid(
     demand: Demand, kinds: tuple[NodeKind, ...], engine: str | None
 ) -> bool:
-    """Whether extra pods are asked for one by one, not all in the direct model.
+    """True if extra pods are asked for one by one, not all in the direct model.
 
     That model decides small batches, and all in which pods may need each other.
     """
@@ -242,7 +242,7 @@ class _Packed(Struct, frozen=True):
     search: PackingSearch
     decided: Decided
     is_final: bool = True
-    """Whether nothing follows: it is proven, or no other engine does better."""
+    """True if nothing follows: it is proven, or no other engine does better."""
     is_improved: bool = True
 
     def improve(self) -> EngineResult:
@@ -300,13 +300,13 @@ def _decide_without_patterns(
 
 
 def _is_crowd(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
-    """Whether a batch has pods for much of the cluster: looking at all nodes pays."""
+    """True if a batch has pods for much of the cluster: looking at all nodes pays."""
     nodes = sum(len(kind.nodes) for kind in kinds)
     return sum(demand.pods) * CROWD >= nodes
 
 
 def _has_parts(demand: Demand, kinds: tuple[NodeKind, ...]) -> bool:
-    """Whether many pods share cards or partitions: nodes may come to many states."""
+    """True if many pods share cards or partitions: nodes may come to many states."""
     return (
         sum(demand.pods) >= MANY
         and _is_crowd(demand, kinds)

@@ -21,7 +21,7 @@ class _Placed(Struct, frozen=True, eq=False):
 
     kind: int
     pods: int
-    """That it stands for."""
+    """Pods that it stands for."""
     view: NodeView
     devices: frozenset[DeviceID]
     """Its own, and those that it shares."""

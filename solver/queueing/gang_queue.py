@@ -125,7 +125,7 @@ class GangQueue:
         return len(self._waiting)
 
     def is_lined_up(self, gang: GangKey) -> bool:
-        """Whether a gang waits for its turn, rather than for something to grow."""
+        """True if a gang waits for its turn, rather than for something to grow."""
         return self._waiting.get(gang) is not None
 
     def rest(self, gang: GangKey, until: float) -> None:

@@ -57,7 +57,7 @@ def _list_member_events(
 
 
 def looks_at_pods(member: Member) -> bool:
-    """Whether a member looks at other pods: to be near, apart or spread among them.
+    """True if a member looks at other pods: to be near, apart or spread among them.
 
     Of those it is apart from, one may lose the label that it was meant by.
     """
@@ -114,6 +114,6 @@ def widen_events(
 
 
 def _may_choose(device_class: ClassPart, grown: set[ClusterEvent]) -> bool:
-    """Whether a class may choose devices of one of the drivers that grew."""
+    """True if a class may choose devices of one of the drivers that grew."""
     insisted = {driver_of(expression) for expression in device_class.selectors}
     return all(driver_event(driver) in grown for driver in insisted if driver)

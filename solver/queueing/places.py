@@ -43,7 +43,7 @@ class Places:
         return len(self._lines.get(namespace, ()))
 
     def is_beyond(self, gang: GangKey) -> bool:
-        """Whether a gang waits without a place."""
+        """True if a gang waits without a place."""
         return gang in self._beyond
 
     def get_beyond(self, gang: GangKey) -> Ticket | None:

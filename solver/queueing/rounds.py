@@ -30,7 +30,7 @@ class BatchLimits(Struct, frozen=True, kw_only=True):
 
 
 Admits = Callable[[GangRecord], bool]
-"""Whether a gang may be tried in one batch with those that were admitted before."""
+"""True if a gang may be tried in one batch with those that were admitted before."""
 
 
 class Batch:

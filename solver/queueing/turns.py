@@ -26,7 +26,7 @@ class Ticket(Struct, frozen=True, kw_only=True):
     """Its place in the stream of submissions: less is older."""
     pods: int
     grows: bool = False
-    """Whether the gang is in already, and could have more pods."""
+    """True if the gang is in already, and could have more pods."""
 
 
 class Turns:

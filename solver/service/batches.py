@@ -75,5 +75,5 @@ class Batches:
 
 
 def _is_next(reasons: tuple[Reason, ...]) -> bool:
-    """Whether a gang was not tried because of what others of its batch ask for."""
+    """True if a gang was not tried because of what others of its batch ask for."""
     return is_held_up_by_others(reasons) or waits_for_another(reasons)

@@ -342,7 +342,7 @@ class Decider:
 
 
 def _is_repeated(message: DecisionMessage, record: GangRecord) -> bool:
-    """Whether the gang waits for just that already, or is in as it is."""
+    """True if the gang waits for just that already, or is in as it is."""
     if not isinstance(message, GangPending):
         return False
     if record.wants_growth:
@@ -379,7 +379,7 @@ def _parameters_of(config: SolverConfig, release: str) -> Parameters:
 
 
 def _log_release(configured: str, release: str) -> None:
-    """Say which release counts; what is configured need not be what is there."""
+    """Return which release counts; what is configured need not be what is there."""
     if configured and configured.removeprefix("v") != release:
         log.warning("release.differs", configured=configured, cluster=release)
     elif not configured and release and nearest_release(release) != release:

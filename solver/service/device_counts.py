@@ -54,7 +54,7 @@ class _Pool(Struct, frozen=True):
     members: tuple[int, ...]
     """In the order of the classes."""
     is_complete: bool
-    """Whether every selector was known."""
+    """True if every selector was known."""
 
 
 class _Counted(Struct, frozen=True):
@@ -141,7 +141,7 @@ def _pool_of(part: Part, pool: PoolPart, classes: Classes, judge: Judge) -> _Poo
 def _is_member(
     selectors: Sequence[str], driver: str, device: Device, judge: Judge
 ) -> bool | None:
-    """Whether all selectors are true of a device; None: one is not known yet."""
+    """True if all selectors are true of a device; None: one is not known yet."""
     verdicts = [judge(selector, driver, device) for selector in selectors]
     if False in verdicts:
         return False

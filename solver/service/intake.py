@@ -33,7 +33,7 @@ def snapshot_message(incoming: Incoming[Any]) -> SnapshotMessage | None:
 
 
 def _selects_nodes(message: ObjectObserved) -> bool:
-    """Whether a slice or a device of it may have a node selector, which few have."""
+    """True if a slice or a device of it may have a node selector, which few have."""
     spec = message.object.get("spec")
     if message.kind != "ResourceSlice" or not isinstance(spec, Mapping):
         return False

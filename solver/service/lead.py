@@ -53,12 +53,12 @@ class Leadership:
 
     @property
     def leads(self) -> bool:
-        """Whether we hold the epoch, as far as we know."""
+        """True if we hold the epoch, as far as we know."""
         return self.epoch > 0
 
     @property
     def caught_up(self) -> bool:
-        """Whether all that was decided before our epoch has been read."""
+        """True if all that was decided before our epoch has been read."""
         return self._read_to >= self._since
 
     def note_fence(self, fence: Incoming[EpochClaimed] | Refused) -> None:
@@ -103,7 +103,7 @@ class Leadership:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody holds the epoch, as far as we have read."""
+        """True if nobody holds the epoch, as far as we have read."""
         return not (self.leads or self._held_by_another())
 
     def _held_by_another(self) -> bool:

@@ -12,7 +12,7 @@ from runtime.past_gangs import PastGangs
 
 
 def passes_over(past: PastGangs, message: LifecycleMessage, *, is_known: bool) -> bool:
-    """Whether a message is about such a gang, and so changes nothing.
+    """True if a message is about such a gang, and so changes nothing.
 
     `is_known` says that something else is kept of the gang already.
     """

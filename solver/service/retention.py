@@ -152,7 +152,7 @@ class Retention:
             self._removed += 1
 
     async def _is_done(self, ended: Incoming[DecisionMessage]) -> bool:
-        """Whether nobody has to know of it any more."""
+        """True if nobody has to know of it any more."""
         match ended.message:
             case GangReleased(outcome=ReleaseOutcome.CANCELLED):
                 return False
@@ -162,7 +162,7 @@ class Retention:
                 return True
 
     async def _is_confirmed(self, ended: Incoming[DecisionMessage]) -> bool:
-        """Whether its claims are confirmed to be released."""
+        """True if its claims are confirmed to be released."""
         try:
             last = await self._bus.read_last(topics.CONFIRMATIONS, *ended.names)
         except ContractsError:

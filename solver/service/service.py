@@ -120,10 +120,10 @@ class SolverService:
         """Gangs without a submission when this was last looked at."""
         self._wake = asyncio.Event()
         self._unfinished = True
-        """Whether a former leader may have left open solves."""
+        """True if a former leader may have left open solves."""
 
     def is_ready(self) -> bool:
-        """Whether we could lead at once: all was read, by the worker too."""
+        """True if we could lead at once: all was read, by the worker too."""
         return self._ready and self._worker_warm
 
     def tasks(self) -> dict[str, Task]:
@@ -231,13 +231,13 @@ class SolverService:
             self._queue.rest(message.key, monotonic() + pause)
 
     def _is_past(self, message: SnapshotMessage) -> bool:
-        """Whether a message is about a gang that was over before we began."""
+        """True if a message is about a gang that was over before we began."""
         return isinstance(message, LifecycleMessage) and passes_over(
             self._past, message, is_known=message.key in self._snapshot.gangs
         )
 
     def _lives(self, ended: DecisionMessage) -> bool:
-        """Whether a gang that was over is known to live again."""
+        """True if a gang that was over is known to live again."""
         record = self._snapshot.gangs.get(ended.key)
         return record is not None and not record.is_over
 

@@ -44,7 +44,7 @@ class Suspects:
         """From then on another suspect may be tried."""
 
     def concern(self, namespace: Namespace) -> bool:
-        """Whether a gang of the namespace could be one of them."""
+        """True if a gang of the namespace could be one of them."""
         return any(sign.namespace == namespace for sign in self._suspects)
 
     def __contains__(self, sign: Sign) -> bool:

@@ -35,16 +35,16 @@ class _Crowd(Struct, frozen=True):
 
     both: int = 0
     carriers: int = 0
-    """That are not meant."""
+    """Carriers of the rule that it does not select."""
     meant: int = 0
-    """That are no carriers."""
+    """Selected pods that do not carry the rule."""
     anchors: int = 0
     weight: int = 0
     """How many pods those that are meant stand for."""
 
     @property
     def has_carriers(self) -> bool:
-        """Whether the rule is of any of them."""
+        """True if the rule is of any of them."""
         return self.carriers > 0 or self.both > 0
 
     def plus(self, bits: int, pods: int) -> _Crowd:
@@ -89,9 +89,9 @@ class Between:
         ]
         """By rule, of each node."""
         self._bases: list[dict[Domain, int]] = []
-        """Of each rule, the pods that run and count, by domain with a node here."""
+        """For each rule, the pods that run and count, by domain with a node here."""
         self._unseen: list[int | None] = []
-        """Of each rule, the least of them in domains without one."""
+        """For each rule, the least of them in domains without one."""
         for number, rule in enumerate(self._rules):
             self._count_running(number, rule)
 
@@ -134,7 +134,7 @@ class Between:
         ]
 
     def needs_others(self, kind: int) -> bool:
-        """Whether more pods may mend what a pod breaks."""
+        """True if more pods may mend what a pod breaks."""
         return any(self._rules[number].kind != APART for number, _ in self._roles[kind])
 
     def list_domains(self, number: int) -> list[Domain]:
@@ -143,11 +143,11 @@ class Between:
         return [domain for domain in found if domain is not None]
 
     def is_in(self, domain: Domain, node: int) -> bool:
-        """Whether a node is in a domain of some rule."""
+        """True if a node is in a domain of some rule."""
         return self._domains[domain[0]][node] == domain
 
     def admits(self, kind: int, node: int, *, strict: bool) -> bool:
-        """Whether a pod may join those on and around a node.
+        """True if a pod may join those on and around a node.
 
         `strict`: what only some further pods could bring about must be so at once.
         """
@@ -181,7 +181,7 @@ class Between:
                     self._ledger.write(self._crowds, key, crowd)
 
     def hold(self, nodes: Sequence[int]) -> bool:
-        """Whether all rules hold that the next pods could have broken or mended.
+        """True if all rules hold that the next pods could have broken or mended.
 
         `nodes`: those that have pods.
         """
@@ -208,7 +208,7 @@ class Between:
     def _is_near(
         self, domain: Domain, node: int, crowd: _Crowd, added: int = 0
     ) -> bool:
-        """Whether what pods must be near to is there; `added`: what one more is."""
+        """True if what pods must be near to is there; `added`: what one more is."""
         place = self._views[node].shape.places[domain[0]]
         if crowd.anchors or (place is not None and place.is_open):
             return True

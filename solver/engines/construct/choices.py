@@ -19,7 +19,7 @@ from solver.kinds.gang_rules import ClaimShared, PodsTogether, SetRule
 
 DOMAIN, VALUE, NEAR, REACH = "domain", "value", "near", "reach"
 MOST_OPTIONS = 64
-"""That are looked at of one choice."""
+"""Options of one choice that are looked at."""
 
 
 class Choice(Struct, frozen=True):

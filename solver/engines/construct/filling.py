@@ -286,7 +286,7 @@ class Filling:
         node: int,
         way: Way,
     ) -> bool:
-        """Whether the gang of a pod lets it have these devices."""
+        """True if the gang of a pod lets it have these devices."""
         is_there = shared is None or self._is_reached(frame, shared, node, way)
         return is_there and frame.accepts(kind, self.views[node].shape, way)
 
@@ -328,7 +328,7 @@ class Filling:
     def _is_reached(
         self, frame: Frame, shared: ClaimShared, node: int, way: Way
     ) -> bool:
-        """Whether all pods that share a claim see each of its devices."""
+        """True if all pods that share a claim see each of its devices."""
         users = [pod.node for pod in frame.pods if pod.kind in shared.users]
         for _, number in way.uses:
             group = self.views[node].shape.groups[number]

@@ -1,4 +1,4 @@
-"""Whether gangs that were taken in one by one are worth more than another answer."""
+"""True if gangs that were taken in one by one are worth more than another answer."""
 
 from __future__ import annotations
 

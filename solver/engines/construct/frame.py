@@ -73,7 +73,7 @@ class Frame:
         self._is_bare = rules is None
 
     def save(self) -> Saved:
-        """Say how it is now."""
+        """Return how it is now."""
         return Saved(
             len(self.pods),
             dict(self.common),
@@ -95,7 +95,7 @@ class Frame:
     # --- before devices are chosen -------------------------------------------------
 
     def admits(self, kind: int, node: int, shape: NodeShape) -> bool:
-        """Whether a pod of a kind may be on a node, as far as labels say."""
+        """True if a pod of a kind may be on a node, as far as labels say."""
         if kind in self.allowed and node not in self.allowed[kind]:
             return False
         if self._is_bare:
@@ -112,7 +112,7 @@ class Frame:
         )
 
     def is_free(self, kind: int) -> bool:
-        """Whether its gang does not mind which devices a pod has."""
+        """True if its gang does not mind which devices a pod has."""
         return self._is_bare or not any(
             key.column is not None for key in self._list_keys(kind)
         )
@@ -164,7 +164,7 @@ class Frame:
     # --- once devices are chosen ---------------------------------------------------
 
     def accepts(self, kind: int, shape: NodeShape, way: Way) -> bool:
-        """Whether the devices of a pod put it where its gang wants it."""
+        """True if the devices of a pod put it where its gang wants it."""
         if self._is_bare:
             return True
         domains = {
@@ -269,7 +269,7 @@ class Frame:
 
 
 def _start_of(rule: SetRule) -> Values | None:
-    """Say what pods that have their place leave to the others."""
+    """Return what pods that have their place leave to the others."""
     if not rule.standing:
         return None
     sets: list[Values] = [frozenset(values) for values in rule.standing]

@@ -39,7 +39,7 @@ class OpenNodes:
             node: kind for kind, nodes in enumerate(self._nodes) for node in nodes
         }
         self._used: Table[int] = {}
-        """Of each kind so many nodes have pods, the first ones."""
+        """For each kind, how many of its nodes have pods; they are the first ones."""
         self._fitting: dict[int, list[tuple[int, int]]] = {}
 
     def begin_with(self, names: Iterable[NodeName]) -> None:
@@ -57,7 +57,7 @@ class OpenNodes:
         return self._numbers[name]
 
     def use(self, node: int) -> None:
-        """Say that a pod came to a node."""
+        """Record that a pod came to a node."""
         kind = self._kind_of[node]
         used = self._used.get(kind, 0)
         if used < len(self._nodes[kind]) and self._nodes[kind][used] == node:

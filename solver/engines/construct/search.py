@@ -24,11 +24,11 @@ from solver.problem.gangs import GangPart
 MOST_STEPS = 300_000
 """Nodes and devices that are tried over all orders."""
 ADDED_STEPS = 100_000
-"""Likewise to add gangs to an answer."""
+"""Nodes and devices that are tried to add gangs to an answer."""
 PASSES = 2
 """How often a gang is tried that may be near to others which come later."""
 REPEAT_STEPS = 50_000
-"""That are there at least to place gangs again in the best order."""
+"""Steps kept to place gangs again in the best order."""
 MOST_TURNS = 12
 """How often those that found no place go first, of one priority."""
 
@@ -179,7 +179,7 @@ class _Level:
         self._best: tuple[int, int] = (-1, 0)
         """The weight that was in, and the devices that were left."""
         self._how: How = ((), STYLES[0])
-        """That it was reached."""
+        """The order and the style that reached it."""
 
     @property
     def _is_spent(self) -> bool:

@@ -28,11 +28,11 @@ class Stock:
         self._shared: Table[tuple[int, ...]] = {}
         """What shares of a device consume of its capacities."""
         self._drawn: Table[int] = {}
-        """Of each counter."""
+        """By counter."""
         self._allowed: Table[tuple[str, ...]] = {}
         """Compatibility groups that are left of a counter set."""
         self._left: Table[tuple[int | None, ...]] = {}
-        """Of each resource of a node."""
+        """By resource of a node."""
         self._needs = [
             [pair for pair in enumerate(member.needs) if pair[1]] for member in members
         ]
@@ -54,7 +54,7 @@ class Stock:
         return self._sizes[node] - self._uses.get(node, 0)
 
     def look_of(self, node: int) -> int | None:
-        """Say what a node has left; None: what happens elsewhere decides it, too."""
+        """Return what a node has left; None: what happens elsewhere decides it, too."""
         if self._has_far[node]:
             return None
         look = self._looks.get(node)
@@ -78,7 +78,7 @@ class Stock:
         )
 
     def has_resources(self, node: int, kind: int) -> bool:
-        """Whether a node has what a pod needs besides devices."""
+        """True if a node has what a pod needs besides devices."""
         left = self._left.get(node) or self._views[node].shape.free
         for resource, need in self._needs[kind]:
             amount = left[resource]
@@ -158,5 +158,5 @@ class Stock:
 
 
 def key_of(shape: GroupShape, node: int, group: int) -> Hashable:
-    """Say who the devices of a group are."""
+    """Return who the devices of a group are."""
     return shape.identity or (node, group)

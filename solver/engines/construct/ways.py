@@ -34,16 +34,16 @@ class Condition(Struct, frozen=True):
     columns: Mapping[int, int]
     """Ask -> column."""
     is_named: bool = False
-    """Whether the very values matter; columns are positions in `Query.named` then."""
+    """True if the very values matter; columns are positions in `Query.named` then."""
     may_lack: bool = False
-    """Whether a device without any value is no matter."""
+    """True if a device without any value is no matter."""
     start: Values | None = None
     """What devices of others have in common, or have at all."""
 
     def after(
         self, before: Values | None, ask: int, group: GroupShape
     ) -> Values | None:
-        """Say how it is with one more device; an empty set: it cannot be."""
+        """Return how it is with one more device; an empty set: it cannot be."""
         column = self.columns.get(ask)
         if column is None:
             return before
@@ -83,7 +83,7 @@ class Style(Struct, frozen=True):
 
 
 Accept = Callable[[Way], bool]
-"""Whether a way will do; called while its devices are taken."""
+"""True if a way will do; called while its devices are taken."""
 
 
 class Wish(Struct, frozen=True):
@@ -242,7 +242,7 @@ class _WaySearch:
         self._claim_sizes[self._member.asks[number].claim] -= 1
 
     def _is_closed(self, ask: RequestAlternative, group: int) -> bool:
-        """Whether the pod has the device in a way that lets it have it no more.
+        """True if the pod has the device in a way that lets it have it no more.
 
         With admin access a claim has a device once, and nobody after it has it.
         """
@@ -284,7 +284,7 @@ class _WaySearch:
     def _measure(
         self, group: int, siblings: Mapping[tuple[int, int], int]
     ) -> tuple[int, int, int, int]:
-        """Say how much would be spoilt by using a group."""
+        """Return how much would be spoilt by using a group."""
         shape = self._shape.groups[group]
         alike = sum(
             siblings.get((column, value), 0)

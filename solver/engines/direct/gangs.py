@@ -274,7 +274,7 @@ def _domains_of(
 def _sort_by_devices(
     placements: Placements, lot: Lot, column: int
 ) -> dict[Element | None, cp_model.IntVar]:
-    """Say of a lot of one pod in which domain its devices are; made once.
+    """Return a variable for each domain that the devices of a single pod may be in.
 
     That is the one value which all of its devices that have the attribute share:
     exactly then its variable is 1.

@@ -231,7 +231,7 @@ def _match_pods(
     constraint: LocalConstraint,
     picks: dict[int, cp_model.IntVar],
 ) -> None:
-    """Of each value as many devices are used as the pods that chose it ask for."""
+    """For each value, as many devices are used as the pods that chose it ask for."""
     groups = placements.shape_of(lot).groups
     for ask, column in constraint.scope:
         alternative = placements.member_of(lot).asks[ask]

@@ -37,7 +37,7 @@ SPARES = (1, 4)
 SMALL_WORK = 0.5
 """Deterministic time that a small model may take."""
 LATER_WORK = {Tier.LEFTOVER: 0.5, Tier.NODES: 0.1}
-"""Likewise the goals after the alternatives."""
+"""Deterministic time of each goal after the alternatives."""
 MOST_CELLS, MOST_KINDS = 30_000, 60_000
 """Cells, or where no gang is split into any, kinds of pod, times nodes of a model; a
 larger one is not built."""
@@ -89,7 +89,7 @@ class DirectSearch:
         return self._place_best_on(all_nodes)
 
     def _is_too_large(self, nodes: tuple[NodeView, ...]) -> bool:
-        """Whether a model is better not built; none is once the search is to end."""
+        """True if a model is better not built; none is once the search is to end."""
         most = MOST_CELLS if self._demand.gang_rules else MOST_KINDS
         return len(self._demand.member_kinds) * len(nodes) > most or is_stopped()
 
@@ -201,7 +201,7 @@ class DirectSearch:
         return self._result(best, proven=proven)
 
     def _pursues_on(self, nodes: tuple[NodeView, ...]) -> bool:
-        """Whether the complete model pursues any later goal."""
+        """True if the complete model pursues any later goal."""
         if self._is_too_large(nodes):
             return False
         return self._prefers or len(nodes) <= LATER_NODES
@@ -248,7 +248,7 @@ class DirectSearch:
         return best, proven
 
     def _share_of(self, goal: Goal) -> float:
-        """Say how much work a goal may take, so that some is left for the next ones."""
+        """Return the work that a goal may take; some is left for the next ones."""
         left = self._parameters.work_limit - self._work
         return left / 2 if goal in self._first[:-1] else left
 

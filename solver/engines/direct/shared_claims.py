@@ -84,7 +84,7 @@ def _keep_in_reach(
 def settle_home(
     placements: Placements, gang: GangPlacement, views: dict[NodeName, NodeView]
 ) -> GangPlacement:
-    """Say of each shared claim that the first pod it can be allocated with has it.
+    """Give each shared claim to the first pod that it can be allocated with.
 
     Of all devices a node may see more than another; else that is the first pod.
     """
@@ -109,7 +109,7 @@ def settle_home(
 
 
 def _means(view: NodeView, meant: list[tuple[int, frozenset[DeviceID]]]) -> bool:
-    """Whether all devices of these kinds are, seen from a node, just these."""
+    """True if all devices of these kinds are, seen from a node, just these."""
     return all(
         view.shape.all_free >> kind & 1
         and devices

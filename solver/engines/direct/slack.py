@@ -40,7 +40,7 @@ class _RoomModel:
     def __init__(self, placements: Placements) -> None:
         self._placements = placements
         self._fits = True
-        """Whether no sum so far could leave 64 bits."""
+        """True if no sum so far could leave 64 bits."""
         self._taken: dict[tuple[int, int], list[Term]] = defaultdict(list)
         """(node, group) -> devices that pods have for themselves."""
         self._consumed: dict[tuple[int, int, int], list[Term]] = defaultdict(list)

@@ -159,7 +159,7 @@ class Placements:
 
 
 def _is_possible(member: MemberKind, ask: int, view: NodeView) -> bool:
-    """Whether a node may serve an alternative at all."""
+    """True if a node may serve an alternative at all."""
     alternative, shape = member.asks[ask], view.shape
     if not alternative.all_devices:
         return True
@@ -178,7 +178,7 @@ def _is_possible(member: MemberKind, ask: int, view: NodeView) -> bool:
 
 @cached(bound=16384)
 def is_divisible(member: MemberKind, shape: NodeShape) -> bool:
-    """Whether any split of a lot's devices among its pods is valid."""
+    """True if any split of a lot's devices among its pods is valid."""
     if member.is_single or any(alternative.admin for alternative in member.asks):
         return False
     if may_exceed(member, shape):
@@ -206,7 +206,7 @@ def is_divisible(member: MemberKind, shape: NodeShape) -> bool:
 
 
 def may_exceed(member: MemberKind, shape: NodeShape) -> bool:
-    """Whether some choice of alternatives breaks the limit of a claim."""
+    """True if some choice of alternatives breaks the limit of a claim."""
     most = [0] * len(member.claims)
     for request in range(member.requests):
         alternatives = [member.asks[ask] for ask in member.alternatives(request)]

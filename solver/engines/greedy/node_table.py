@@ -43,7 +43,7 @@ class _Losses(Struct):
     rank: Integers
     """Of the alternatives that it would take there."""
     is_weighed: NDArray[np.bool_]
-    """Whether that is so; else it loses as much at least, with its first choices."""
+    """True if that is so; else it loses as much at least, with its first choices."""
     seen: int = 0
     """How many changes this follows."""
 
@@ -86,12 +86,12 @@ class NodeTable:
         starts = [states.start(kind.shape) for kind in kinds]
         self._orders = [order for _, order in starts]
         self._kind_of: Integers = np.zeros(most, np.int64)
-        """Of each row."""
+        """By row."""
         self._kind_of[:count] = range(count)
         self._state: Integers = np.zeros(most, np.int64)
         self._state[:count] = [state for state, _ in starts]
         self._unused = [len(kind.nodes) for kind in kinds]
-        """Of each kind the nodes that were not used yet."""
+        """For each kind, the nodes that were not used yet."""
         self._used: dict[int, UsedNode] = {}
         """By row."""
         # Then what the nodes have left besides devices, where that is limited at all.
@@ -114,7 +114,7 @@ class NodeTable:
         self._weighed: dict[tuple[int, int, bytes], _Weighed] = {}
         """By member kind, state and what is left besides."""
         self.is_exact = True
-        """Whether each pod so far was placed where it loses least."""
+        """True if each pod so far was placed where it loses least."""
         self._losses: dict[int, _Losses] = {}
         self._changed: list[int] = list(range(count))
         """Rows, in the order in which they came to be or changed."""
@@ -136,7 +136,7 @@ class NodeTable:
 
     @property
     def kind_of(self) -> Integers:
-        """Of each row the node kind."""
+        """For each row, the node kind."""
         return self._kind_of[: self._rows]
 
     def count_room(self, member: int) -> Integers:
@@ -152,7 +152,7 @@ class NodeTable:
         return pods * self._count_nodes()
 
     def count_losses(self, member: int) -> tuple[Integers, Integers]:
-        """Say what a pod would lose on a node of each row, and how many nodes it is.
+        """Return what a pod would lose on a node of each row, and how many nodes it is.
 
         `IMPOSSIBLE` where it would not have its first choices.
 

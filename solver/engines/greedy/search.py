@@ -61,7 +61,7 @@ class GreedySearch:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each pod so far came where it loses least, of all that is left."""
+        """True if each pod so far came where it loses least, of all that is left."""
         return self._table is None or self._table.is_exact
 
     def to_graph(self) -> Graph:

@@ -32,7 +32,7 @@ class SlackValue:
         """(column, the kinds that need it, how much)."""
 
     def limit_to(self, resources: Sequence[int]) -> None:
-        """Say which resource of the query each column of what is left is."""
+        """Return which resource of the query each column of what is left is."""
         for column, resource in enumerate(resources):
             needs = [kind.member.needs[resource] for kind in self._expected]
             need: Integers = np.array([min(n, UNLIMITED) for n in needs], np.int64)
@@ -70,7 +70,7 @@ class SlackValue:
 
 
 def limit_left(left: int | None) -> int:
-    """Say what is left of a resource as a number; None: nobody can run out of it."""
+    """Return what is left of a resource as a number; None: nobody can run out of it."""
     return UNLIMITED if left is None else min(left, MOST_LEFT)
 
 

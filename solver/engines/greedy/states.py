@@ -70,12 +70,12 @@ class DeviceStates:
 
     @property
     def is_spent(self) -> bool:
-        """Whether so much was listed that little more should be."""
+        """True if so much was listed that little more should be."""
         return self._work > MOST_WORK
 
     @property
     def are_too_many(self) -> bool:
-        """Whether so many were met that no graph of them is searched."""
+        """True if so many were met that no graph of them is searched."""
         return len(self._shapes) > MAX_STATES
 
     @property

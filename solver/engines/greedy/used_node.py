@@ -26,5 +26,5 @@ class UsedNode(Struct, eq=False):
     row: int
     view: NodeView
     order: tuple[int, ...]
-    """Of each group of its first state the index in the view."""
+    """For each group of, its first state the index in the view."""
     pods: list[PlacedPod]

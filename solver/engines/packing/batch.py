@@ -148,7 +148,7 @@ class PackingBatch:
         self.size_of: Integers = self.slot_counts @ (
             (1 << 20) * max(len(self.nodes), 1) // np.maximum(room, 1)
         ) + _shares(self.needs, self.free)
-        """Of each pod kind, what it takes of all that there is, in 2^-20 or so."""
+        """For each pod kind, what it takes of all that there is, in 2^-20 or so."""
         self.is_spread = _find_spread_slots(slots.kinds, self.nodes)
 
     def _list_needed_labels(self) -> dict[int, frozenset[int]]:
@@ -208,7 +208,7 @@ class PackingBatch:
         self.priorities = sorted({s.priority for s in self.sorts}, reverse=True)
         level = {priority: n for n, priority in enumerate(self.priorities)}
         self.level_of = [level[self.sorts[sort].priority] for sort in self.sort_of]
-        """Of each gang the place of its priority among them, 0 for the highest."""
+        """For each gang, the place of its priority among them, 0 for the highest."""
 
     def _find_fits(self) -> None:
         """[pod kind, node]: whether such a pod may be there while it is empty."""
@@ -225,7 +225,7 @@ class PackingBatch:
             self.fits[kind] = row & self._is_served(kind, row)
 
     def _is_served(self, kind: int, asked: Booleans) -> Booleans:
-        """Say of each node whether its parts serve one pod, while it is empty."""
+        """Return for each node whether its parts serve one pod, while it is empty."""
         slots = self.pods[kind].slots
         known: dict[tuple[int, ...], bool] = {}
         served = np.zeros(len(self.nodes), bool)
@@ -239,7 +239,7 @@ class PackingBatch:
 
     @property
     def has_shares(self) -> bool:
-        """Whether some device may be shared."""
+        """True if some device may be shared."""
         return any(
             group.is_shareable for shape in self.states.starts for group in shape.groups
         )
@@ -282,7 +282,7 @@ class PackingBatch:
 
     @cached_property
     def weights(self) -> Integers:
-        """Of each gang sort."""
+        """By gang sort."""
         return np.array([sort.weight for sort in self.sorts], np.int64)
 
 
@@ -298,7 +298,7 @@ def _shares(needs: Integers, free: Integers) -> Integers:
 def _find_spread_slots(
     kinds: Sequence[MemberKind], nodes: Sequence[PackedNode]
 ) -> tuple[bool, ...]:
-    """Say of each slot whether several of a pod must be in different parts.
+    """Return for each slot whether several of a pod must be in different parts.
 
     Devices that may be shared would serve one request twice.
     """

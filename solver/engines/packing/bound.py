@@ -70,7 +70,7 @@ class Bounds:
         self.rows: list[GangRow] = [*self._count(), *self._counted]
         self.prices: DualPrices | None = None
         self.fractions: Floats = np.zeros(len(batch.sorts), np.float64)
-        """Of each gang sort, gangs that are in by the linear program."""
+        """For each gang sort, gangs that are in by the linear program."""
 
     def scale(self) -> Scale | None:
         """Weigh what is left of nodes at the prices, averaged over strata."""

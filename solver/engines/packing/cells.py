@@ -73,7 +73,7 @@ class PartPatterns:
             tuple[int, frozenset[int]], tuple[tuple[tuple[int, ...], ...], bool]
         ] = {}
         self.is_complete = True
-        """Whether all maximal ones were listed each time since it was set."""
+        """True if all maximal ones were listed each time since it was set."""
 
     def of(
         self, start: int, wanted: frozenset[int], in_use: Iterable[tuple[int, ...]]
@@ -116,7 +116,7 @@ class PartPatterns:
 
 
 def contains(pattern: tuple[int, ...], slots: tuple[int, ...]) -> bool:
-    """Whether a pattern has all of some slots; both are sorted."""
+    """True if a pattern has all of some slots; both are sorted."""
     rest = iter(pattern)
     return all(any(own == slot for own in rest) for slot in slots)
 
@@ -167,7 +167,7 @@ class CellMaker:
         return ModelCell((node,), domains, own, (), parts, free)
 
     def _can_merge(self, nodes: Sequence[int], kinds: Integers) -> bool:
-        """Whether pods need one slot each, and no node's amounts can bind."""
+        """True if pods need one slot each, and no node's amounts can bind."""
         batch = self._batch
         if (batch.slot_counts[kinds].sum(axis=1) != 1).any():
             return False

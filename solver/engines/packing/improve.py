@@ -74,7 +74,7 @@ class LocalSearch:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing better can be, or no work is left."""
+        """True if nothing better can be, or no work is left."""
         return self._worth >= self._bounds or self._work.is_spent
 
     def run(self) -> None:
@@ -265,7 +265,7 @@ def _list_labels(block: Block) -> set[int]:
 
 
 def _gain(before: tuple[int, ...], after: tuple[int, ...]) -> float:
-    """Say how much was gained, where the first priority that changed counts."""
+    """Return how much was gained, where the first priority that changed counts."""
     for old, new in zip(before, after, strict=True):
         if old != new:
             return (new - old) / max(abs(old), 1)

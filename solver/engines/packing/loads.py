@@ -60,7 +60,7 @@ class Loads:
         """By gang."""
         self._worth = [0] * len(batch.priorities)
         self.on_node: list[Counter[int]] = [Counter() for _ in batch.nodes]
-        """Of each gang its pods on a node."""
+        """For each gang its, pods on a node."""
         self.room: Integers = batch.room.copy()
         """[node, slot]: how many of it the node's parts serve, and nothing else."""
         self._hosting: Integers = np.array(
@@ -73,7 +73,7 @@ class Loads:
         """Weigh nodes by other prices from now on."""
         self.scale = scale
         self.values = self._batch.states.value(scale.prices)
-        """Of each state of a part, what it can still serve at the prices."""
+        """For each state of a part, what it can still serve at the prices."""
         self.left: Floats = np.array(
             [self._weigh(node) for node in range(len(self.states))], np.float64
         )
@@ -97,7 +97,7 @@ class Loads:
     # --- single pods -----------------------------------------------------------------
 
     def fitting(self, kind: int) -> Booleans:
-        """Say of each node whether it has room for a pod, by counting."""
+        """Return for each node whether it has room for a pod, by counting."""
         batch = self._batch
         mask: Booleans = batch.fits[kind] & (self.free >= batch.needs[kind]).all(axis=1)
         for slot, count in batch.pods[kind].slots:
@@ -107,7 +107,7 @@ class Loads:
         return mask
 
     def fits_on(self, kind: int, node: int) -> bool:
-        """Say whether one node has room for a pod, by counting."""
+        """Return True if one node has room for a pod, by counting."""
         batch = self._batch
         if not batch.fits[kind, node] or (self.free[node] < batch.needs[kind]).any():
             return False

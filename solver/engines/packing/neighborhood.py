@@ -54,7 +54,7 @@ class Decided(Struct, frozen=True):
 
     is_better: bool
     is_solved: bool
-    """Whether nothing better is there."""
+    """True if nothing better is there."""
     bound: int | None = None
     """What the gangs there cannot exceed together, where one priority is decided."""
 
@@ -372,7 +372,7 @@ class NeighborhoodModel:
             self.model.add(cpsat.total([*terms, *supply[slot]]) <= 0)
 
     def _is_plain(self, cell: ModelCell, wanted: frozenset[int]) -> bool:
-        """Whether all parts are of one sort that serves any one slot."""
+        """True if all parts are of one sort that serves any one slot."""
         if len(cell.parts) != 1:
             return False
         start, after = cell.parts[0][0], self._batch.states.after

@@ -91,7 +91,7 @@ class PackingSearch:
 
     @property
     def lists_nodes(self) -> bool:
-        """Whether nodes as a whole may come to few states, by counting those of parts.
+        """True if nodes as a whole may come to few states, by counting those of parts.
 
         Then patterns of nodes can be listed, which bound more tightly than parts.
         """
@@ -110,7 +110,7 @@ class PackingSearch:
 
     @property
     def has_few_kinds(self) -> bool:
-        """Whether patterns may still prove what packing leaves open.
+        """True if patterns may still prove what packing leaves open.
 
         Amounts decide then, but of few kinds of pod, on parts that serve few slots.
         """

@@ -47,7 +47,7 @@ class SlotTable:
         )
         """By member kind."""
         self.kinds: tuple[MemberKind, ...] = tuple(numbers)
-        """Of each slot, what it asks for, as a pod of its own."""
+        """For each slot, what it asks for, as a pod of its own."""
 
 
 def _cut(member: MemberKind, numbers: dict[MemberKind, int]) -> list[SlotUse]:

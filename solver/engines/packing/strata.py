@@ -25,7 +25,7 @@ class Stratum(Struct, frozen=True, eq=False):
     parts: tuple[tuple[int, int], ...]
     """(first state, parts of it)."""
     free: tuple[int | None, ...]
-    """Of each amount the sum; None: no limit."""
+    """For each amount, the sum; None: no limit."""
     kinds: tuple[int, ...]
     """Pod kinds that may be on some of its nodes."""
 

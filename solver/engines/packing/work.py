@@ -39,5 +39,5 @@ class Work:
 
     @property
     def is_spent(self) -> bool:
-        """Whether nothing is left, or the caller wants what there is."""
+        """True if nothing is left, or the caller wants what there is."""
         return self.spent >= self._limit or is_stopped()

@@ -127,7 +127,7 @@ class GangBranching:
         return BranchResult((), -subproblems[0][0] if subproblems else least)
 
     def _may_keep_floors(self, subproblem: Subproblem) -> bool:
-        """Whether any gangs in it are above each floor; else GLOP would give up."""
+        """True if any gangs in it are above each floor; else GLOP would give up."""
         return all(
             sum(
                 worth * (most if worth > 0 else least)

@@ -31,7 +31,7 @@ ROUNDS = 4
 PRICED_STEPS = 200_000_000
 """Steps that are looked at in all."""
 NODE_COST = 1e-3
-"""Of each node used, in devices: so that none is settled that no pod needs."""
+"""For each node used, in devices: so that none is settled that no pod needs."""
 
 
 def dive(
@@ -109,7 +109,7 @@ class Diving:
         return uses
 
     def _relax(self) -> list[tuple[PatternUse, float]]:
-        """Say how many nodes use each pattern in fractions, when prices found more."""
+        """Return the fractional uses of each pattern once pricing finds no more."""
         for number in range(ROUNDS):
             solved = self._restricted.solve()
             if solved is None:

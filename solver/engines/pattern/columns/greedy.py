@@ -35,12 +35,12 @@ class Greedy:
         self._gain: Integers = (
             worth[steps.target] - worth[steps.source] - RANK_COST * steps.rank
         )
-        """Of each step what a node is worth to others after it, less what it was."""
+        """For each step, what a node is worth to others after it, less what it was."""
         members = range(model.data.members)
         self._steps_of = [np.flatnonzero(steps.member == m) for m in members]
-        """Of each member kind the steps that place its pods."""
+        """For each member kind, the steps that place its pods."""
         self._node_counts = np.zeros(len(steps.states), dtype=np.int64)
-        """Of each point the nodes that are there."""
+        """For each point, the nodes that are there."""
         self._nodes: dict[int, dict[StepsTaken, int]] = {}
         """The same, by the steps that they took."""
         for owner, size in enumerate(model.data.sizes):

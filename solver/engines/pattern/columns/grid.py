@@ -30,7 +30,7 @@ class Grid(Struct, frozen=True):
     """Steps, and the resources that their levels are of."""
 
     classes: tuple[NodeClass, ...]
-    """Those of the graph; such as begin in one point are one."""
+    """Node classes of the graph; classes that begin in one point are merged."""
     steps: Steps
     """Of answers."""
     bound_steps: Steps

@@ -26,12 +26,12 @@ class Incumbent:
 
     @property
     def is_proven(self) -> bool:
-        """Whether nothing can be better."""
+        """True if nothing can be better."""
         return self.best is not None and self.value >= self.bound
 
     @property
     def counts_only_gangs(self) -> bool:
-        """Whether the objective and all floors count gangs alone."""
+        """True if the objective and all floors count gangs alone."""
         objectives = (self.objective, *(floor.objective for floor in self.floors))
         return not any(o.rank or o.slack or o.touched for o in objectives)
 
@@ -47,5 +47,5 @@ class Incumbent:
 
 
 def keeps_floors(solution: Solution, floors: Sequence[Floor]) -> bool:
-    """Whether a solution is above all floors."""
+    """True if a solution is above all floors."""
     return all(evaluate(floor.objective, solution) >= floor.value for floor in floors)

@@ -89,7 +89,7 @@ class IntegerMaster:
             self._hint(start)
 
     def _link_gangs_to_patterns(self) -> None:
-        """Of each member kind: pods of gangs <= pods of patterns + pods that are short.
+        """For each member kind: pods of gangs <= pods of patterns + pods short.
 
         The last only where a shortage has a cost.
         """

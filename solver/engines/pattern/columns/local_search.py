@@ -38,7 +38,7 @@ class Neighborhood(Struct, frozen=True):
     work: float
     """What this may take."""
     is_whole: bool = False
-    """Whether it is of all gangs and of all patterns that are known."""
+    """True if it is of all gangs and of all patterns that are known."""
 
 
 class PartialSolution(Struct, frozen=True):

@@ -66,12 +66,12 @@ class MasterResult(Struct, frozen=True):
     bound: int
     """No answer is worth more."""
     columns: tuple[MasterColumn, ...]
-    """Those that the last program uses."""
+    """Columns that the last program uses."""
     patterns: tuple[tuple[Pattern, ...], ...]
     """The patterns that were best for each class at some prices, latest first."""
     cuts: tuple[Cut, ...]
     prices: Prices
-    """Those of the bound."""
+    """Dual prices at the bound."""
     gains: tuple[int, ...]
     """What a gang of each kind is worth beyond its pods at these prices, times
     SCALE."""

@@ -50,7 +50,7 @@ class PatternModel:
         self.graph = structs.replace(graph, classes=grid.classes)
         self.steps = grid.steps
         self.is_exact = grid.bound_steps is grid.steps
-        """Whether node resources are counted as finely as need be."""
+        """True if node resources are counted as finely as need be."""
         self.slack_values = (
             compute_slack_values(demand, self.graph, grid) if values_slack else None
         )

@@ -141,7 +141,7 @@ class PricedSearch:
             self._size = min(MOST_CLASSES, self._size * 5 // 4)
 
     def _weigh_pods(self, penalty: int) -> tuple[int, ...]:
-        """Say what each pod without a place costs, by member kind."""
+        """Return what each pod without a place costs, by member kind."""
         prices = self._source.model.first_prices
         return tuple(max(1, -(-penalty * price // SCALE)) for price in prices)
 

@@ -66,7 +66,7 @@ class PointValues:
         self._begins = [
             steps.first[points] - first for first, _, points in steps.blocks
         ]
-        """Of each block where the steps of each point begin."""
+        """For each block where, the steps of each point begin."""
 
     def find_best(
         self, prices: Prices

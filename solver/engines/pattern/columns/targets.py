@@ -80,7 +80,7 @@ class TargetSearch:
         self._nearest: tuple[CutMasterResult, MasterData, MasterResult] | None = None
         """The target of whose pods the most fractions fit, since then."""
         self._was_taken = self._has_branched = False
-        """Whether a target was taken as it is, after many cuts; and whether branching
+        """True if a target was taken as it is, after many cuts; and whether branching
         looked for one."""
 
     def run(self, relaxed: RelaxedSolution) -> None:

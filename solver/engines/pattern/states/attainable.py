@@ -22,7 +22,7 @@ MAX_KEY = 1 << 62
 
 
 class AttainableSums:
-    """Of each state the sums of what its pods may need of one resource, ascending."""
+    """For each state, the sums of what its pods may need of one resource, ascending."""
 
     def __init__(self, keys: Integers, most: int) -> None:
         """`keys`: state * (most + 1) + sum, ascending; `most`: the largest level."""

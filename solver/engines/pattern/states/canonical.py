@@ -34,7 +34,7 @@ class CanonicalForm(Struct, frozen=True):
 
     shape: NodeShape
     order: tuple[int, ...]
-    """Of each group its index in the shape that was given."""
+    """For each group, its index in the shape that was given."""
 
 
 class _Leaf(Struct, eq=False):
@@ -43,7 +43,7 @@ class _Leaf(Struct, eq=False):
     group: GroupShape
     tag: int
     relations: dict[Label, tuple[object, ...]]
-    """Of each label its columns, drawn amount or allowed names."""
+    """For each label, its columns, drawn amount or allowed names."""
     descriptions: dict[Label, Name]
     """What its labels are by themselves, whoever has them."""
     labels: tuple[Label, ...]
@@ -255,7 +255,7 @@ def _renumber(
 def _renumber_group(
     leaf: _Leaf, attributes: tuple[int, ...], own: tuple[int, ...]
 ) -> GroupShape:
-    """Say the same of a group under other numbers of its labels, in their order."""
+    """Rewrite a group with other numbers for its labels, in their order."""
     group, numbers = leaf.group, dict(zip(leaf.labels, own, strict=True))
     values = tuple(
         tuple(sorted(numbers[VALUE, attribute, value] for value in column))

@@ -63,13 +63,13 @@ class Graph(Struct, frozen=True, dict=True):
     edges: Sequence[Edge]
     classes: tuple[NodeClass, ...]
     device_needs_of: tuple[int, ...]
-    """Of each member kind, what its pods need in devices."""
+    """For each member kind, what its pods need in devices."""
     pods: int
     """Of the batch: no node takes more."""
 
     @cached_property
     def has_loops(self) -> bool:
-        """Whether some pods leave the state of a node as it is: they ask no devices."""
+        """True if some pods leave the state of a node as it is: they ask no devices."""
         return any(edge.source == edge.target for edge in self.edges)
 
 

@@ -43,7 +43,7 @@ class Moves:
         states = len(graph.states)
         first = np.searchsorted(self.source, np.arange(states + 1))
         self.first: Integers = first.astype(np.int64)
-        """Of each state its first move; one more entry at the end."""
+        """For each state, its first move; one more entry at the end."""
         self.has_loops = graph.has_loops
         self.max_depth = graph.pods
 

@@ -48,7 +48,7 @@ class StateReduction(Struct, frozen=True, cache_hash=True):
     whole_kinds: int
     """Request kinds that mean all devices, one bit each."""
     keeps_all: bool = False
-    """Whether what is left over has a value, so that nothing may be pruned."""
+    """True if what is left over has a value, so that nothing may be pruned."""
 
     def start(self, shape: NodeShape) -> CanonicalForm:
         """Reduce a node that nobody of the batch is on to what it has of devices."""
@@ -82,7 +82,7 @@ class Placement(Struct, frozen=True):
     uses: tuple[Use, ...]
     """One entry a device."""
     origin: tuple[int, ...]
-    """Of each group of `after` its index in the state before."""
+    """For each group of `after`, its index in the state before."""
     alternatives: tuple[int, ...]
     """The chosen one of each request."""
 
@@ -92,7 +92,7 @@ class _PartialPlacement(Struct, frozen=True):
 
     state: PartialState
     origin: tuple[int, ...]
-    """Of each group of `state` its index in the state that the pod began with."""
+    """For each group of `state`, its index in the state that the pod began with."""
     uses: tuple[Use, ...] = ()
     alternatives: tuple[int, ...] = ()
     rank: int = 0

@@ -189,7 +189,7 @@ def _has_partners(
     group: GroupShape,
     totals_by_value: Mapping[tuple[int, int], Mapping[int, int]],
 ) -> bool:
-    """Whether some value of the group has enough devices for all that must share it.
+    """True if some value of the group has enough devices for all that must share it.
 
     `totals_by_value`: devices by (kind, column), then by value.
     """

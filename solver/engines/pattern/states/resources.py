@@ -35,7 +35,7 @@ class ResourceLevels(Struct, frozen=True):
     caps: tuple[tuple[int, ...], ...]
     """By resource, then state."""
     cap_is_endless: bool = False
-    """Whether the cap of a resource stands for no limit, which nothing lessens."""
+    """True if the cap of a resource stands for no limit, which nothing lessens."""
 
 
 def find_scarce_resources(

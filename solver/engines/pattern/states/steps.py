@@ -56,9 +56,9 @@ class Steps:
         new_numbers = np.empty(len(order), dtype=np.int64)
         new_numbers[order] = np.arange(len(order))
         self.states: Integers = search.states[order]
-        """Of each point."""
+        """By point."""
         self.levels: Integers = search.levels[order]
-        """Of each point: points x resources."""
+        """Points x resources."""
         self.roots: Integers = new_numbers[search.roots]
         """The points of the states that were begun with, in their order."""
         # Finally sort the steps by their source.
@@ -68,12 +68,12 @@ class Steps:
         """The points that each step begins and ends at."""
         step_moves = search.move[by_source]
         self.member, self.rank = moves.member[step_moves], moves.rank[step_moves]
-        """Of each step the member kind of its pod, and what its alternatives rank."""
+        """For each step, the member kind of its pod, and what its alternatives rank."""
         self.edge = moves.edge[step_moves]
-        """Of each step the edge of the graph that it follows."""
+        """For each step, the edge of the graph that it follows."""
         points = np.arange(len(order) + 1)
         self.first: Integers = np.searchsorted(self.source, points).astype(np.int64)
-        """Of each point its first step; one more entry at the end."""
+        """For each point, its first step; one more entry at the end."""
         self.blocks = self._split_by_height(heights[order])
         """(first step, end, points with steps): of one height each, low to high."""
 
@@ -104,9 +104,9 @@ class PartialSteps:
             is_reached[steps.target[first:end][is_taken[first:end]]] = True
         # Then leave out all else; what is left keeps its order.
         self.points: Integers = np.flatnonzero(is_reached)
-        """Of each point its number in the whole."""
+        """For each point, its number in the whole."""
         self.steps: Integers = np.flatnonzero(is_taken)
-        """Of each step its number in the whole."""
+        """For each step, its number in the whole."""
         new_numbers = np.cumsum(is_reached) - 1
         self.roots: Integers = new_numbers[begun]
         self.target: Integers = new_numbers.take(steps.target.take(self.steps))
@@ -150,7 +150,7 @@ class _PointSearch:
         if self._keys_per_state * len(moves.first) > MAX_KEY:
             raise TooManyStepsError("levels of node resources are too fine")
         self._numbers: dict[int, int] = {}
-        """Of each key the number of its point, in the order of their discovery."""
+        """For each key, the number of its point, in the order of their discovery."""
         self.states: Integers = np.zeros(0, dtype=np.int64)
         self.levels: Integers = np.zeros((0, resources), dtype=np.int64)
         # The points of the node classes come first; all others follow from them.

@@ -31,7 +31,7 @@ class PartialState(Struct, frozen=True, cache_hash=True):
 
     shape: NodeShape
     tags: tuple[int, ...]
-    """Of each group the tags that it has, as bits."""
+    """For each group, the tags that it has, as bits."""
 
     def canonicalize(
         self, attributes: tuple[int, ...]

@@ -46,7 +46,7 @@ class Fleet:
         """Nodes in the order in which pods came to them."""
 
     def accepts(self, models: tuple[str, ...]) -> Booleans:
-        """Return for each model of the fleet whether it is among these; none: any is."""
+        """Return which models of the fleet are among these; none: any is."""
         return np.array([not models or model in models for model in self.models])
 
     def fitting(self, pod: TracePod) -> Integers:

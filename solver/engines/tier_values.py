@@ -16,8 +16,16 @@ from solver.decision import Status, TierValue
 from solver.engines.goals import Effort, EngineResult, Goal, goals_of
 from solver.engines.topology_cost import count_preference_cost
 from solver.kinds.demand import Demand, MemberKind, RequestAlternative
-from solver.kinds.shapes import GroupShape, NodeKind, NodeShape, NodeView
+from solver.kinds.shapes import (
+    CounterShape,
+    GroupShape,
+    Identity,
+    NodeKind,
+    NodeShape,
+    NodeView,
+)
 from solver.kinds.slack import value_of_shape
+from solver.kinds.traits import Traits
 from solver.placement import GangPlacement, PodPlacement
 from solver.tiers import Tier
 
@@ -173,17 +181,28 @@ def _shape_after(
             ask = member.asks[asks[pod.alternatives[request]]]
             for device in () if ask.admin else devices:
                 uses.setdefault(device, []).append(ask)
-    groups = tuple(
-        _group_after(group, [uses[name] for name in named.devices if name in uses])
-        for group, named in zip(shape.groups, view.groups, strict=True)
-    )
+    groups = list(shape.groups)
+    counters, sets = list(shape.counters), list(shape.sets)
+    for number, (group, named) in enumerate(
+        zip(shape.groups, view.groups, strict=True)
+    ):
+        used = [uses[name] for name in named.devices if name in uses]
+        if used:
+            groups[number] = _group_after(group, used)
+            _charge(counters, sets, group.traits, len(used))
     free = tuple(
         None
         if amount is None
         else amount - sum(member.needs[resource] for member, _ in pods)
         for resource, amount in enumerate(shape.free)
     )
-    return structs.replace(shape, groups=groups, free=free)
+    return structs.replace(
+        shape,
+        groups=tuple(groups),
+        free=free,
+        counters=tuple(counters),
+        sets=tuple(sets),
+    )
 
 
 def _group_after(group: GroupShape, uses: list[list[RequestAlternative]]) -> GroupShape:
@@ -194,4 +213,22 @@ def _group_after(group: GroupShape, uses: list[list[RequestAlternative]]) -> Gro
     for ask in (ask for asks in uses for ask in asks):
         costs = group.traits.costs[ask.kind] or (0,) * len(left)
         left = tuple(amount - cost for amount, cost in zip(left, costs, strict=True))
-    return structs.replace(group, traits=structs.replace(group.traits, left=left))
+    # What it draws was charged with its first share.
+    return structs.replace(group, traits=Traits(left=left, costs=group.traits.costs))
+
+
+def _charge(
+    counters: list[CounterShape],
+    sets: list[tuple[tuple[str, ...] | None, Identity]],
+    traits: Traits,
+    devices: int,
+) -> None:
+    """Charge what devices of these traits draw, and narrow their counter sets."""
+    for number, amount in traits.draws:
+        counter = counters[number]
+        left = counter.left - devices * amount
+        counters[number] = structs.replace(counter, left=left)
+    for number, names in traits.groups:
+        allowed, identity = sets[number]
+        common = names if allowed is None else tuple(n for n in allowed if n in names)
+        sets[number] = (common, identity)

@@ -3,8 +3,10 @@
 Room for an expected pod is the least of what bounds it: of each of the node's resources
 that it needs, how often the need is there; of each request, how often its devices are
 there; and of each matchAttribute, the same for each value, summed. Only first choices
-that ask for a number of devices count, and counters, compatibility groups and
-distinctAttribute do not. Where the same devices are left, there is the same room.
+that ask for a number of devices count, and distinctAttribute does not. A device is
+there if its counters and compatibility groups let one more pod have it; of exclusive
+devices that draw the same, as many as the counters suffice for. Where the same devices
+are left, there is the same room.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from contracts.ids import DeviceID, NodeName
 from solver.judge.facts import Facts
 from solver.judge.nodes import judge_node
 from solver.judge.shared import Use
+from solver.judge.slack_counters import LeftCounters
 from solver.judge.slack_devices import (
     Consumed,
     DeviceLooks,
@@ -24,7 +27,7 @@ from solver.judge.slack_devices import (
     SeenDevice,
     amounts_of,
 )
-from solver.judge.slack_kinds import NumberedKinds
+from solver.judge.slack_kinds import NumberedKind, NumberedKinds
 from solver.problem.gangs import MemberPart
 from solver.snapshot.parts import NodePart
 
@@ -69,14 +72,14 @@ class _Room:
         admits = [
             not any(judge_node(part, pod, "")) for pod in self._kinds.places.things
         ]
-        before = self._bounds_of(self._leave(seen, ()))
-        after = self._bounds_of(self._leave(seen, uses))
+        before = self._bounds_of(self._leave(node, seen, ()))
+        after = self._bounds_of(self._leave(node, seen, uses))
         return self._value(admits, self._bounds_by_node(part, Counter()), before) - (
             self._value(admits, self._bounds_by_node(part, needs), after)
         )
 
     def _leave(
-        self, seen: Sequence[SeenDevice], uses: Iterable[Use]
+        self, node: NodeName, seen: Sequence[SeenDevice], uses: Sequence[Use]
     ) -> list[LeftDevice]:
         """Say what pods leave of the devices of a node."""
         taken, amounts = set[DeviceID](), dict[DeviceID, Counter[str]]()
@@ -90,10 +93,21 @@ class _Room:
         consumed: dict[DeviceID, Consumed] = {
             name: tuple(sorted(total.items())) for name, total in amounts.items()
         }
+        used = {use.device for use in uses}
+        counters = LeftCounters(self._facts, node, seen, used)
         return [
-            (device, (device.look, consumed.get(device.name, ())))
+            (
+                device,
+                (
+                    device.look,
+                    consumed.get(device.name, ()),
+                    device.draws if device.is_exclusive else (),
+                    counters.count_draws(device),
+                ),
+            )
             for device in seen
             if device.name not in taken
+            and (device.name in used or counters.allow(device))
         ]
 
     def _value(
@@ -108,7 +122,7 @@ class _Room:
                 room, bound = by_devices[kind.claims], by_node[kind.needs]
                 if room is None or (bound is not None and bound < room):
                     room = bound
-                value += kind.weight * _worth(kind.size, kind.size * (room or 0))
+                value += kind.weight * _worth(kind, kind.size * (room or 0))
         return value
 
     def _bounds_by_node(self, node: NodePart, taken: Counter[str]) -> list[int | None]:
@@ -173,6 +187,6 @@ def _group_by_value(left: Sequence[LeftDevice], compared: Sequence[int]) -> list
     return [tuple(tuple(sorted(each)) for each in lists) for lists in having.values()]
 
 
-def _worth(size: int, room: int) -> int:
-    """Weigh room: the first thousand counts five times for parts of devices."""
-    return room + 4 * min(room, 1000) if size < 1000 else room
+def _worth(kind: NumberedKind, room: int) -> int:
+    """Weigh room: the first thousand counts five times for shares of devices."""
+    return room + 4 * min(room, 1000) if kind.is_share else room

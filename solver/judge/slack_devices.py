@@ -8,11 +8,12 @@ apart from it: which values there are is no matter, only which devices share one
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from contracts.device import Device
+from contracts.device import Device, DeviceCounterConsumption
 from contracts.ids import DeviceID, NodeName, PoolID
 from solver.judge.amounts import consumption_of
 from solver.judge.devices import judge_device
@@ -22,12 +23,15 @@ from solver.problem.gangs import SubrequestPart
 from solver.selectors.footprint import Footprint, footprint_of
 from solver.selectors.projection import find_faults, project_all
 
+Draws = tuple[tuple[str, str, int], ...]
+"""(counter set, counter, 1e-9 units)."""
 MOST_SHARES = 1 << 24
 """Of one device, for one request."""
 Consumed = tuple[tuple[str, int], ...]
 """1e-9 units by capacity, sorted."""
-Left = tuple[int, Consumed]
-"""(look of a device, what the pods of the decision consume of it)."""
+Left = tuple[int, Consumed, Draws, int]
+"""(look of a device, what the pods of the decision consume of it, what it draws if it
+is exclusive, how many that draw the same the counters suffice for)."""
 Devices = tuple[Left, ...]
 """How some devices are left, sorted."""
 Values = frozenset[tuple[str, object]]
@@ -43,6 +47,11 @@ class SeenDevice(Struct, frozen=True):
     look: int
     values: tuple[Values, ...]
     """By comparison."""
+    draws: Draws
+    """What it would draw: a device that is shared already draws nothing more."""
+    groups: tuple[tuple[str, frozenset[str]], ...]
+    """(counter set, compatibility groups) of what it would draw from."""
+    is_exclusive: bool
 
 
 class DeviceLooks:
@@ -103,7 +112,19 @@ class DeviceLooks:
                 self._serves.append(
                     [not lacks and self._serve(number, r) for r in self._requests]
                 )
-            yield SeenDevice(name, number, self._values_of(driver, device))
+            is_drawn = self._facts.features.partitionable_devices and not shared
+            drawn = device.consumes_counters if is_drawn else ()
+            yield SeenDevice(
+                name=name,
+                look=number,
+                values=self._values_of(driver, device),
+                draws=_list_draws(drawn),
+                groups=tuple(
+                    (each.counter_set, frozenset(each.compatibility_groups or ()))
+                    for each in drawn
+                ),
+                is_exclusive=not facts.shareable,
+            )
 
     def _serve(self, look: int, request: SubrequestPart) -> bool:
         node, name, device = self._examples[look]
@@ -122,8 +143,14 @@ class DeviceLooks:
         key = (devices, request)
         uses = self._uses.get(key)
         if uses is None:
+            limited, limits = Counter[Draws](), dict[Draws, int]()
+            for left in devices:
+                _, _, draws, limit = left
+                limited[draws] += self._uses_left(left, request)
+                limits[draws] = limit
             uses = self._uses[key] = sum(
-                self._uses_left(left, request) for left in devices
+                min(total, limits[draws]) if draws else total
+                for draws, total in limited.items()
             )
         return uses
 
@@ -174,6 +201,16 @@ def _read_look(facts: DeviceFacts) -> tuple[object, ...]:
         None if shares is None else tuple(sorted(shares.items())),
         facts.taints,
         bool(facts.pool_slice.skip_node_operations),
+    )
+
+
+def _list_draws(drawn: Iterable[DeviceCounterConsumption]) -> Draws:
+    return tuple(
+        sorted(
+            (each.counter_set, name, counter.value.nano)
+            for each in drawn
+            for name, counter in each.counters.items()
+        )
     )
 
 

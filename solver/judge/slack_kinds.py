@@ -30,6 +30,8 @@ class NumberedKind(Struct, frozen=True):
 
     weight: int
     size: int
+    is_share: bool
+    """It takes less than a device, by the capacity that it asks for."""
     place: int
     needs: int
     claims: int
@@ -81,6 +83,13 @@ class NumberedKinds:
         return NumberedKind(
             weight=kind.weight,
             size=kind.size,
+            is_share=kind.size < 1000
+            and any(
+                request.alternatives[0].capacity
+                for claim in member.claims
+                for request in claim.requests
+                if _is_counted(request)
+            ),
             place=self.places.number(place, member),
             needs=self.needs.number(needs, needs),
             claims=self.claims.number(claims, claims),

@@ -31,7 +31,15 @@ from solver.kinds.node_fit import fit_of, needs_of
 from solver.kinds.query import column_of, list_named, make_query, request_kind_of
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
 from solver.problem.pod_rules import DomainRule
-from solver.problem.problem import ExpectedPart, keep_countable
+from solver.problem.problem import (
+    DEVICE,
+    ExpectedPart,
+    asks_for_shares,
+    keep_countable,
+)
+
+MORE = 4
+"""How much more the first device's worth counts for pods that take shares of one."""
 
 
 class RequestAlternative(Struct, frozen=True):
@@ -117,6 +125,8 @@ class ExpectedKind(Struct, frozen=True):
     matchAttribute."""
     weight: int
     size: int
+    more: int
+    """How much more its first device's worth of room counts on a node."""
 
 
 class Demand:
@@ -161,7 +171,12 @@ class Demand:
         )
         """Of the gangs whose rules span pods."""
         self.expected = tuple(
-            ExpectedKind(self._member_kind(member), part.weight, part.size)
+            ExpectedKind(
+                self._member_kind(member),
+                part.weight,
+                part.size,
+                MORE if part.size < DEVICE and asks_for_shares(member) else 0,
+            )
             for member, part in zip(countable, expected, strict=True)
         )
 

@@ -63,6 +63,10 @@ class CounterShape(Struct, frozen=True):
     identity: Identity = ()
 
 
+CounterSets = tuple[tuple[tuple[str, ...] | None, Identity], ...]
+"""For each counter set, the compatibility groups that are left, and who it is."""
+
+
 class DomainPlace(Struct, frozen=True):
     """The domain of a node, as a rule between pods sees it."""
 
@@ -81,8 +85,7 @@ class NodeShape(Struct, frozen=True, cache_hash=True):
     all_free: int
     """Bit k: every device that kind k means here is to be had, and one exists."""
     counters: tuple[CounterShape, ...] = ()
-    sets: tuple[tuple[tuple[str, ...] | None, Identity], ...] = ()
-    """Of each counter set: the compatibility groups that are left, and who it is."""
+    sets: CounterSets = ()
     fits: int = 1
     """Bit i: the node has what `Query.fits[i]` asks in kind."""
     free: tuple[int | None, ...] = ()

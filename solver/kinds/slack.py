@@ -1,11 +1,12 @@
 """What room on a node is worth for pods that are expected later.
 
 Room is how many more pods of a kind a node would take by counting: devices and their
-shared values, shares, and the node's own resources. Counters, compatibility groups and
-distinctAttribute are not looked at, and requests do not compete: an estimate.
+shared values, shares, counters and compatibility groups (`available.py`), and the
+node's own resources. distinctAttribute is not looked at, and neither requests nor
+devices of different draws compete: an estimate.
 
     value(node) = sum over kinds of weight * (size * room + 4 * first)
-    first = min(size * room, 1000) for pods that take less than a device, else 0
+    first = min(size * room, 1000) for pods that take a share of a device, else 0
 
 is concave in each room. Room for whole devices is worth the same wherever it is, so
 nodes are used up before others are broken; a last part of a device is worth more than
@@ -17,15 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from solver.cache import cached
-from solver.kinds.counting import bound_pods_by_values, sum_uses
+from solver.kinds.available import Available, list_available
 from solver.kinds.demand import ExpectedKind, MemberKind
-from solver.kinds.shapes import GroupShape, NodeShape
+from solver.kinds.shapes import CounterSets, CounterShape, GroupShape, NodeShape
 from solver.problem.problem import DEVICE
 
-MORE = 4
 UNBOUNDED = 1 << 40
 """More pods than there can be."""
-"""How much more the first device's worth counts for pods that take parts of one."""
 
 
 def value_of_shape(expected: Iterable[ExpectedKind], shape: NodeShape) -> int:
@@ -39,8 +38,7 @@ def value_of_shape(expected: Iterable[ExpectedKind], shape: NodeShape) -> int:
 def value_of_room(kind: ExpectedKind, room: int) -> int:
     """Return what room for so many pods of a kind is worth on one node."""
     thousandths = kind.size * room
-    more = MORE * min(thousandths, DEVICE) if kind.size < DEVICE else 0
-    return kind.weight * (thousandths + more)
+    return kind.weight * (thousandths + kind.more * min(thousandths, DEVICE))
 
 
 def count_rooms(members: tuple[MemberKind, ...], shape: NodeShape) -> tuple[int, ...]:
@@ -80,18 +78,23 @@ def bound_rooms_by_devices(
 
     0 where they may not be on the node. `members` are those of `ExpectedKind`s.
     """
-    return _bound_rooms(members, shape.groups, shape.fits)
+    return _bound_rooms(members, shape.groups, shape.counters, shape.sets, shape.fits)
 
 
 @cached(bound=1 << 15)
 def _bound_rooms(
-    members: tuple[MemberKind, ...], groups: tuple[GroupShape, ...], fits: int
+    members: tuple[MemberKind, ...],
+    groups: tuple[GroupShape, ...],
+    counters: tuple[CounterShape, ...],
+    sets: CounterSets,
+    fits: int,
 ) -> tuple[int | None, ...]:
+    available = list_available(groups, counters, sets)
     # Many kinds ask for the same devices, in other numbers.
     asks = {ask.kind: ask for member in members for ask in member.asks}
-    uses = {kind: sum_uses(groups, ask) for kind, ask in asks.items()}
+    uses = {kind: available.sum_uses(ask) for kind, ask in asks.items()}
     return tuple(
-        _bound_room(member, groups, uses) if fits >> member.fit & 1 else 0
+        _bound_room(member, available, uses) if fits >> member.fit & 1 else 0
         for member in members
     )
 
@@ -105,10 +108,10 @@ def list_rooms_by_devices(
 
 
 def _bound_room(
-    member: MemberKind, groups: tuple[GroupShape, ...], uses: Mapping[int, int]
+    member: MemberKind, available: Available, uses: Mapping[int, int]
 ) -> int | None:
     bounds = [uses[ask.kind] // ask.count for ask in member.asks]
     for constraint in member.constraints:
         scope = [(member.asks[a], column) for a, column in constraint.scope]
-        bounds.append(bound_pods_by_values(scope, groups))
+        bounds.append(available.bound_pods_by_values(scope))
     return min(bounds, default=None)

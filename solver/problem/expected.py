@@ -90,6 +90,13 @@ class PastDemand:
         surveys = {
             sub.selectors: self._surveys.of(sub.selectors, table) for sub in classes
         }
+        # A class of partitions has large and small ones: its requests say which.
+        surveys |= {
+            sub.selectors: self._surveys.of(sub.selectors, table)
+            for key in chosen
+            for sub in _list_first(self._kinds[key])
+            if (of_class := surveys.get(_class_of(sub))) is not None and of_class.drawn
+        }
         most = max([PRIOR, *(pods[key] for key in chosen)])
         past = (
             ExpectedPart(
@@ -168,7 +175,7 @@ class PastDemand:
         asked: Counter[tuple[DeviceClassName, Selectors]] = Counter()
         for key in chosen:
             for sub in _list_first(self._kinds[key]):
-                of_class = sub.selectors[: sub.class_selectors]
+                of_class = _class_of(sub)
                 asked[sub.device_class, of_class] += pods[key]
         ordered = sorted(asked, key=lambda name: (-asked[name], name))
         return [
@@ -216,6 +223,10 @@ def _list_first(member: MemberPart) -> Iterator[SubrequestPart]:
             yield request.alternatives[0]
 
 
+def _class_of(sub: SubrequestPart) -> Selectors:
+    return sub.selectors[: sub.class_selectors]
+
+
 def _scale(pods: int, most: int) -> int:
     return max(1, pods * MAX_WEIGHT // most)
 
@@ -232,14 +243,15 @@ def _size_of(member: MemberPart, surveys: dict[Selectors, ClassSurvey]) -> int:
     """Count the thousandths of devices that a pod takes."""
     size = 0
     for sub in _list_first(member):
-        survey = surveys.get(sub.selectors[: sub.class_selectors])
+        survey = surveys.get(sub.selectors) or surveys.get(_class_of(sub))
         capacity = {} if survey is None else survey.capacity
+        whole = DEVICE if survey is None else survey.drawn or DEVICE
         parts = [
             -(-amount.nano * DEVICE // capacity[name])
             for name, amount in sub.capacity.items()
             if capacity.get(name)
         ]
-        size += sub.count * min(DEVICE, max(parts, default=DEVICE))
+        size += sub.count * min(DEVICE, max(parts, default=whole))
     return max(0, min(size, MAX_SIZE))
 
 
@@ -255,8 +267,13 @@ def _list_prior(
     shapes = [
         (_whole(sub, count), count)
         for sub in classes
+        if not surveys[sub.selectors].drawn
         for count in _list_shapes(surveys[sub.selectors].nodes)
     ]
+    # Parts of a device exclude each other, so that numbers of them say little: there,
+    # any device that is still to be had is worth something.
+    if any(surveys[sub.selectors].drawn for sub in classes):
+        shapes.append((_whole(SubrequestPart(), 1), 1))
     return [
         ExpectedPart(
             member=member,

@@ -55,11 +55,22 @@ class ExpectedPart(Struct, frozen=True, kw_only=True, rename="camel"):
     weight: int
     """How likely it is beside the others."""
     size: int
-    """Thousandths of a device that one pod takes: 1000 is one whole device."""
+    """Thousandths of a device that one pod takes: 1000 is one whole device, and of a
+    device that draws from counters all of them."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight <= MAX_WEIGHT or not 0 <= self.size <= MAX_SIZE:
             raise ExpectedError(self.weight, self.size)
+
+
+def asks_for_shares(member: MemberPart) -> bool:
+    """Return True if a pod asks for amounts of a device's capacity."""
+    return any(
+        alternative.capacity
+        for claim in member.claims
+        for request in claim.requests
+        for alternative in request.alternatives
+    )
 
 
 def keep_countable(member: MemberPart) -> MemberPart:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from fractions import Fraction
+from math import floor
 
 from msgspec import Struct
 
@@ -21,9 +23,10 @@ from solver.devices.looks import (
     look_of,
     pools_of,
 )
+from solver.problem.problem import DEVICE
 from solver.selectors.table import SelectorTable
 from solver.snapshot.pages import Page
-from solver.snapshot.parts import Part
+from solver.snapshot.parts import Part, PoolPart
 
 
 class ClassSurvey(Struct, frozen=True):
@@ -33,6 +36,8 @@ class ClassSurvey(Struct, frozen=True):
     """How many nodes have so many devices."""
     capacity: dict[str, int]
     """Of devices that may be shared, the most of each capacity; 1e-9 units."""
+    drawn: int = 0
+    """Thousandths of its counter sets that a device draws, the least; 0: none draws."""
 
 
 class _SurveyedPage(Struct, frozen=True):
@@ -101,13 +106,15 @@ class Surveys:
     def _unite(self, selectors: Selectors, table: SelectorTable) -> ClassSurvey:
         nodes: Counter[int] = Counter()
         capacity: dict[str, int] = {}
+        drawn: list[int] = []
         for page in self._pages:
             survey = _survey(page, selectors, table)
             if survey is not None:
                 nodes.update(survey.nodes)
+                drawn += [survey.drawn] if survey.drawn else []
                 for name, amount in survey.capacity.items():
                     capacity[name] = max(amount, capacity.get(name, 0))
-        return ClassSurvey(dict(nodes), capacity)
+        return ClassSurvey(dict(nodes), capacity, min(drawn, default=0))
 
 
 def _survey_later(page: Page) -> _SurveyedPage:
@@ -152,6 +159,7 @@ def _count(
     bits_by_look = {look: select_seen(look, selectors, table).bits for look in looks}
     devices: dict[str, int] = {}
     capacity: dict[str, int] = {}
+    drawn: list[int] = []
     for part in page.pools:
         bits = bits_by_look[look_of(part, selectors)]
         if bits and part.owner:
@@ -160,5 +168,37 @@ def _count(
         for index in indices_of(shareable) if shareable else ():
             for name, each in pool_of(part).devices[index].capacity.items():
                 capacity[name] = max(each.value.nano, capacity.get(name, 0))
-    found = ClassSurvey(dict(Counter(devices.values())), capacity)
+        counting = bits & facts_of(part).marks.counting
+        if counting:
+            # Pools list the parts of a device one like the other: the first will do.
+            first = next(iter(indices_of(counting)))
+            drawn.append(_measure_drawn(pool_of(part), first))
+    found = ClassSurvey(
+        dict(Counter(devices.values())), capacity, min(drawn, default=0)
+    )
     return page.surveys.keep(selectors, found)
+
+
+def _measure_drawn(pool: PoolPart, index: int) -> int:
+    """Measure what a device draws of its counter sets, in thousandths of them.
+
+    Of a set it is the mean over its counters.
+    """
+    sets = {
+        each.name: each.counters
+        for pool_slice in pool.slices
+        for each in pool_slice.shared_counters
+    }
+    shares = [
+        Fraction(
+            consumption.counters[name].value.nano
+            if name in consumption.counters
+            else 0,
+            len(counters) * counter.value.nano,
+        )
+        for consumption in pool.devices[index].consumes_counters
+        for counters in [sets.get(consumption.counter_set, {})]
+        for name, counter in counters.items()
+        if counter.value.nano > 0
+    ]
+    return max(1, min(DEVICE, floor(DEVICE * sum(shares))))

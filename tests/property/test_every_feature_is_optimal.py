@@ -87,7 +87,11 @@ def test_value_is_that_of_brute_force(first: int, evaluator: SelectorEvaluator) 
             direct = answer(problem, DIRECT).tiers
             wrong = disagreement(direct, brute.tiers(), best)
             assert not wrong, f"seed {seed}, direct: {wrong}"
-            assert all(tier.bound == tier.value for tier in direct), f"seed {seed}"
+            # Where devices draw from counters it leaves out what is left over.
+            later = {Tier.LEFTOVER, Tier.NODES} if "counters" in tags else set[Tier]()
+            assert all(
+                tier.bound == tier.value or tier.tier in later for tier in direct
+            ), f"seed {seed}"
             SEEN["lost"] += any(t.value for t in direct if t.tier is Tier.LEFTOVER)
         placed = any(gang.members for gang in decision.gangs)
         SEEN.update([*tags, "placed" if placed else "none"])

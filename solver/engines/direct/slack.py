@@ -3,7 +3,8 @@
 Room is the least of some linear terms and its value is concave in room, so a model
 that maximises it needs only upper bounds: room is a whole number that no term is below,
 and the part of it that counts more is one that neither room nor the limit is below.
-Nodes that the model does not see keep what they have.
+Nodes that the model does not see keep what they have. Where devices draw from counters
+the goal is left out: which of them are available is not linear in what others draw.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Placements
 from solver.kinds.counting import bound_uses
 from solver.kinds.demand import ExpectedKind, RequestAlternative
-from solver.kinds.slack import MORE, count_rooms, value_of_shape
+from solver.kinds.slack import count_rooms, value_of_shape
 from solver.problem.problem import DEVICE
 
 _INT53, _INT62 = 1 << 53, 1 << 62
@@ -26,9 +27,10 @@ Sum = tuple[list[Term], int]
 
 
 def value_kept(placements: Placements) -> cp_model.LinearExprT | None:
-    """Build what is to be maximised: minus the value lost; None: numbers are too large.
+    """Build what is to be maximised: minus the value lost; None: it is left out.
 
-    For each node and expected kind: weight * (size * room + 2 * first), less what it
+    That is where numbers are too large, or devices draw from counters.
+    For each node and expected kind: weight * (size * room + 4 * first), less what it
     was before.
     """
     return _RoomModel(placements).value_kept()
@@ -53,8 +55,10 @@ class _RoomModel:
         self._add_uses()
 
     def value_kept(self) -> cp_model.LinearExprT | None:
-        """Sum the value kept over all nodes and expected kinds; None: too large."""
+        """Sum the value kept over nodes and expected kinds; None: it is left out."""
         expected = self._placements.demand.expected
+        if any(self._placements.nodes[node].shape.counters for node in self._nodes):
+            return None
         terms: list[Term] = []
         value_before = 0
         members = tuple(kind.member for kind in expected)
@@ -93,11 +97,11 @@ class _RoomModel:
         model, name = self._placements.model, f"{node},{number}"
         room = model.new_int_var(0, most, f"room[{name}]")
         terms: list[Term] = [(room, kind.weight * kind.size)]
-        if kind.size < DEVICE:
+        if kind.more:
             limit = min(DEVICE, most * kind.size)
             first = model.new_int_var(0, limit, f"first[{name}]")
             model.add(first <= kind.size * room)
-            terms.append((first, kind.weight * MORE))
+            terms.append((first, kind.weight * kind.more))
         self._bound_room(node, kind, room)
         return terms
 

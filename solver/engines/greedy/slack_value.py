@@ -9,7 +9,7 @@ import numpy as np
 from solver.engines.greedy.states import Integers
 from solver.errors import PriceOverflowError
 from solver.kinds.demand import ExpectedKind
-from solver.kinds.slack import MORE, UNBOUNDED, value_of_room
+from solver.kinds.slack import UNBOUNDED, value_of_room
 from solver.problem.problem import DEVICE
 
 UNLIMITED = 1 << 62
@@ -27,7 +27,7 @@ class SlackValue:
         self._expected = expected
         self._weight: Integers = np.array([kind.weight for kind in expected], np.int64)
         self._size: Integers = np.array([kind.size for kind in expected], np.int64)
-        self._more = np.where(self._size < DEVICE, MORE, 0)
+        self._more: Integers = np.array([kind.more for kind in expected], np.int64)
         self._bounds: list[tuple[int, Integers, Integers]] = []
         """(column, the kinds that need it, how much)."""
 

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from solver.cache import cached
 from solver.engines.pattern.states.canonical import canonicalize, share_equal
 from solver.kinds.demand import MemberKind
-from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
+from solver.kinds.shapes import CounterSets, CounterShape, GroupShape, NodeShape
 from solver.kinds.traits import Traits
 
 SHARED_ALREADY = 1
@@ -23,7 +23,6 @@ FIRST_CLOSED_BIT = 1
 """Where the tags of (constraint, column) begin: the group may not serve in it."""
 NO_VALUE = -1
 """Chosen where there is none: the constraint's requests get nothing."""
-CounterSets = tuple[tuple[tuple[str, ...] | None, tuple[object, ...]], ...]
 
 
 class PartialState(Struct, frozen=True, cache_hash=True):

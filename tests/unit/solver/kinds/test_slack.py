@@ -23,6 +23,7 @@ from solver.tiers import Tier
 from tests.builders import (
     DRIVER,
     constraint,
+    counter_set,
     device,
     devices,
     gang,
@@ -115,6 +116,54 @@ def test_room_is_what_is_free_by_what_is_asked(
     assert rooms(problem(nodes, coming=coming)) == [room]
 
 
+def card(slices: int, *parts: int) -> dict[str, Any]:
+    """Make a node with one card of so many slices, and parts that draw so many."""
+    content = [
+        device(f"d{n}", attributes={"numa": n % 2}, consumes={"card": {"slices": part}})
+        for n, part in enumerate(parts)
+    ]
+    return {
+        "n": [pool(*content, name="n", counters=[counter_set("card", slices=slices)])]
+    }
+
+
+@pytest.mark.parametrize(
+    ("nodes", "coming", "room"),
+    [
+        # Four could be had, each for itself; the counter suffices for three of them.
+        (card(3, 1, 1, 1, 1), claims(request()), 3),
+        # A part that draws more than there is is no room.
+        (card(3, 1, 4), claims(request()), 1),
+        # Of those that draw the same, value by value.
+        (
+            card(3, 1, 1, 1, 1),
+            claims(request(count=2), constraints=(SAME_NUMA,)),
+            1,
+        ),
+    ],
+)
+def test_parts_are_room_as_far_as_their_counters_suffice(
+    nodes: dict[str, Any], coming: Member, room: int
+) -> None:
+    """Those that draw different amounts do not compete: it is an estimate."""
+    assert rooms(problem(nodes, coming=coming)) == [room]
+
+
+def test_a_part_that_is_taken_costs_the_room_of_what_it_excludes() -> None:
+    """Of three slices a part of one leaves no whole card, and two parts of one."""
+    one = device("one", consumes={"card": {"slices": 1}}, attributes={"size": "one"})
+    two = device("two", consumes={"card": {"slices": 2}}, attributes={"size": "two"})
+    all_of = device("all", consumes={"card": {"slices": 3}}, attributes={"size": "all"})
+    nodes = {
+        "n": [
+            pool(one, two, all_of, name="n", counters=[counter_set("card", slices=3)])
+        ]
+    }
+    small = request(select=[f'device.attributes["{DRIVER}"].size == "one"'])
+    lost, _ = later(problem(nodes, asked(claims(small)), coming=claims(request())))
+    assert (lost.value, lost.bound) == (2 * 1000, 2 * 1000)
+
+
 def test_a_device_of_several_values_is_counted_once() -> None:
     """It cannot serve two pods."""
     links = {"links": (1, 2, 3)}
@@ -160,13 +209,29 @@ def test_what_nothing_bounds_has_no_room() -> None:
     assert rooms(problem(EIGHT, asked(ONE), coming=admin)) == [0]
 
 
-@pytest.mark.parametrize(("size", "worth"), [(2000, 8000), (300, 1200 + 4 * 1000)])
-def test_first_room_for_parts_of_a_device_counts_five_times(
-    size: int, worth: int
+SHARED = {
+    "n": [
+        pool(
+            device("d", capacity={"memory": 8}, allow_multiple_allocations=True),
+            name="n",
+        )
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "coming", "size", "worth"),
+    [
+        (EIGHT, claims(request(count=2)), 2000, 8000),
+        (EIGHT, claims(request(count=2)), 300, 1200),
+        (SHARED, claims(request(capacity={"memory": 2})), 300, 1200 + 4 * 1000),
+    ],
+)
+def test_first_room_for_shares_of_a_device_counts_five_times(
+    nodes: dict[str, Any], coming: Member, size: int, worth: int
 ) -> None:
-    """Room for whole devices is worth the same wherever it is."""
-    pair = member(member_claim(request(count=2)))
-    made = problem(EIGHT, coming=pair, weight=3, size=size)
+    """Room for whole devices and partitions is worth the same wherever it is."""
+    made = problem(nodes, coming=coming, weight=3, size=size)
     demand = Demand(made.gangs, expected=made.expected)
     (kind,) = find_node_kinds(made, demand.query)
     assert value_of_shape(demand.expected, kind.shape) == 3 * worth

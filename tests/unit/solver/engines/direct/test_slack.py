@@ -13,6 +13,7 @@ from solver.engines.direct.build import fix
 from solver.engines.direct.slack import value_kept
 from tests.builders import (
     constraint,
+    counter_set,
     device,
     devices,
     gang,
@@ -53,8 +54,13 @@ def kept(content: Sequence[Device], pods: int, coming: Member, **pod: Any) -> in
 
 
 def worth(room: int) -> int:
-    """Weigh room for parts of devices: the first thousand counts five times."""
-    return 3 * (500 * room + 4 * min(500 * room, 1000))
+    """Weigh room for pods that take half a device each."""
+    return 3 * 500 * room
+
+
+def worth_of_shares(room: int) -> int:
+    """Weigh room for shares of devices: the first thousand counts five times."""
+    return worth(room) + 3 * 4 * min(500 * room, 1000)
 
 
 @pytest.mark.parametrize("pods", range(5))
@@ -102,4 +108,17 @@ def test_shares_that_are_taken_are_room_lost(pods: int, room: int) -> None:
     fix(placements, gangs_in, pods)
     gain = value_kept(placements)
     assert gain is not None
-    assert maximise(placements, gain).value_reached == worth(room) - worth(2)
+    lost = worth_of_shares(2) - worth_of_shares(room)
+    assert maximise(placements, gain).value_reached == -lost
+
+
+def test_what_is_left_of_counters_is_not_modelled() -> None:
+    """Whether a device could still draw is not linear in what others draw."""
+    content = [device(f"d{n}", consumes={"card": {"slices": 1}}) for n in range(4)]
+    card = counter_set("card", slices=3)
+    one = member(member_claim(request()))
+    snapshot = snapshot_of(
+        {"n": [pool(*content, name="n", counters=[card])]}, [gang(one)]
+    )
+    placements = model_of(problem_of(snapshot, PARAMETERS, expected_of(snapshot, one)))
+    assert value_kept(placements) is None

@@ -19,7 +19,6 @@ from heapq import heappop, heappush
 from itertools import count
 
 from msgspec import Struct
-from ortools.linear_solver import pywraplp
 
 from benchmarks.report import Row, arguments, report
 from benchmarks.solver.full_path import ALL, Decider
@@ -49,6 +48,7 @@ from contracts.ids import DeviceName, DriverName, NodeName, PoolName, SolveID
 from contracts.messages import ReleaseOutcome
 from contracts.quantity import Quantity
 from solver.cel.evaluator import SelectorEvaluator
+from solver.engines.glop import Program
 from solver.queueing.gang_queue import choose_batch
 from solver.service.messages import make_decision, make_release
 from solver.snapshot.snapshot import Snapshot, apply
@@ -136,21 +136,22 @@ def play_lifetimes(policy: Policy, arrivals: list[Arrival]) -> int:
 
 def bound_lifetimes(arrivals: list[Arrival]) -> float:
     """Bound what may be accepted by slices and memory of all GPUs together."""
-    solver = pywraplp.Solver.CreateSolver("GLOP")
-    chosen = [solver.NumVar(0, 1, "") for _ in arrivals]
-    running: list[int] = []
+    cards = NODES * CARDS
+    limits = [(None, cards * COMPUTE_SLICES), (None, cards * MEMORY_SLICES)]
+    program = Program([limit for _ in arrivals for limit in limits])
     for number, arrival in enumerate(arrivals):
-        running = [each for each in running if arrivals[each].ends > arrival.at]
-        running.append(number)
-        for per_card, size_of in (
-            (COMPUTE_SLICES, lambda each: arrivals[each].slices),
-            (MEMORY_SLICES, lambda each: PROFILES[arrivals[each].profile].width),
-        ):
-            total = sum(size_of(each) * chosen[each] for each in running)
-            solver.Add(total <= NODES * CARDS * per_card)
-    solver.Maximize(sum(chosen))
-    solver.Solve()
-    return float(solver.Objective().Value())
+        # A row each for slices and memory, at the time of every arrival.
+        rows = [
+            later
+            for later in range(number, len(arrivals))
+            if arrivals[later].at < arrival.ends
+        ]
+        compute = [(2 * row, arrival.slices) for row in rows]
+        memory = [(2 * row + 1, PROFILES[arrival.profile].width) for row in rows]
+        program.add(1, compute + memory, most=1)
+    solved = program.solve()
+    assert solved is not None
+    return solved.worth
 
 
 # --- policies ------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from moorings.lint.requests import check_admin_access, check_claim, check_class
 from moorings.lint.slices import check_pools
 from moorings.plan.asking import Asked, ask
 from moorings.plan.cluster import make_cluster
+from moorings.plan.disabled import find_disabled_selectors
 from moorings.plan.limits import list_without_admin_access
 from moorings.plan.objects import NAMESPACED, PlanObject, unite_objects, with_defaults
 from moorings.plan.pods import DEFAULT_NAMESPACE
@@ -55,7 +56,8 @@ def lint(
     gang, table = make_probe_gang(claims, classes), SelectorTable()
     while missing := find_missing_verdicts(snapshot, (gang,), table):
         table = table.with_verdicts(missing, evaluator.evaluate(missing))
-    matches = Matches(tuple(snapshot.inventory.pages), table, features)
+    disabled = find_disabled_selectors(entries, features)
+    matches = Matches(tuple(snapshot.inventory.pages), table, features, disabled)
 
     # Then rule by rule, each over the whole input.
     findings = [finding for entry in entries for finding in _check_validity(entry)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -40,9 +41,15 @@ class Matches:
     """All devices of the input, held against whatever selectors."""
 
     def __init__(
-        self, pages: tuple[Page, ...], table: SelectorTable, features: Features
+        self,
+        pages: tuple[Page, ...],
+        table: SelectorTable,
+        features: Features,
+        disabled: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`disabled`: the selectors that use what a gate switches off, and why."""
         self._table = table
+        self._disabled = disabled
         self._features = features
         self.cluster = Cluster(pages, features)
         parts = [part for page in pages for part in page.parts()]
@@ -67,13 +74,15 @@ class Matches:
             for fault in passing.faults:
                 row = (names[fault.device], fault.error)
                 faults.setdefault(fault.selector, []).append(row)
-        return SelectorMatch(
-            tuple(devices),
-            {
-                index: _describe_faults(rows, self.total)
-                for index, rows in faults.items()
-            },
-        )
+        described = {
+            index: _describe_faults(rows, self.total) for index, rows in faults.items()
+        }
+        described |= {
+            index: self._disabled[text]
+            for index, text in enumerate(selectors)
+            if text in self._disabled
+        }
+        return SelectorMatch(tuple(devices), described)
 
     def has_capacity(self, subrequest: SubrequestPart) -> bool:
         """Whether any device that passes can give the capacity that is requested."""

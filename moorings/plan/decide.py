@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.counts import counted
 from contracts.errors import ContractsError
 from contracts.features import Features
 from moorings.plan.answer import SolvedWork, make_plan
+from moorings.plan.disabled import drop_disabled, refuse_disabled_selectors
 from moorings.plan.limits import drop_node_needs, refuse_admin_access
 from moorings.plan.objects import PlanObject, with_defaults
 from moorings.plan.plan import Plan
@@ -91,9 +92,11 @@ class Planner:
         past, limit = PastDemand(), self._limit()
         if options.order == "upstream" and not options.as_stored:
             entries = list(map(with_defaults, entries))  # the other fills them in
-        work: PlanWork | None = prepare_work(
-            entries, options.node, as_stored=options.as_stored
-        )
+        dropped: list[str] = []
+        if not options.as_stored:
+            entries, dropped = drop_disabled(entries, options.features)
+        first = prepare_work(entries, options.node, as_stored=options.as_stored)
+        work: PlanWork | None = structs.replace(first, notes=(*dropped, *first.notes))
         while work is not None:
             problem = self._make_problem(work, entries, options, past)
             pods = sum(gang.pods for gang in problem.gangs)
@@ -122,6 +125,8 @@ class Planner:
         gangs = drop_node_needs(gangs, objects)
         if not lenient:
             gangs = refuse_admin_access(gangs, objects)
+        if not options.as_stored:
+            gangs = refuse_disabled_selectors(gangs, objects, options.features)
         while missing := find_missing_verdicts(work.snapshot, gangs, self._table):
             self._evaluations += len(missing)
             self._tell(f"evaluating {counted(len(missing), 'selector')}")

@@ -27,6 +27,7 @@ from solver.kinds.shared_claims import SharedClaimLayouts
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Problem
+from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
 from solver.snapshot.parts import NodePart, UsePart
 
@@ -72,6 +73,9 @@ class _Scheduler:
         undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
         if gang.refused:
             return structs.replace(undecided, reasons=gang.refused, failed=True)
+        unmodelled = find_unmodelled(gang, self._problem)
+        if unmodelled is not None:
+            return structs.replace(undecided, reasons=(unmodelled,), failed=True)
         if any(m.settled.takes or m.settled.roles for m in gang.members):
             message = "rules between pods are not decided in this order"
             reason = Reason(rule=Rule.NOT_MODELLED, message=message)

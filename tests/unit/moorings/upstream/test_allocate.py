@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from contracts.allocation import Rule
+from contracts.features import Features
 from contracts.gang import Gang, MemberClaim
 from moorings.upstream import search
 from moorings.upstream import search as search_module
@@ -30,7 +32,7 @@ from tests.builders import (
 )
 from tests.builders.neighbours import apart, caring, running, term, zoned
 from tests.builders.patterns import nodes_of_sizes
-from tests.builders.problems import observe_core, problem_of, snapshot_of
+from tests.builders.problems import PARAMETERS, observe_core, problem_of, snapshot_of
 from tests.builders.upstream import PodAtNode, pod_at_node
 
 UID = "00000000-0000-4000-8000-{:012}"
@@ -317,3 +319,17 @@ def test_a_probe_must_not_hide_an_error_that_the_search_would_meet() -> None:
     lists = devices(2, attributes={"rail": ["x", "y"]})
     assert may_fail(pod_at_node(lists, matching))
     assert not may_fail(pod_at_node(lists, matching, list_type_attributes=True))
+
+
+def test_devices_that_need_resources_of_their_node_are_not_decided() -> None:
+    """Kube-scheduler counts their CPUs against the node; nobody here does."""
+    content = [structs.replace(device("d"), node_allocatable_resources={"cpu": {}})]
+    one = gang(member(member_claim(request())))
+    features = Features(node_allocatable_resources=True)
+    parameters = structs.replace(PARAMETERS, features=features)
+    nodes = {"n": [pool(*content, name="n")]}
+    problem = problem_of(snapshot_of(nodes, [one]), parameters)
+    (answer,) = allocate_upstream(problem).gangs
+    assert (answer.failed, answer.reasons[0].rule) == (True, Rule.NOT_MODELLED)
+    (known,) = allocate_upstream(problem_of(snapshot_of(nodes, [one]))).gangs
+    assert nodes_of(known) == ["n"]

@@ -19,9 +19,9 @@ from solver.engines.solve import Answer, answer
 from solver.errors import JudgedWrongError
 from solver.explain.funnel import Funnel
 from solver.judge.rules import judge
-from solver.kinds.pod_rules import settle_rules
-from solver.kinds.shared_claims import SharedClaimLayouts
-from solver.kinds.standing import settle_standing
+from solver.kinds.affinity.resolve import resolve_affinity
+from solver.kinds.growth import resolve_standing
+from solver.kinds.sharing import SharedClaimLayouts
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
@@ -42,7 +42,7 @@ def allocate(problem: Problem) -> Decision:
     # First refuse by name what no engine states; the rest goes to an engine.
     with stage("model"):
         asked = problem.with_gangs(tuple(_refuse_unmodelled(problem)))
-        answerable = settle_standing(settle_rules(asked))
+        answerable = resolve_standing(resolve_affinity(asked))
         best = answer(answerable)
     # Then write the answer down, with reasons for whoever is not in.
     with stage("results"):

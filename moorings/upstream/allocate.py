@@ -21,9 +21,9 @@ from solver.devices.gather import Cluster, NodePools
 from solver.devices.pools import SeenPool
 from solver.engines.taking import with_result
 from solver.errors import AbortedError, FatalError, ResultError, StepsSpentError
+from solver.kinds.affinity.resolve import resolve_affinity
 from solver.kinds.node_fit import fit_of, is_fit, left_of, need_of
-from solver.kinds.pod_rules import settle_rules
-from solver.kinds.shared_claims import SharedClaimLayouts
+from solver.kinds.sharing import SharedClaimLayouts
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Problem
@@ -38,7 +38,7 @@ def allocate_upstream(
 
     `expired` says when the caller's time is over, as a context does.
     """
-    settled = settle_rules(problem)
+    settled = resolve_affinity(problem)
     scheduler = _Scheduler(settled, expired)
     decisions = [scheduler.decide(gang) for gang in settled.gangs]
     return Decision(
@@ -72,7 +72,7 @@ class _Scheduler:
         undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
         if gang.refused:
             return structs.replace(undecided, reasons=gang.refused, failed=True)
-        if any(m.settled.takes or m.settled.roles for m in gang.members):
+        if any(m.resolved.takes or m.resolved.roles for m in gang.members):
             message = "rules between pods are not decided in this order"
             reason = Reason(rule=Rule.NOT_MODELLED, message=message)
             return structs.replace(undecided, reasons=(reason,), failed=True)

@@ -3,7 +3,7 @@
 Counting comes first: one pass over the nodes for each kind of request says how many
 devices each rule leaves (`requests.py`). Where that leaves enough, one pod of a member
 is looked at by itself (`pods.py`), then the rules of the gang over its pods
-(`gang_rules.py`). Always bounded: what was not looked at is not said.
+(`topology.py`). Always bounded: what was not looked at is not said.
 """
 
 from __future__ import annotations
@@ -18,17 +18,13 @@ from contracts.counts import counted
 from contracts.ids import NodeName
 from solver.cache import Cache
 from solver.devices.gather import Cluster
+from solver.explain.affinity import explain_domains
 from solver.explain.counts import (
     RequestCounts,
     Rooms,
     count_devices,
     count_rooms,
     is_selector_to_blame,
-)
-from solver.explain.gang_rules import (
-    explain_gang_rules,
-    explain_missing_label,
-    explain_together,
 )
 from solver.explain.node_checks import (
     BESIDE,
@@ -39,7 +35,6 @@ from solver.explain.node_checks import (
     Scarcity,
     check_nodes,
     describe_refusals,
-    explain_domains,
     explain_scarcity,
     find_scarcity,
     node_demand_of,
@@ -51,6 +46,11 @@ from solver.explain.requests import (
     explain_fault,
     explain_too_few,
     find_rule,
+)
+from solver.explain.topology import (
+    explain_gang_rules,
+    explain_missing_label,
+    explain_together,
 )
 from solver.explain.values import describe_nearest
 from solver.kinds.query import RequestKind, request_kind_of
@@ -195,7 +195,7 @@ class Funnel:
             for alternative in request.alternatives
         ]
         has_constraints = any(claim.constraints for claim in member.claims)
-        has_rules = has_constraints or member.settled.takes or member.settled.roles
+        has_rules = has_constraints or member.resolved.takes or member.resolved.roles
         if len(asked) > 1 or has_rules:
             return False
         return all(self.counts(request_kind_of(each)).is_plain for each in asked)

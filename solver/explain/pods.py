@@ -30,7 +30,7 @@ def explain_pod(
 
     `describe_nearest`: what comes nearest to the constraints of a claim, in words.
     """
-    if gang.separated or not member.claims or member.settled.roles:
+    if gang.separated or not member.claims or member.resolved.roles:
         return None  # what other pods of the gang would bring is not known
     pod = _Pod(gang, member, fits, describe_nearest)
     return pod.explain() if pod.fits(member.claims) is False else None

@@ -17,7 +17,7 @@ from solver.judge.devices import judge_device, judge_device_alone
 from solver.judge.facts import DeviceFacts, Facts, Violations
 from solver.judge.nodes import judge_node
 from solver.judge.results import results_are_written
-from solver.judge.shared import Use
+from solver.judge.uses import Use
 from solver.problem.gangs import (
     ClaimPart,
     GangPart,

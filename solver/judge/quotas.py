@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from solver.decision import Decision
 from solver.judge.facts import Violations
-from solver.judge.shared_claims import list_allocations
+from solver.judge.sharing import list_allocations
 from solver.problem.problem import Problem
 
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from contracts.ids import DeviceID, NodeName
 from solver.judge.facts import Facts
 from solver.judge.nodes import judge_node
-from solver.judge.shared import Use
 from solver.judge.slack_devices import (
     Consumed,
     DeviceLooks,
@@ -25,6 +24,7 @@ from solver.judge.slack_devices import (
     amounts_of,
 )
 from solver.judge.slack_kinds import NumberedKinds
+from solver.judge.uses import Use
 from solver.problem.gangs import MemberPart
 from solver.snapshot.parts import NodePart
 

@@ -15,7 +15,9 @@ from itertools import chain
 from msgspec import Struct, structs
 
 from contracts.gang_rules import GangConstraint
-from solver.kinds.gang_rules import (
+from solver.kinds.node_fit import fit_of, needs_of
+from solver.kinds.query import column_of, list_named, make_query, request_kind_of
+from solver.kinds.topology import (
     POD,
     Cell,
     attribute_of,
@@ -27,10 +29,8 @@ from solver.kinds.gang_rules import (
     spans_pods,
     split_into_cells,
 )
-from solver.kinds.node_fit import fit_of, needs_of
-from solver.kinds.query import column_of, list_named, make_query, request_kind_of
+from solver.problem.affinity.rules import DomainRule
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
-from solver.problem.pod_rules import DomainRule
 from solver.problem.problem import ExpectedPart, keep_countable
 
 
@@ -320,5 +320,5 @@ class Demand:
 
 def _roles_of(member: MemberPart, domains: tuple[DomainRule, ...]) -> tuple[int, ...]:
     """Return what a member is to each rule about domains."""
-    bits = {role.rule: role.bits for role in member.settled.roles}
+    bits = {role.rule: role.bits for role in member.resolved.roles}
     return tuple(bits.get(rule, 0) for rule in domains)

@@ -22,8 +22,8 @@ from contracts.pods.node_resources import PODS
 from contracts.workload import NodeTaint
 from solver.devices.candidates import tolerates_taint
 from solver.devices.node_selectors import node_matches
+from solver.problem.affinity.rules import CountedRule, NodeSet
 from solver.problem.gangs import MemberPart
-from solver.problem.pod_rules import CountedRule, NodeSet
 from solver.snapshot.parts import NodePart
 
 UNSCHEDULABLE = NodeTaint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -72,7 +72,7 @@ def fit_of(member: MemberPart) -> NodeFit:
         affinity=member.affinity,
         tolerations=member.tolerations,
         extended_resources=member.extended_resources,
-        node_sets=member.settled.node_sets,
+        node_sets=member.resolved.node_sets,
     )
 
 
@@ -85,7 +85,7 @@ def needs_of(
     member: MemberPart, resources: Iterable[str], counted: Iterable[CountedRule]
 ) -> tuple[int, ...]:
     """Return how much a pod needs of some resources, then of what is counted."""
-    taken = {take.rule: take.amount for take in member.settled.takes}
+    taken = {take.rule: take.amount for take in member.resolved.takes}
     return (
         *(need_of(member, name) for name in resources),
         *(taken.get(rule, 0) for rule in counted),

@@ -13,10 +13,10 @@ from contracts.features import Features
 from solver.cache import Cache
 from solver.devices.gather import Cluster, NodePools
 from solver.devices.likeness import MOST_ALIKE
+from solver.kinds.affinity.surroundings import place_of
 from solver.kinds.node_cache import ViewCache
 from solver.kinds.node_devices import DeviceReader, SeenDevices
 from solver.kinds.node_fit import is_fit, left_of, round_to_step
-from solver.kinds.pod_places import place_of
 from solver.kinds.query import Query
 from solver.kinds.shapes import DomainPlace, NodeKind, NodeShape, NodeView
 from solver.problem.problem import Problem

@@ -11,11 +11,6 @@ from msgspec import Struct
 
 from contracts.claim import DeviceToleration
 from contracts.pods.node_resources import PODS
-from solver.kinds.gang_rules import (
-    attribute_of,
-    list_labels,
-    list_spanning_attributes,
-)
 from solver.kinds.node_fit import (
     Load,
     NodeFit,
@@ -24,9 +19,14 @@ from solver.kinds.node_fit import (
     needs_of,
     steps_of,
 )
+from solver.kinds.topology import (
+    attribute_of,
+    list_labels,
+    list_spanning_attributes,
+)
+from solver.problem.affinity.rules import CountedRule, DomainRule
 from solver.problem.attributes import Element
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
-from solver.problem.pod_rules import CountedRule, DomainRule
 
 
 class RequestKind(Struct, frozen=True, cache_hash=True):
@@ -103,9 +103,9 @@ def make_query(
     )
     names = {name for member in members for name in (PODS, *member.resources)}
     resources = tuple(sorted(names))
-    settled = [member.settled for member in batch]
-    counted = tuple(dict.fromkeys(t.rule for each in settled for t in each.takes))
-    domains = tuple(dict.fromkeys(r.rule for each in settled for r in each.roles))
+    resolved = [member.resolved for member in batch]
+    counted = tuple(dict.fromkeys(t.rule for each in resolved for t in each.takes))
+    domains = tuple(dict.fromkeys(r.rule for each in resolved for r in each.roles))
     loads = {_load_of(member, resources, counted) for member in batch}
     loads |= {_load_of_expected(member, resources, counted) for member in countable}
     named = {column for gang in gangs for column in _list_spanning_columns(gang)}

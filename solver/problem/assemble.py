@@ -26,11 +26,10 @@ from solver.devices.looks import (
     forget_distinct_pools,
 )
 from solver.errors import VerdictMissingError
+from solver.problem.affinity.neighbours import find_neighbours
 from solver.problem.attributes import DERIVED
 from solver.problem.gangs import GangPart
-from solver.problem.growth import ask_for_more
-from solver.problem.joined import join_running
-from solver.problem.neighbours import find_neighbours
+from solver.problem.growth.grow import ask_for_more, join_running
 from solver.problem.problem import (
     ExpectedPart,
     Parameters,
@@ -40,7 +39,7 @@ from solver.problem.problem import (
 )
 from solver.problem.resolve import ResolveOptions
 from solver.problem.resolved import resolve_once
-from solver.problem.shared_claims import refuse_shared
+from solver.problem.sharing import refuse_shared
 from solver.selectors.projection import Projection
 from solver.selectors.table import SelectorTable, VerdictRow
 from solver.snapshot.pages import Page

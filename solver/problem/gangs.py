@@ -24,8 +24,8 @@ from contracts.ids import (
 )
 from contracts.pods.pod_rules import PodRules
 from contracts.quantity import Quantity
-from solver.problem.pod_rules import SettledRules
-from solver.problem.standing import StandingPart, StandingRules
+from solver.problem.affinity.rules import ResolvedRules
+from solver.problem.growth.standing import StandingPart, StandingRules
 
 
 class SubrequestPart(
@@ -128,7 +128,7 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     """Keys of labels that its pods do not all have alike."""
     pod_rules: PodRules = PodRules()
     """What each pod asks of other pods."""
-    settled: SettledRules = SettledRules()
+    resolved: ResolvedRules = ResolvedRules()
     """What that comes to; never recorded, since it follows from the Problem."""
 
     @property

@@ -20,8 +20,8 @@ from contracts.features import Features
 from contracts.ids import DriverName, Namespace, NodeName
 from contracts.pods.pod_rules import PodRules
 from solver.errors import ExpectedError
+from solver.problem.affinity.rules import ResolvedRules
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, RequestPart
-from solver.problem.pod_rules import SettledRules
 from solver.selectors.table import SelectorRows, SelectorTable
 from solver.snapshot.pages import Page, Pages
 from solver.snapshot.running import RunningPod
@@ -77,7 +77,7 @@ def keep_countable(member: MemberPart) -> MemberPart:
         labels={},
         varying_labels=(),
         pod_rules=PodRules(),
-        settled=SettledRules(),
+        resolved=ResolvedRules(),
     )
 
 

@@ -23,7 +23,7 @@ from contracts.lifecycle import GangRecord
 from solver.problem.assemble import resolve_gangs
 from solver.problem.gangs import ClaimPart, GangPart, SubrequestPart
 from solver.problem.problem import QuotaPart
-from solver.problem.shared_claims import count_claims
+from solver.problem.sharing import count_claims
 from solver.quotas import ALL_DRIVERS, Quotas
 from solver.selectors.drivers import driver_of
 from solver.snapshot.snapshot import Snapshot

@@ -37,7 +37,6 @@ from contracts.meta import ObjectMeta
 from contracts.quantity import NANO
 from contracts.validate import validate
 from solver.errors import RefusedError
-from solver.problem.gang_paths import check_paths
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart
 from solver.problem.node_needs import (
     count_node_resources,
@@ -52,11 +51,12 @@ from solver.problem.refusals import (
     unknown,
 )
 from solver.problem.requests import find_constraint_fault, resolve_requests
-from solver.problem.shared_claims import (
+from solver.problem.sharing import (
     check_shared_claims,
     count_claims,
     find_shared_claims,
 )
+from solver.problem.topology import check_paths
 from solver.snapshot.parts import ClassPart
 
 EXTENDED_RESOURCES = "extended-resources"

@@ -18,9 +18,9 @@ from contracts.gang_rules import GangTopology
 from contracts.ids import NodeName
 from solver.kinds.counting import bound_pods, bound_uses
 from solver.kinds.demand import Demand, MemberKind
-from solver.kinds.gang_rules import PREFERRED, SetRule
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import DeviceGroup, GroupShape, NodeKind, NodeShape
+from solver.kinds.topology import PREFERRED, SetRule
 from solver.problem.attributes import Element
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem

@@ -1,9 +1,9 @@
 """What the rules between pods come to for a member: node sets, amounts and domains.
 
 Nothing of it is recorded: it follows from the members' own words, the pods that run and
-the labels of nodes, by `solver/kinds/pod_rules.py`. What single nodes can be told apart
-by is a `NodeSet` or a `CountedRule`, which every engine knows; what pods on several
-nodes decide together is a `DomainRule`.
+the labels of nodes (`solver/kinds/affinity/resolve.py`). What can be said node by node
+is a `NodeSet` or a `CountedRule`, which every engine knows; what pods on several nodes
+decide together is a `DomainRule`.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Take(Struct, frozen=True):
     amount: int
 
 
-class SettledRules(Struct, frozen=True, cache_hash=True):
+class ResolvedRules(Struct, frozen=True, cache_hash=True):
     """All that rules between pods ask of one member."""
 
     node_sets: tuple[NodeSet, ...] = ()

@@ -1,4 +1,4 @@
-"""The rules between pods while they are settled: what each crowd has come to."""
+"""The rules between pods while they are resolved: what each crowd has come to."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator
 
 from contracts.allocation import Reason, Rule
 from contracts.pods.pod_rules import PodTerm, Requirements, SpreadTerm
-from solver.kinds.surroundings import Crowd, Surroundings, find_crowds
-from solver.problem.pod_rules import (
+from solver.kinds.affinity.surroundings import Crowd, Surroundings, find_crowds
+from solver.problem.affinity.rules import (
     CountedRule,
     DomainRule,
     NodeSet,
+    ResolvedRules,
     Role,
-    SettledRules,
     Take,
 )
 from solver.problem.problem import Problem
 
 
-class Settling:
+class Resolution:
     """Collects what rules ask of the crowds of a batch."""
 
     def __init__(self, problem: Problem) -> None:
@@ -60,17 +60,17 @@ class Settling:
         )
         self._refused.setdefault(id(crowd), reason)
 
-    def results(self) -> Iterator[tuple[Crowd, SettledRules, Reason | None]]:
-        """Go through the crowds with all that was settled."""
+    def results(self) -> Iterator[tuple[Crowd, ResolvedRules, Reason | None]]:
+        """Go through the crowds with all that was resolved."""
         for crowd in self.crowds:
             number = id(crowd)
             roles = self._roles.get(number, {})
-            settled = SettledRules(
+            resolved = ResolvedRules(
                 node_sets=tuple(dict.fromkeys(self._sets.get(number, ()))),
                 takes=tuple(self._takes.get(number, ())),
                 roles=tuple(Role(rule, bits) for rule, bits in roles.items()),
             )
-            yield crowd, settled, self._refused.get(number)
+            yield crowd, resolved, self._refused.get(number)
 
 
 def describe(term: PodTerm | SpreadTerm) -> str:

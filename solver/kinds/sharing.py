@@ -22,10 +22,10 @@ from solver.devices.facts import pool_of
 from solver.devices.looks import pools_of
 from solver.kinds.node_fit import fit_of, need_of
 from solver.placement import GangPlacement, PodPlacement
+from solver.problem.affinity.rules import ResolvedRules
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SeparatedClaim
-from solver.problem.pod_rules import SettledRules
 from solver.problem.problem import Problem
-from solver.problem.shared_claims import find_shared_claims
+from solver.problem.sharing import find_shared_claims
 
 ANYWHERE = (NodeToleration(operator="Exists"),)
 """Tolerates every taint: the pods say where their claim may be."""
@@ -112,8 +112,8 @@ class SharedClaimLayouts:
         shared = find_shared_claims(gang.members)
         return (
             all(fit_of(other) == fit_of(first) for other in others)
-            and not (first.settled.takes or first.settled.roles)
-            and all(other.settled == first.settled for other in others)
+            and not (first.resolved.takes or first.resolved.roles)
+            and all(other.resolved == first.resolved for other in others)
             and all(
                 not sub.admin_access
                 for number in members
@@ -283,7 +283,7 @@ def _stand_for(name: str, claim: ClaimPart, users: Sequence[MemberPart]) -> Memb
         node_selector=first.node_selector,
         affinity=first.affinity,
         tolerations=first.tolerations,
-        settled=SettledRules(node_sets=first.settled.node_sets),
+        resolved=ResolvedRules(node_sets=first.resolved.node_sets),
     )
 
 

@@ -17,27 +17,27 @@ from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.ids import DeviceID
 from solver.devices.published import find_published
 from solver.errors import RefusedError
-from solver.kinds.gang_rules import MEMBER, POD, PREFERRED, attribute_of, names_path
+from solver.kinds.topology import MEMBER, POD, PREFERRED, attribute_of, names_path
 from solver.problem.attributes import (
     Element,
     elements_of,
     find_derived,
 )
 from solver.problem.gangs import GangPart, SubrequestPart
-from solver.problem.problem import Problem
-from solver.problem.refusals import not_modelled
-from solver.problem.shared_claims import find_shared_claims
-from solver.problem.standing import (
+from solver.problem.growth.standing import (
     HeldPart,
     StandingPart,
     StandingPod,
     StandingRules,
     StandingSet,
 )
+from solver.problem.problem import Problem
+from solver.problem.refusals import not_modelled
+from solver.problem.sharing import find_shared_claims
 from solver.snapshot.parts import NodePart, PartValue, PoolPart, node_key, pool_key
 
 
-def settle_standing(problem: Problem) -> Problem:
+def resolve_standing(problem: Problem) -> Problem:
     """Say of each gang what its pods that have a place leave to the others."""
     if not any(gang.standing for gang in problem.gangs):
         return problem

@@ -12,7 +12,7 @@ from contracts.gang import Gang
 from contracts.pod_terms import HostPort
 from contracts.workload import Pod
 from solver.engines.choose import DIRECT, PATTERN
-from solver.kinds.pod_rules import settle_rules
+from solver.kinds.affinity.resolve import resolve_affinity
 from tests.builders import devices, gang, member, node, pool
 from tests.builders.neighbours import (
     HOST,
@@ -36,7 +36,7 @@ def test_a_plain_batch_is_not_touched() -> None:
     """Labels alone are no rule: kinds and engines never hear of them."""
     problem = problem_of(zoned("a", gangs=[caring(2)], running=[running("n0")]))
     assert problem.neighbours == ()
-    assert settle_rules(problem) is problem
+    assert resolve_affinity(problem) is problem
 
 
 def test_pods_that_must_be_apart_get_a_node_each() -> None:

@@ -29,7 +29,7 @@ NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
 _NO_RULES = PodRules()
 
 
-class Standing(Struct, frozen=True, eq=False):
+class PodOnNode(Struct, frozen=True, eq=False):
     """A pod on its node, placed or running."""
 
     subject: str
@@ -63,13 +63,13 @@ def pods_agree(facts: Facts, problem: Problem, decision: Decision) -> Violations
 
 def _list_placed(
     facts: Facts, problem: Problem, decision: Decision
-) -> Iterator[Standing]:
+) -> Iterator[PodOnNode]:
     for gang, decided in zip(problem.gangs, decision.gangs, strict=False):
         members = {member.name: member for member in gang.members}
         for pod in decided.members:
             member = members.get(pod.member)
             if member is not None:
-                yield Standing(
+                yield PodOnNode(
                     f"{gang.name}/{pod.member}/{pod.index}",
                     gang.namespace,
                     member.labels,
@@ -81,11 +81,11 @@ def _list_placed(
                 )
 
 
-def _list_running(facts: Facts, problem: Problem) -> Iterator[Standing]:
+def _list_running(facts: Facts, problem: Problem) -> Iterator[PodOnNode]:
     for neighbour in problem.neighbours:
         pod, node = neighbour.pod, facts.find_node(neighbour.node)
         if node.unavailable != "no Node":
-            yield Standing(
+            yield PodOnNode(
                 f"a pod that runs on {node.name}",
                 pod.namespace,
                 pod.labels,
@@ -98,9 +98,9 @@ def _list_running(facts: Facts, problem: Problem) -> Iterator[Standing]:
             )
 
 
-def _ports_are_free(pods: list[Standing]) -> Violations:
+def _ports_are_free(pods: list[PodOnNode]) -> Violations:
     """No two pods on a node have one port, on one address or on all."""
-    holders: dict[tuple[NodeName, int, str], list[tuple[Standing, str]]] = {}
+    holders: dict[tuple[NodeName, int, str], list[tuple[PodOnNode, str]]] = {}
     for pod in pods:
         for port in pod.rules.ports:
             key = (pod.node.name, port.port, port.protocol)
@@ -114,15 +114,15 @@ def _ports_are_free(pods: list[Standing]) -> Violations:
                     yield f"portsFree: {pod.subject} and {other.subject} have {text}"
 
 
-def _pods_are_apart(pods: list[Standing]) -> Violations:
+def _pods_are_apart(pods: list[PodOnNode]) -> Violations:
     """No pod is in a domain that another, or itself, keeps free of such pods."""
-    carriers: dict[PodTerm, list[Standing]] = {}
+    carriers: dict[PodTerm, list[PodOnNode]] = {}
     for pod in pods:
         for term in set(pod.rules.apart):
             carriers.setdefault(term, []).append(pod)
     for term, owners in carriers.items():
         meant = [pod for pod in pods if _means(term, pod) is not False]
-        those: dict[str, list[Standing]] = {}
+        those: dict[str, list[PodOnNode]] = {}
         for pod in meant:
             value = pod.node.labels.get(term.topology_key)
             if value is not None:
@@ -144,7 +144,7 @@ def _pods_are_apart(pods: list[Standing]) -> Violations:
                 yield f"podsApart: {owner.subject} and {other.subject} are in {where}"
 
 
-def _pods_are_near(running: list[Standing], placed: list[Standing]) -> Violations:
+def _pods_are_near(running: list[PodOnNode], placed: list[PodOnNode]) -> Violations:
     """Each pod finds one that all its terms mean, in whatever order they are bound.
 
     One that runs will do, and one that is placed and needs nobody who needs the pod in
@@ -181,7 +181,7 @@ def _pods_are_near(running: list[Standing], placed: list[Standing]) -> Violation
                     yield f"podsNear: {pod.subject} is alone in {label}={value}"
 
 
-def _kind(pod: Standing) -> bytes:
+def _kind(pod: PodOnNode) -> bytes:
     """Name what a pod is to others' rules, and what its own are."""
     return encode([pod.namespace, dict(pod.labels), sorted(pod.unknown), pod.rules])
 
@@ -198,7 +198,7 @@ def _followed(first: K, needing: Mapping[K, list[K]]) -> set[K]:
     return seen
 
 
-def _pods_are_spread(facts: Facts, pods: list[Standing]) -> Violations:
+def _pods_are_spread(facts: Facts, pods: list[PodOnNode]) -> Violations:
     """Where a pod is, there are at most maxSkew more than where there are fewest."""
     done: dict[bytes, tuple[Counter[str], Counter[NodeName], int]] = {}
     for pod in pods:
@@ -218,7 +218,7 @@ def _pods_are_spread(facts: Facts, pods: list[Standing]) -> Violations:
                 yield f"podsSpread: {pod.subject} is one too many on {pod.node.name}"
 
 
-def _asked_of_nodes(pod: Standing) -> list[object]:
+def _asked_of_nodes(pod: PodOnNode) -> list[object]:
     member = pod.member
     if member is None:
         return []
@@ -226,7 +226,7 @@ def _asked_of_nodes(pod: Standing) -> list[object]:
 
 
 def _count(
-    facts: Facts, pods: list[Standing], own: Standing, term: SpreadTerm
+    facts: Facts, pods: list[PodOnNode], own: PodOnNode, term: SpreadTerm
 ) -> tuple[Counter[str], Counter[NodeName], int]:
     """Count pods by domain and by node; and what the emptiest domain has."""
     names = {node.name for node in facts.all_nodes() if _counts(node, own, term)}
@@ -246,7 +246,7 @@ def _count(
     return by_domain, by_node, least
 
 
-def _counts(node: NodePart, own: Standing, term: SpreadTerm) -> bool:
+def _counts(node: NodePart, own: PodOnNode, term: SpreadTerm) -> bool:
     """Whether the pods of a node count for a pod's rule."""
     member = own.member
     if node.unavailable == "no Node" or member is None:
@@ -262,13 +262,13 @@ def _counts(node: NodePart, own: Standing, term: SpreadTerm) -> bool:
     return not (term.honors_taints and any(keeps_away(node, member)))
 
 
-def _means_all(terms: Iterable[PodTerm], pod: Standing) -> bool | None:
+def _means_all(terms: Iterable[PodTerm], pod: PodOnNode) -> bool | None:
     """Whether all terms mean a pod; None: nobody can say."""
     answers = [_means(term, pod) for term in terms]
     return False if False in answers else None if None in answers else True
 
 
-def _means(term: PodTerm, pod: Standing) -> bool | None:
+def _means(term: PodTerm, pod: PodOnNode) -> bool | None:
     """Whether a term means a pod; None: nobody can say."""
     inside: bool | None = pod.namespace in term.namespaces
     if not inside and term.namespace_selector is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.worlds import gang_rules
-from benchmarks.worlds.gang_rules import World
+from benchmarks.worlds import topology
+from benchmarks.worlds.topology import World
 from solver.allocate import allocate
 from solver.snapshot.snapshot import apply
 from tests.builders.problems import problem_of
@@ -14,11 +14,11 @@ from tests.builders.problems import problem_of
 @pytest.mark.parametrize(
     ("world", "devices"),
     [
-        (gang_rules.groups(32), 256),
-        (gang_rules.idle(16), 64),
-        (gang_rules.filled(32, 1), 240),
-        (gang_rules.rails(120, 1), 912),
-        (gang_rules.aligned(4), 8),
+        (topology.groups(32), 256),
+        (topology.idle(16), 64),
+        (topology.filled(32, 1), 240),
+        (topology.rails(120, 1), 912),
+        (topology.aligned(4), 8),
     ],
     ids=["groups", "idle", "filled", "rails", "aligned"],
 )

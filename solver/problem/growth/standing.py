@@ -1,7 +1,7 @@
 """Pods of a gang that have their place already, as far as its rules look at them.
 
 They are recorded with what they have; what that leaves to the pods that are asked for
-follows from the Problem (`solver/kinds/standing.py`).
+follows from the Problem (`solver/kinds/growth.py`).
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Use(Struct, frozen=True, kw_only=True, gc=False):
         return (self.claim, self.request)
 
 
-def judge_sharing(facts: Facts, uses: list[Use]) -> Violations:
+def judge_uses(facts: Facts, uses: list[Use]) -> Violations:
     """Judge all that is given out together."""
     yield from _devices_exclusive(uses)
     admins = {use.pod for use in uses if use.subrequest.admin_access}

@@ -18,7 +18,7 @@ from contracts.gang_rules import DevicePath, GangConstraint, GangTopology
 from contracts.ids import FullyQualifiedName
 from solver.problem.attributes import Element
 from solver.problem.gangs import GangPart, MemberPart, SubrequestPart
-from solver.problem.standing import StandingView
+from solver.problem.growth.standing import StandingView
 
 POD, MEMBER = "Pod", "Member"
 PREFERRED = "Preferred"

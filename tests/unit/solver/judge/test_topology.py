@@ -12,8 +12,8 @@ from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from solver.allocate import allocate
 from solver.decision import Decision, TierValue
 from solver.judge.rules import judge
+from solver.problem.growth.standing import HeldPart, StandingPart
 from solver.problem.problem import Problem
-from solver.problem.standing import HeldPart, StandingPart
 from solver.tiers import Tier
 from tests.builders import (
     DRIVER,

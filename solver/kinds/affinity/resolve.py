@@ -13,11 +13,10 @@ from msgspec import structs
 from contracts.allocation import Reason, Rule
 from contracts.pod_terms import HostPort
 from contracts.pods.pod_rules import EVERY_ADDRESS, PodRules, PodTerm, clash
-from solver.kinds.pod_spread import settle_spread
-from solver.kinds.settling import Settling, describe
-from solver.kinds.surroundings import Crowd
-from solver.problem.gangs import GangPart
-from solver.problem.pod_rules import (
+from solver.kinds.affinity.resolution import Resolution, describe
+from solver.kinds.affinity.spread import resolve_spread
+from solver.kinds.affinity.surroundings import Crowd
+from solver.problem.affinity.rules import (
     ANCHOR,
     APART,
     CARRIER,
@@ -27,12 +26,13 @@ from solver.problem.pod_rules import (
     DomainRule,
     NodeSet,
 )
+from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 from solver.snapshot.parts import NodePart
 
 
-def settle_rules(problem: Problem) -> Problem:
-    """Settle what rules between pods ask of each member; refuse what nobody can say."""
+def resolve_affinity(problem: Problem) -> Problem:
+    """Resolve what rules between pods ask of members; refuse what cannot be known."""
     no_rules = PodRules()
     if not problem.neighbours and all(
         member.pod_rules == no_rules
@@ -41,23 +41,23 @@ def settle_rules(problem: Problem) -> Problem:
         for member in gang.members
     ):
         return problem
-    settling = Settling(problem)
-    for settle in (_settle_ports, _settle_running, _settle_apart, _settle_near):
-        settle(settling)
-    settle_spread(settling)
-    return problem.with_gangs(_write_down(problem.gangs, settling))
+    resolution = Resolution(problem)
+    for resolve in (_resolve_ports, _resolve_running, _resolve_apart, _resolve_near):
+        resolve(resolution)
+    resolve_spread(resolution)
+    return problem.with_gangs(_write_down(problem.gangs, resolution))
 
 
 def _write_down(
-    gangs: tuple[GangPart, ...], settling: Settling
+    gangs: tuple[GangPart, ...], resolution: Resolution
 ) -> tuple[GangPart, ...]:
-    """Give each member what was settled, each gang why it is not tried."""
+    """Give each member what was resolved, each gang why it is not tried."""
     members = [list(gang.members) for gang in gangs]
     refused: dict[int, Reason] = {}
-    for crowd, settled, refusal in settling.results():
+    for crowd, resolved, refusal in resolution.results():
         for gang, index in crowd.places:
             part = members[gang][index]
-            members[gang][index] = structs.replace(part, settled=settled)
+            members[gang][index] = structs.replace(part, resolved=resolved)
             if refusal is not None:
                 subject = structs.replace(refusal, subject=part.name)
                 refused.setdefault(gang, subject)
@@ -69,12 +69,12 @@ def _write_down(
     )
 
 
-def _settle_ports(settling: Settling) -> None:
+def _resolve_ports(resolution: Resolution) -> None:
     """A port of a node is had by one pod; every address is all of them."""
     asked = sorted(
         {
             (port.port, port.protocol, port.ip)
-            for crowd in settling.crowds
+            for crowd in resolution.crowds
             for port in crowd.rules.ports
         }
     )
@@ -82,7 +82,7 @@ def _settle_ports(settling: Settling) -> None:
         port = HostPort(port=number, protocol=protocol, ip=ip)
         used = {
             neighbour.node
-            for neighbour in settling.problem.neighbours
+            for neighbour in resolution.problem.neighbours
             if any(clash(port, other) for other in neighbour.pod.ports)
         }
         rule = CountedRule(
@@ -91,9 +91,9 @@ def _settle_ports(settling: Settling) -> None:
             capacity=1,
             used=tuple((node, 1) for node in sorted(used)),
         )
-        for crowd in settling.crowds:
+        for crowd in resolution.crowds:
             if any(_takes(other, port) for other in crowd.rules.ports):
-                settling.take(crowd, rule, 1)
+                resolution.take(crowd, rule, 1)
 
 
 def _takes(port: HostPort, counted: HostPort) -> bool:
@@ -101,10 +101,10 @@ def _takes(port: HostPort, counted: HostPort) -> bool:
     return port == counted or (clash(port, counted) and port.ip == EVERY_ADDRESS)
 
 
-def _settle_running(settling: Settling) -> None:
+def _resolve_running(resolution: Resolution) -> None:
     """Pods that run keep their domains for themselves (required anti-affinity)."""
     kept: dict[PodTerm, dict[str, str]] = {}
-    for node, neighbour in settling.around.running:
+    for node, neighbour in resolution.around.running:
         for term in neighbour.pod.apart:
             value = node.labels.get(term.topology_key)
             if value is not None:
@@ -113,36 +113,36 @@ def _settle_running(settling: Settling) -> None:
         why = (
             f"a pod on {domains[min(domains)]} must be apart from it: {describe(term)}"
         )
-        for crowd in settling.crowds:
+        for crowd in resolution.crowds:
             if crowd.is_meant_by(term) is not False:
-                settling.keep_out(
+                resolution.keep_out(
                     crowd, term.topology_key, domains, (Rule.POD_APART, why)
                 )
 
 
-def _settle_apart(settling: Settling) -> None:
+def _resolve_apart(resolution: Resolution) -> None:
     """Pods that must be apart, from those that run and from each other."""
     carriers: dict[PodTerm, list[Crowd]] = {}
-    for crowd in settling.crowds:
+    for crowd in resolution.crowds:
         for term in dict.fromkeys(crowd.rules.apart):
             carriers.setdefault(term, []).append(crowd)
     for term, crowds in carriers.items():
         key = term.topology_key
         domains = {
             node.labels[key]: node.name
-            for node, _ in settling.around.meant_by(term)
+            for node, _ in resolution.around.meant_by(term)
             if key in node.labels
         }
         for crowd in crowds if domains else ():
             why = f"it must be apart from a pod on {domains[min(domains)]}"
             text = f"{why}: {describe(term)}"
-            settling.keep_out(crowd, key, domains, (Rule.POD_APART, text))
-        meant = [c for c in settling.crowds if c.is_meant_by(term) is not False]
-        _keep_apart(settling, term, crowds, meant)
+            resolution.keep_out(crowd, key, domains, (Rule.POD_APART, text))
+        meant = [c for c in resolution.crowds if c.is_meant_by(term) is not False]
+        _keep_apart(resolution, term, crowds, meant)
 
 
 def _keep_apart(
-    settling: Settling, term: PodTerm, carriers: list[Crowd], meant: list[Crowd]
+    resolution: Resolution, term: PodTerm, carriers: list[Crowd], meant: list[Crowd]
 ) -> None:
     """Keep the pods of a batch apart that a term is of, or means.
 
@@ -159,47 +159,49 @@ def _keep_apart(
         return
     about = describe(term)
     key = term.topology_key
-    by_node = settling.around.is_by_node(key)
+    by_node = resolution.around.is_by_node(key)
     if by_node and not is_two_sided:
         most = max(sum(crowd.pods for crowd in rest), 1)
         counted = CountedRule(rule=Rule.POD_APART, about=about, capacity=most, key=key)
         for crowd in both:
-            settling.take(crowd, counted, most)
+            resolution.take(crowd, counted, most)
         for crowd in rest:
-            settling.take(crowd, counted, 1)
+            resolution.take(crowd, counted, 1)
         return
     rule = DomainRule(kind=APART, about=about, key=key, by_node=by_node)
     for crowd in (*both, *rest):
         bits = CARRIER * (crowd in carriers) | MEANT * (crowd in meant)
-        settling.play(crowd, rule, bits)
+        resolution.play(crowd, rule, bits)
 
 
-def _settle_near(settling: Settling) -> None:
+def _resolve_near(resolution: Resolution) -> None:
     """Pods that must be near to others: to those that run, or to each other."""
     needed = {
         number: [
             other
-            for other, target in enumerate(settling.crowds)
+            for other, target in enumerate(resolution.crowds)
             if target.is_meant_by_all(crowd.rules.near) is not False
         ]
-        for number, crowd in enumerate(settling.crowds)
+        for number, crowd in enumerate(resolution.crowds)
         if crowd.rules.near
     }
     for number, targets in needed.items():
-        crowd = settling.crowds[number]
+        crowd = resolution.crowds[number]
         terms = crowd.rules.near
-        running = list(settling.around.meant_by_all(terms))
-        are_sure = [settling.crowds[other].is_meant_by_all(terms) for other in targets]
+        running = list(resolution.around.meant_by_all(terms))
+        are_sure = [
+            resolution.crowds[other].is_meant_by_all(terms) for other in targets
+        ]
         if None in are_sure or any(sure is None for _, sure in running):
             field = "affinity.podAffinity"
-            settling.refuse(crowd, field, "selects by a label in which pods differ")
+            resolution.refuse(crowd, field, "selects by a label in which pods differ")
             continue
         anchors = [
             other for other in targets if number not in _list_needed(other, needed)
         ]
         nodes = [node for node, _ in running]
         for term in terms:
-            _be_near(settling, term, (number, targets, anchors), nodes)
+            _be_near(resolution, term, (number, targets, anchors), nodes)
 
 
 def _list_needed(first: int, needed: dict[int, list[int]]) -> set[int]:
@@ -214,14 +216,14 @@ def _list_needed(first: int, needed: dict[int, list[int]]) -> set[int]:
 
 
 def _be_near(
-    settling: Settling,
+    resolution: Resolution,
     term: PodTerm,
     crowds: tuple[int, list[int], list[int]],
     running: list[NodePart],
 ) -> None:
-    """Settle one term of a crowd; `crowds`: its number, its targets, its anchors."""
+    """Resolve one term of a crowd; `crowds`: its number, its targets, its anchors."""
     number, targets, anchors = crowds
-    crowd, key = settling.crowds[number], term.topology_key
+    crowd, key = resolution.crowds[number], term.topology_key
     keys = [other.topology_key for other in crowd.rules.near]
     runs = any(name in node.labels for node in running for name in keys)
     # The first of a series is let in where no pod is that all its terms mean.
@@ -230,19 +232,19 @@ def _be_near(
     about = describe(term)
     if not anchors and not alone_is_enough:
         why = f"no pod on a node that lets it in is what it must be near to: {about}"
-        settling.restrict(
+        resolution.restrict(
             crowd,
             NodeSet(key, frozenset(values), True, True, Rule.POD_NEAR, why),
         )
         return
-    settling.restrict(
+    resolution.restrict(
         crowd,
         NodeSet(key, frozenset(), False, True, Rule.POD_NEAR, f"it lacks {key}"),
     )
-    others = sum(settling.crowds[other].pods for other in targets)
+    others = sum(resolution.crowds[other].pods for other in targets)
     if others == 1 and not anchors:
         return
-    by_node = settling.around.is_by_node(key)
+    by_node = resolution.around.is_by_node(key)
     rule = DomainRule(
         kind=NEAR,
         about=f"{about} {anchors}",
@@ -251,7 +253,7 @@ def _be_near(
         open=frozenset(values.values() if by_node else values),
         alone_is_enough=alone_is_enough,
     )
-    settling.play(crowd, rule, CARRIER)
+    resolution.play(crowd, rule, CARRIER)
     for other in targets:
         bits = MEANT | ANCHOR * (other in anchors)
-        settling.play(settling.crowds[other], rule, bits)
+        resolution.play(resolution.crowds[other], rule, bits)

@@ -17,7 +17,7 @@ from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.ids import DeviceID
 from contracts.messages import MemberAllocated
 from solver.judge.facts import Facts, Violations
-from solver.judge.shared import Use
+from solver.judge.uses import Use
 from solver.problem.gangs import GangPart, MemberPart, SubrequestPart
 from solver.snapshot.parts import NodePart
 

@@ -18,7 +18,7 @@ from moorings.lint.domains import find_shortfall, rooms_by_value
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
 from solver.devices.gather import NodePools
-from solver.kinds.gang_rules import list_paths, names_path
+from solver.kinds.topology import list_paths, names_path
 from solver.problem.attributes import Element
 from solver.problem.gangs import GangPart, MemberPart, RequestPart, SubrequestPart
 

@@ -20,7 +20,7 @@ from solver.judge.devices import judge_device
 from solver.judge.facts import Facts, Violations
 from solver.judge.pods import PodJudge
 from solver.judge.pools import selects
-from solver.judge.shared import Use
+from solver.judge.uses import Use
 from solver.problem.gangs import GangPart, MemberPart
 
 _User = tuple[MemberAllocated, MemberPart, int]

@@ -1,6 +1,6 @@
 """Gangs with rules across their pods: found, proven, and how long it takes.
 
-    python -m benchmarks.solver.gang_rules [--family NAME ...] [--size full]
+    python -m benchmarks.solver.topology [--family NAME ...] [--size full]
 
 groups:  one gang on all nodes, three levels Required, in groups of 8.
 idle:    one gang of 8 in one rack, again and again, on a cluster without pods.
@@ -23,19 +23,19 @@ from collections.abc import Callable
 from benchmarks.report import Row, parser, percentile, report
 from benchmarks.solver.full_path import Decider
 from benchmarks.solver.scale import answer_of, submitted
-from benchmarks.worlds import gang_rules
-from benchmarks.worlds.gang_rules import World
+from benchmarks.worlds import topology
+from benchmarks.worlds.topology import World
 from solver.cel.evaluator import SelectorEvaluator
 
 Family = Callable[[int, int], World]
 FAMILIES: dict[str, Family] = {
-    "groups": lambda size, _: gang_rules.groups(size),
-    "idle": lambda size, _: gang_rules.idle(size),
-    "scarce": gang_rules.scarce,
-    "uneven": gang_rules.uneven,
-    "filled": gang_rules.filled,
-    "rails": gang_rules.rails,
-    "aligned": lambda size, _: gang_rules.aligned(size),
+    "groups": lambda size, _: topology.groups(size),
+    "idle": lambda size, _: topology.idle(size),
+    "scarce": topology.scarce,
+    "uneven": topology.uneven,
+    "filled": topology.filled,
+    "rails": topology.rails,
+    "aligned": lambda size, _: topology.aligned(size),
 }
 SIZES: dict[str, dict[str, tuple[int, ...]]] = {
     "groups": {"small": (128,), "full": (512,)},

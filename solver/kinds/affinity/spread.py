@@ -16,10 +16,9 @@ from collections.abc import Iterator
 from contracts.allocation import Rule
 from contracts.ids import Namespace, NodeName
 from contracts.pods.pod_rules import SpreadTerm, selects
-from solver.kinds.pod_places import is_counted
-from solver.kinds.settling import Settling, describe
-from solver.kinds.surroundings import Crowd, Surroundings
-from solver.problem.pod_rules import (
+from solver.kinds.affinity.resolution import Resolution, describe
+from solver.kinds.affinity.surroundings import Crowd, Surroundings, is_counted
+from solver.problem.affinity.rules import (
     CARRIER,
     MEANT,
     SPREAD,
@@ -31,19 +30,19 @@ from solver.problem.pod_rules import (
 FIELD = "topologySpreadConstraints"
 
 
-def settle_spread(settling: Settling) -> None:
-    """Settle each rule of spread, once for all crowds that say just the same."""
+def resolve_spread(resolution: Resolution) -> None:
+    """Resolve each rule of spread, once for all crowds that say just the same."""
     groups: dict[DomainRule, tuple[SpreadTerm, list[Crowd]]] = {}
-    for crowd in settling.crowds:
+    for crowd in resolution.crowds:
         for term in dict.fromkeys(crowd.rules.spread):
             key = term.topology_key
             why = f"it lacks {key}"
             labelled = NodeSet(key, frozenset(), False, True, Rule.POD_SPREAD, why)
-            settling.restrict(crowd, labelled)
-            rule = _rule_of(crowd, term, by_node=settling.around.is_by_node(key))
+            resolution.restrict(crowd, labelled)
+            rule = _rule_of(crowd, term, by_node=resolution.around.is_by_node(key))
             groups.setdefault(rule, (term, []))[1].append(crowd)
     for rule, (term, carriers) in groups.items():
-        _settle_group(settling, rule, term, carriers)
+        _resolve_group(resolution, rule, term, carriers)
 
 
 def _rule_of(crowd: Crowd, term: SpreadTerm, *, by_node: bool) -> DomainRule:
@@ -62,23 +61,23 @@ def _rule_of(crowd: Crowd, term: SpreadTerm, *, by_node: bool) -> DomainRule:
     )
 
 
-def _settle_group(
-    settling: Settling, rule: DomainRule, term: SpreadTerm, carriers: list[Crowd]
+def _resolve_group(
+    resolution: Resolution, rule: DomainRule, term: SpreadTerm, carriers: list[Crowd]
 ) -> None:
     namespace = carriers[0].namespace
-    counts = _count_running(settling.around, rule, (namespace, term))
+    counts = _count_running(resolution.around, rule, (namespace, term))
     meant = [
-        c for c in settling.crowds if c.is_counted_by(namespace, term) is not False
+        c for c in resolution.crowds if c.is_counted_by(namespace, term) is not False
     ]
     refusal = _find_refusal(term, carriers, meant)
     if counts is None or refusal:
         message = refusal or "selects by a label in which pods differ"
         for crowd in carriers:
-            settling.refuse(crowd, FIELD, message)
+            resolution.refuse(crowd, FIELD, message)
         return
-    domains = _by_domain(settling.around, rule, counts)
+    domains = _by_domain(resolution.around, rule, counts)
     pods = sum(crowd.pods for crowd in meant)
-    _limit_domains(settling, rule, (term, domains, pods), (carriers, meant))
+    _limit_domains(resolution, rule, (term, domains, pods), (carriers, meant))
     # The pin leaves one domain, so kube-scheduler counts from nothing.
     if term.min_domains > 1 and term.honors_affinity:
         pinned = DomainRule(
@@ -94,7 +93,7 @@ def _settle_group(
             floor=0,
             counts=tuple(sorted(counts.items())),
         )
-        _write(settling, pinned, carriers, meant)
+        _write(resolution, pinned, carriers, meant)
 
 
 def _count_running(
@@ -153,7 +152,7 @@ def _may_wait(crowd: Crowd) -> bool:
 
 
 def _limit_domains(
-    settling: Settling,
+    resolution: Resolution,
     rule: DomainRule,
     known: tuple[SpreadTerm, dict[str, int], int],
     crowds: tuple[list[Crowd], list[Crowd]],
@@ -179,11 +178,11 @@ def _limit_domains(
         affinity=rule.affinity,
         tolerations=rule.tolerations,
     )
-    _write(settling, limit, *crowds)
+    _write(resolution, limit, *crowds)
 
 
 def _write(
-    settling: Settling, rule: DomainRule, carriers: list[Crowd], meant: list[Crowd]
+    resolution: Resolution, rule: DomainRule, carriers: list[Crowd], meant: list[Crowd]
 ) -> None:
     """Write a rule down: as amounts of nodes where they say it, else as it is."""
     most = rule.max_skew + (rule.floor or 0)
@@ -191,15 +190,15 @@ def _write(
         full = {domain for domain, count in rule.counts if count > most}
         because = (Rule.POD_SPREAD, f"{rule.about}: as many as may be are there")
         for crowd in carriers if full else ():
-            settling.keep_out(crowd, rule.key, full, because)
+            resolution.keep_out(crowd, rule.key, full, because)
     elif rule.by_node and rule.floor is not None and (not meant or meant == carriers):
         counted = _count_by_node(rule, carriers, is_meant=bool(meant))
         for crowd in carriers:
-            settling.take(crowd, counted, 1)
+            resolution.take(crowd, counted, 1)
     else:
         for crowd in (*carriers, *(c for c in meant if c not in carriers)):
             bits = CARRIER * (crowd in carriers) | MEANT * (crowd in meant)
-            settling.play(crowd, rule, bits)
+            resolution.play(crowd, rule, bits)
 
 
 def _count_by_node(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contracts.gang import Gang
 from contracts.ids import NodeName
 from solver.allocate import allocate
-from solver.kinds.shared_claims import SharedClaimLayouts
+from solver.kinds.sharing import SharedClaimLayouts
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.gangs import GangPart, SeparatedClaim
 from tests.builders import gang, member, member_claim, request, topology_rule

@@ -1,0 +1,1 @@
+"""Rules between pods as node sets, amounts and domains of each member."""

@@ -1,0 +1,1 @@
+"""Rules between pods: who runs near a batch, and what its rules come to."""

@@ -18,7 +18,7 @@ from moorings.upstream.search import STEPS, Search
 from moorings.upstream.world import World
 from solver.decision import Decision, GangDecision, Statistics, Status
 from solver.devices.gather import Cluster, NodePools
-from solver.devices.pools import SeenPool
+from solver.devices.pools import PoolView
 from solver.engines.taking import with_result
 from solver.errors import AbortedError, FatalError, ResultError, StepsSpentError
 from solver.kinds.affinity.resolve import resolve_affinity
@@ -193,7 +193,7 @@ class _Scheduler:
         if not self._uses:
             return node
         pools = tuple(
-            SeenPool(pool.view, self._uses.get(_pool_id(pool), pool.use))
+            structs.replace(pool, use=self._uses.get(_pool_id(pool), pool.use))
             for pool in node.pools
         )
         return NodePools(node.node, pools)
@@ -212,8 +212,8 @@ class _Scheduler:
                 self._uses[key] = with_result(use, result)
 
 
-def _pool_id(pool: SeenPool) -> PoolID:
-    return PoolID(pool.view.driver, pool.view.pool)
+def _pool_id(pool: PoolView) -> PoolID:
+    return PoolID(pool.driver, pool.pool)
 
 
 def _pod_placement(search: Search, world: World, member: MemberPart) -> PodPlacement:

@@ -21,7 +21,7 @@ from contracts.workload import NodeTaint
 from solver.cache import Slots
 from solver.devices.facts import pool_of
 from solver.devices.looks import PoolLook, Selectors, look_of
-from solver.devices.pools import SeenPool, slice_of
+from solver.devices.pools import PoolView, slice_of
 from solver.selectors.projection import Projection
 from solver.selectors.table import SelectorTable, VerdictRow
 from solver.snapshot.parts import NodePart, Part, UsePart
@@ -121,9 +121,9 @@ def is_shareable(device: Device, features: Features) -> bool:
     return bool(device.allow_multiple_allocations) and features.consumable_capacity
 
 
-def find_free(seen: SeenPool, features: Features, *, admin: bool = False) -> int:
+def find_free(view: PoolView, features: Features, *, admin: bool = False) -> int:
     """Find the devices that nobody holds; with admin access holders do not matter."""
-    facts, use = seen.view.facts, seen.use
+    facts, use = view.facts, view.use
     free = facts.all_devices
     if admin or use is None:
         return free
@@ -134,9 +134,9 @@ def find_free(seen: SeenPool, features: Features, *, admin: bool = False) -> int
     return free
 
 
-def find_supported(seen: SeenPool, node: NodePart, features: Features) -> int:
+def find_supported(view: PoolView, node: NodePart, features: Features) -> int:
     """Find the devices that need nothing which the cluster or the node cannot do."""
-    pool, facts = pool_of(seen.view.part), seen.view.facts
+    pool, facts = pool_of(view.part), view.facts
     bits = facts.all_devices
     if not features.partitionable_devices:
         bits &= ~facts.marks.counting
@@ -158,31 +158,31 @@ def find_supported(seen: SeenPool, node: NodePart, features: Features) -> int:
 
 
 def find_tolerated(
-    seen: SeenPool, tolerations: tuple[DeviceToleration, ...], features: Features
+    view: PoolView, tolerations: tuple[DeviceToleration, ...], features: Features
 ) -> int:
     """Find the devices without a taint that blocks these tolerations."""
-    facts = seen.view.facts
+    facts = view.facts
     bits = facts.all_devices
-    added = seen.use is not None and seen.use.taints
+    added = view.use is not None and view.use.taints
     if not (added or facts.marks.tainted):
         return bits
-    for index, _ in find_blocking_taints(seen, tolerations, features):
+    for index, _ in find_blocking_taints(view, tolerations, features):
         bits &= ~(1 << index)
     return bits
 
 
 def find_blocking_taints(
-    seen: SeenPool, tolerations: tuple[DeviceToleration, ...], features: Features
+    view: PoolView, tolerations: tuple[DeviceToleration, ...], features: Features
 ) -> Iterator[tuple[int, DeviceTaint]]:
     """Go through the devices that a taint keeps these tolerations from, with one."""
     if not features.device_taints:
         return
-    devices = seen.view.devices
+    devices = view.devices
     added: dict[str, list[DeviceTaint]] = {}
-    for name, taint in seen.use.taints if seen.use is not None else ():
+    for name, taint in view.use.taints if view.use is not None else ():
         added.setdefault(name, []).append(taint)
     everything = (1 << len(devices)) - 1
-    for index in indices_of(everything if added else seen.view.facts.marks.tainted):
+    for index in indices_of(everything if added else view.facts.marks.tainted):
         device = devices[index]
         for taint in (*device.taints, *added.get(device.name, ())):
             if not tolerates(tolerations, taint):

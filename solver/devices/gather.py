@@ -18,7 +18,7 @@ from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
 from solver.cache import Slot
 from solver.devices.facts import pool_of
-from solver.devices.pools import SeenPool, slice_of, view_pool
+from solver.devices.pools import PoolView, slice_of, view_pool
 from solver.errors import GatherError
 from solver.snapshot.pages import NodeParts, Page
 from solver.snapshot.parts import (
@@ -38,7 +38,7 @@ class NodePools(Struct, frozen=True):
     """A node and the pools that it sees."""
 
     node: NodePart
-    pools: tuple[SeenPool, ...]
+    pools: tuple[PoolView, ...]
     """Those whose devices bind last, come last; then by driver, then by name."""
     error: str = ""
     """Why the pools cannot be gathered; then there are none."""
@@ -50,8 +50,7 @@ class NodePools(Struct, frozen=True):
 
     def find(self, device: DeviceID) -> tuple[Device, PoolSlice] | None:
         """Look up a device that the node sees, with its slice."""
-        for seen in self.pools:
-            view = seen.view
+        for view in self.pools:
             if view.pool != device.pool or view.driver != device.driver:
                 continue
             named = view.facts.bits_by_name.get(device.device, 0)
@@ -64,7 +63,7 @@ class NodePools(Struct, frozen=True):
     @property
     def blocks_all(self) -> bool:
         """Whether a pool that is not whole keeps requests for all devices away."""
-        return any(not seen.view.usable for seen in self.pools)
+        return any(not view.usable for view in self.pools)
 
 
 ClusterKey = tuple[Features, PoolParts]
@@ -129,20 +128,20 @@ def _read_parts(parts: NodeParts) -> tuple[NodePart, PoolParts]:
 
 
 def _gather(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
-    seen = []
+    views = []
     try:
         for part, use in pools:
-            view = view_pool(part, node, features)
+            used = None if use is None else use.value
+            used = used if isinstance(used, UsePart) else None
+            view = view_pool(part, node, features, used)
             if view is not None:
-                used = None if use is None else use.value
-                seen.append(SeenPool(view, used if isinstance(used, UsePart) else None))
+                views.append(view)
     except GatherError as error:
         return NodePools(node, (), str(error))
-    if len(seen) > 1:
-        seen.sort(key=_order_of)
-    return NodePools(node, tuple(seen))
+    if len(views) > 1:
+        views.sort(key=_order_of)
+    return NodePools(node, tuple(views))
 
 
-def _order_of(seen: SeenPool) -> tuple[bool, bytes, bytes]:
-    view = seen.view
+def _order_of(view: PoolView) -> tuple[bool, bytes, bytes]:
     return (view.binding, view.driver.encode(), view.pool.encode())

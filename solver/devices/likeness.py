@@ -57,8 +57,8 @@ def likeness_of(
     None: the node is like no other.
     """
     pools: list[PoolLikeness] = []
-    for seen in node.pools:
-        view, use = seen.view, seen.use
+    for view in node.pools:
+        use = view.use
         if not view.is_plain:
             return None
         taken: tuple[DeviceName, ...] = ()
@@ -98,8 +98,7 @@ def values_of(node: NodePools, attribute: str) -> tuple[Value, ...] | None:
     mean. None: some device has a list.
     """
     values: list[Value] = []
-    for seen in node.pools:
-        view = seen.view
+    for view in node.pools:
         for published in list_published(view.devices, view.driver, attribute):
             if published is None:
                 values.append(None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.device import CounterSet, Device, NodeSelector
 from contracts.features import Features
@@ -53,6 +53,8 @@ class PoolView(Struct, frozen=True, kw_only=True):
     is_plain: bool = False
     """Whether it is one whole slice of the node's own, of devices without any marks
     but those of amounts: its facts say all but what they publish."""
+    use: UsePart | None = None
+    """What of it is not free; None: all is."""
 
     @property
     def usable(self) -> bool:
@@ -65,22 +67,26 @@ class PoolView(Struct, frozen=True, kw_only=True):
         return pool_of(self.part).devices
 
 
-class SeenPool(Struct, frozen=True):
-    """A pool as a node sees it, and what is used of it."""
-
-    view: PoolView
-    use: UsePart | None
-
-
-def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None:
-    """See a pool from a node; None: it does not exist there.
+def view_pool(
+    part: Part, node: NodePart, features: Features, use: UsePart | None = None
+) -> PoolView | None:
+    """See a pool, and what is used of it, from a node; None: it does not exist there.
 
     Raises:
         GatherError: a node selector of one of its slices is malformed.
     """
     pool, facts = pool_of(part), facts_of(part)
     if _is_simple(facts, pool, node):
-        return _see_simple(part, pool, facts, node)
+        return _see_simple(part, pool, facts, node, use)
+    view = _see_slices(part, pool, node, features)
+    return view if view is None or use is None else structs.replace(view, use=use)
+
+
+def _see_slices(
+    part: Part, pool: PoolPart, node: NodePart, features: Features
+) -> PoolView | None:
+    """See a pool of any slices; None: none of them is for the node."""
+    facts = facts_of(part)
     ignored = _find_ignored(part, pool, features)
     relevant = [
         i
@@ -110,7 +116,11 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
 
 
 def _see_simple(
-    part: Part, pool: PoolPart, facts: PoolFacts, node: NodePart
+    part: Part,
+    pool: PoolPart,
+    facts: PoolFacts,
+    node: NodePart,
+    use: UsePart | None,
 ) -> PoolView:
     """See a pool that is one whole slice for the node."""
     everything = facts.all_devices
@@ -127,6 +137,7 @@ def _see_simple(
             and pool.node == node.name
             and not pool.slices[0].skip_node_operations
         ),
+        use=use,
     )
 
 

@@ -162,8 +162,7 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
     faulty: Counter[str] = Counter()
     faults: dict[str, SelectorFault] = {}
     unusable: list[str] = []
-    for seen in node.pools:
-        view = seen.view
+    for view in node.pools:
         if not view.usable:
             why = view.invalid or "incomplete"
             unusable.append(f"{view.driver}/{view.pool}: {why}")
@@ -186,20 +185,20 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
         shares += count_further_uses(view, remaining, kind, features)
         if remaining:
             drivers.add(view.driver)
-        remaining &= find_supported(seen, node.node, features)
+        remaining &= find_supported(view, node.node, features)
         able += remaining.bit_count()
-        remaining &= find_free(seen, features, admin=kind.admin)
-        remaining, lacking = find_with_enough(seen, remaining, kind, features)
+        remaining &= find_free(view, features, admin=kind.admin)
+        remaining, lacking = find_with_enough(view, remaining, kind, features)
         shortage = shortage or lacking
         available += remaining.bit_count()
-        for index, blocking in find_blocking_taints(seen, kind.tolerations, features):
+        for index, blocking in find_blocking_taints(view, kind.tolerations, features):
             if remaining >> index & 1:
                 remaining &= ~(1 << index)
                 taint = taint or format_taint(blocking)
         usable += remaining.bit_count()
         marks = view.facts.marks
         is_plain = is_plain and not remaining & (marks.counting | marks.shareable)
-        left += count_further_uses(view, remaining, kind, features, seen.use)
+        left += count_further_uses(view, remaining, kind, features, view.use)
     counts = None
     if chosen:
         # A selector that fails where nothing is wanted has nothing to do with it.

@@ -96,16 +96,15 @@ def _list_attributes(
 ) -> Iterator[DeviceAttribute | None]:
     """Go through the devices that may serve a request, by what they publish."""
     features, name = problem.parameters.features, constraint.match_attribute or ""
-    for seen in node.pools:
-        view = seen.view
+    for view in node.pools:
         if not view.usable:
             continue
         bits = select_devices(view.part, kind.selectors, problem.selectors).bits
         bits = find_targets(view, bits, kind, features)
-        bits &= find_supported(seen, node.node, features)
-        bits &= find_free(seen, features, admin=kind.admin)
-        bits &= find_tolerated(seen, kind.tolerations, features)
-        bits, _ = find_with_enough(seen, bits, kind, features)
+        bits &= find_supported(view, node.node, features)
+        bits &= find_free(view, features, admin=kind.admin)
+        bits &= find_tolerated(view, kind.tolerations, features)
+        bits, _ = find_with_enough(view, bits, kind, features)
         published = list_published(view.devices, view.driver, name)
         yield from (published[index] for index in indices_of(bits))
 

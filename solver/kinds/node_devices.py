@@ -30,7 +30,7 @@ from solver.devices.likeness import (
     number_equal,
     values_of,
 )
-from solver.devices.pools import SeenPool, slice_of
+from solver.devices.pools import PoolView, slice_of
 from solver.devices.published import find_published
 from solver.errors import VerdictMissingError
 from solver.kinds.grouping import Grouper, ServingDevice
@@ -89,8 +89,7 @@ class _Likes(Struct, frozen=True):
     def of(cls, node: NodePools, devices: SeenDevices, groups: Groups) -> _Likes:
         """Forget which node it was."""
         numbers = {
-            (seen.view.driver, seen.view.pool): number
-            for number, seen in enumerate(node.pools)
+            (view.driver, view.pool): number for number, view in enumerate(node.pools)
         }
         members = tuple(
             tuple((numbers[name.driver, name.pool], name.device) for name in g.devices)
@@ -102,7 +101,7 @@ class _Likes(Struct, frozen=True):
         """Name the devices of one of these nodes."""
         if not self.members:
             return ()
-        views = [seen.view for seen in node.pools]
+        views = node.pools
         return tuple(
             [
                 DeviceGroup(
@@ -178,15 +177,15 @@ class DeviceReader:
         # First pool by pool: what its counters have left, whom its devices may serve.
         counters, devices = Counters(), list[ServingDevice]()
         meant_kinds = blocked_kinds = position = 0
-        for seen in node.pools:
-            if not seen.view.usable:
+        for view in node.pools:
+            if not view.usable:
                 continue
-            sound = counters.add(seen)
-            masks, meant, lacking = self._find_masks(seen, node, sound=sound)
+            sound = counters.add(view)
+            masks, meant, lacking = self._find_masks(view, node, sound=sound)
             meant_kinds |= meant
             blocked_kinds |= lacking
-            devices.extend(self._read_serving(seen, masks, counters, position))
-            position += seen.view.targeting.bit_count()
+            devices.extend(self._read_serving(view, masks, counters, position))
+            position += view.targeting.bit_count()
         # A pool that is not whole keeps every request for all devices away.
         if node.blocks_all:
             blocked_kinds = -1
@@ -202,20 +201,20 @@ class DeviceReader:
         return read, tuple(group for _, group in groups)
 
     def _find_masks(
-        self, seen: SeenPool, node: NodePools, *, sound: bool
+        self, view: PoolView, node: NodePools, *, sound: bool
     ) -> tuple[list[int], int, int]:
         """Find what each device may serve; and the kinds that mean any, or lack one."""
         # First what holds for every request, then what each of them means and may have.
-        features, view = self._features, seen.view
+        features = self._features
         masks = [0] * len(view.devices)
-        supported = find_supported(seen, node.node, features)
-        drawing = 0 if sound else find_drawing(seen, features)
+        supported = find_supported(view, node.node, features)
+        drawing = 0 if sound else find_drawing(view, features)
         tolerated = {
-            tolerations: find_tolerated(seen, tolerations, features)
+            tolerations: find_tolerated(view, tolerations, features)
             for tolerations in self._tolerations
         }
         free = {
-            admin: find_free(seen, features, admin=admin) for admin in self._accesses
+            admin: find_free(view, features, admin=admin) for admin in self._accesses
         }
         meant_kinds = lacking_kinds = 0
         for number, kind in enumerate(self._query.requests):
@@ -225,7 +224,7 @@ class DeviceReader:
             meant = find_targets(view, selection.bits, kind, features)
             usable = meant & supported & free[kind.admin] & tolerated[kind.tolerations]
             if not kind.admin:
-                usable = find_with_room(seen, usable & ~drawing, kind, features)
+                usable = find_with_room(view, usable & ~drawing, kind, features)
             for attribute, value in kind.values:
                 usable &= _find_values(view.part, attribute, features).get(value, 0)
             meant_kinds |= bool(meant) << number
@@ -236,9 +235,9 @@ class DeviceReader:
         return masks, meant_kinds, lacking_kinds
 
     def _read_serving(
-        self, seen: SeenPool, masks: list[int], counters: Counters, first: int
+        self, view: PoolView, masks: list[int], counters: Counters, first: int
     ) -> Iterator[ServingDevice]:
-        view, query = seen.view, self._query
+        query = self._query
         pool = pool_of(view.part)
         for index, mask in enumerate(masks):
             if not mask:
@@ -246,7 +245,7 @@ class DeviceReader:
             device = view.devices[index]
             traits = PLAIN
             if not is_plain(device):
-                traits = traits_of(seen, device, counters, query, self._features)
+                traits = traits_of(view, device, counters, query, self._features)
             name = DeviceID(view.driver, view.pool, device.name)
             identity: Identity = ()
             if not pool.node:
@@ -256,7 +255,7 @@ class DeviceReader:
                 first + (view.targeting & ((1 << index) - 1)).bit_count(),
                 mask,
                 tuple(
-                    self._read_value(seen, index, column) for column in query.columns
+                    self._read_value(view, index, column) for column in query.columns
                 ),
                 traits,
                 identity,
@@ -264,9 +263,9 @@ class DeviceReader:
             )
 
     def _read_value(
-        self, seen: SeenPool, index: int, column: Column
+        self, view: PoolView, index: int, column: Column
     ) -> frozenset[Element]:
-        device, driver = seen.view.devices[index], seen.view.driver
+        device, driver = view.devices[index], view.driver
         if not column.expression:
             attribute = find_published(device, driver, column.attribute)
             return elements_of(attribute, self._features)

@@ -23,7 +23,7 @@ from solver.problem.problem import Problem
 from solver.selectors.table import SelectorTable
 from solver.snapshot.parts import NodePart
 
-_VIEWS: ViewCache[NodeView] = ViewCache()
+_VIEWS = ViewCache()
 
 
 def find_node_kinds(problem: Problem, query: Query) -> tuple[NodeKind, ...]:

@@ -50,7 +50,7 @@ def allocate(problem: Problem) -> Decision:
             problem=problem.hash,
             status=best.status,
             objective=best.tiers,
-            gangs=tuple(_decisions(answerable, best)),
+            gangs=tuple(_write_decisions(answerable, best)),
             statistics=best.statistics,
         )
     with stage("judge"):
@@ -70,7 +70,7 @@ def _refuse_unmodelled(problem: Problem) -> Iterator[GangPart]:
             yield structs.replace(gang, refused=(reason,), rejected=False)
 
 
-def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
+def _write_decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
     """Write down each gang's devices, or why it has none."""
     # Engines number the gangs that were not refused beforehand.
     asking = [gang for gang in problem.gangs if not gang.refused]

@@ -63,9 +63,9 @@ class GangDecision(
     members: tuple[MemberAllocated, ...] = ()
     reasons: tuple[Reason, ...] = ()
     rejected: bool = False
-    """Whether the answer can never change while the gang stays as written."""
+    """True if the answer can never change while the gang stays as written."""
     failed: bool = False
-    """Whether the reasons are errors of the input, not a lack of devices."""
+    """True if the reasons are errors of the input, not a lack of devices."""
 
     @property
     def key(self) -> GangKey:

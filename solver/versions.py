@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 PROCEDURE = 2
-"""Of the decision procedure: one more where recorded Problems get other answers."""
+"""Version of the decision procedure: raised when old Problems get other answers."""
 VERSION = f"{version('moorings')}+{PROCEDURE}"
 DEPENDENCIES = ("ortools", "msgspec", "numpy")
 """Packages whose version may change an answer's bytes."""
@@ -36,5 +36,5 @@ _VERSIONS = find_versions(DEPENDENCIES)
 
 
 def dependency_versions() -> dict[str, str]:
-    """Say which versions an answer's bytes depend on."""
+    """Return the versions that an answer's bytes depend on."""
     return dict(_VERSIONS)

@@ -62,16 +62,16 @@ class NodePools(Struct, frozen=True):
 
     @property
     def blocks_all(self) -> bool:
-        """Whether a pool that is not whole keeps requests for all devices away."""
+        """True if an incomplete or invalid pool blocks requests for all devices."""
         return any(not view.usable for view in self.pools)
 
 
 ClusterKey = tuple[Features, PoolParts]
 """What a result about a node depends on besides it; parts are by identity."""
 _NODES: Slot[tuple[ClusterKey, Mapping[NodeName, NodePools]]] = Slot()
-"""Of a page: its nodes, in the cluster that was asked about last."""
+"""By page: its nodes, in the cluster that was asked about last."""
 _POOLS: Slot[tuple[ClusterKey, NodePools]] = Slot()
-"""Of a node's parts: the node, in the cluster that was asked about last."""
+"""By parts of a node: the node, in the cluster that was asked about last."""
 
 
 class Cluster:
@@ -87,29 +87,31 @@ class Cluster:
     def pages(self) -> Iterator[tuple[Page, Mapping[NodeName, NodePools]]]:
         """Go through the pages with their nodes, by name."""
         for page in self._pages:
-            yield page, self._nodes(page)
+            yield page, self._nodes_on(page)
 
     @cached_property
     def nodes(self) -> Mapping[NodeName, NodePools]:
         """All nodes by name, page by page."""
         nodes_by_name: dict[NodeName, NodePools] = {}
         for page in self._pages:
-            nodes_by_name.update(self._nodes(page))
+            nodes_by_name.update(self._nodes_on(page))
         return nodes_by_name
 
-    def _nodes(self, page: Page) -> Mapping[NodeName, NodePools]:
+    def _nodes_on(self, page: Page) -> Mapping[NodeName, NodePools]:
         remembered = _NODES.get(page.memory)
         if remembered is None or remembered[0] != self.key:
             own = [(n, p) for n, p in sorted(page.nodes.items()) if n]
-            nodes = {cast("NodeName", name): self._node(parts) for name, parts in own}
+            nodes = {
+                cast("NodeName", name): self._gather_node(parts) for name, parts in own
+            }
             remembered = _NODES.keep(page.memory, (self.key, nodes))
         return remembered[1]
 
-    def _node(self, parts: NodeParts) -> NodePools:
+    def _gather_node(self, parts: NodeParts) -> NodePools:
         remembered = _POOLS.get(parts.memory)
         if remembered is None or remembered[0] != self.key:
             node, own = _read_parts(parts)
-            pools = _gather(node, (*own, *self._shared), self._features)
+            pools = _gather_pools(node, (*own, *self._shared), self._features)
             remembered = _POOLS.keep(parts.memory, (self.key, pools))
         return remembered[1]
 
@@ -127,7 +129,7 @@ def _read_parts(parts: NodeParts) -> tuple[NodePart, PoolParts]:
     return node or NodePart(name=NodeName(parts.owner)), tuple(own)
 
 
-def _gather(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
+def _gather_pools(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
     views = []
     try:
         for part, use in pools:

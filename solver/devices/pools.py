@@ -35,7 +35,7 @@ class PoolView(Struct, frozen=True, kw_only=True):
     pool: PoolName
     part: Part
     facts: PoolFacts
-    """Of all its devices, whoever sees them."""
+    """What is known of all its devices, whatever this node sees."""
     incomplete: bool = False
     invalid: str = ""
     """Why the pool must not be used; empty when it may."""
@@ -49,16 +49,16 @@ class PoolView(Struct, frozen=True, kw_only=True):
     """Devices of the rest of the pool: they only draw from its counters."""
     counters: tuple[CounterSet, ...] = ()
     binding: bool = False
-    """Whether any targeting device says something about binding conditions."""
+    """True if any targeting device says something about binding conditions."""
     is_plain: bool = False
-    """Whether it is one whole slice of the node's own, of devices without any marks
+    """True if it is one whole slice of the node's own, of devices without any marks
     but those of amounts: its facts say all but what they publish."""
     use: UsePart | None = None
     """What of it is not free; None: all is."""
 
     @property
     def usable(self) -> bool:
-        """Whether devices may be allocated from it."""
+        """True if devices may be allocated from it."""
         return not (self.incomplete or self.invalid)
 
     @property
@@ -158,7 +158,7 @@ def _find_rest(
 
 
 def _is_simple(facts: PoolFacts, pool: PoolPart, node: NodePart) -> bool:
-    """Whether a pool is one whole slice for this node that draws from no counters.
+    """True if a pool is one whole slice for this node that draws from no counters.
 
     Nearly every pool is, and nothing else needs to be asked about it.
     """
@@ -227,7 +227,7 @@ def _find_invalid(
     indices: tuple[list[int], list[int]],
     features: Features,
 ) -> str:
-    """Say what makes a whole pool unusable, in upstream's order; empty: nothing.
+    """Return what makes a whole pool unusable, in upstream's order; empty: nothing.
 
     `indices` are of the slices with devices: those meant for the node, and the others.
     """
@@ -249,7 +249,7 @@ def _find_reachable(
     pool: PoolPart, here: list[int], node: NodePart
 ) -> tuple[int, tuple[tuple[int, str], ...]]:
     """Find the devices of slices that a node can reach, and whose selection fails."""
-    starts, bits = _starts(pool), 0
+    starts, bits = _slice_starts(pool), 0
     malformed: list[tuple[int, str]] = []
     for i in here:
         start, pool_slice = starts[i]
@@ -323,7 +323,7 @@ def _list_devices(pool: PoolPart, indices: Iterable[int]) -> list[Device]:
     return [device for i in indices for device in pool.slices[i].devices]
 
 
-def _starts(pool: PoolPart) -> list[tuple[int, PoolSlice]]:
+def _slice_starts(pool: PoolPart) -> list[tuple[int, PoolSlice]]:
     """Pair each slice with the bit of its first device."""
     starts, start = [], 0
     for pool_slice in pool.slices:
@@ -333,7 +333,7 @@ def _starts(pool: PoolPart) -> list[tuple[int, PoolSlice]]:
 
 
 def _bits_of(pool: PoolPart, indices: Iterable[int]) -> int:
-    starts, bits = _starts(pool), 0
+    starts, bits = _slice_starts(pool), 0
     for i in indices:
         start, pool_slice = starts[i]
         bits |= ((1 << len(pool_slice.devices)) - 1) << start
@@ -344,7 +344,7 @@ def slice_of(pool: PoolPart, device: int) -> PoolSlice:
     """Find the slice of the device with this bit."""
     if len(pool.slices) == 1:
         return pool.slices[0]
-    for start, pool_slice in reversed(_starts(pool)):
+    for start, pool_slice in reversed(_slice_starts(pool)):
         if device >= start and pool_slice.devices:
             return pool_slice
     raise IndexError(device)

@@ -1,4 +1,4 @@
-"""Devices that nobody holds and that still lack something: counters, room for a share.
+"""Free devices that still lack something: counters, or room for a share.
 
 Each is looked at by itself, as if it were the only one asked for: several that draw
 from the same counters may lack together what each has alone.
@@ -84,7 +84,7 @@ def count_further_uses(
 def _describe_share(
     view: PoolView, lacking: int, kind: RequestKind, features: Features
 ) -> str:
-    """Say of the first of these devices which capacity shares have left too little."""
+    """Describe what shares have left too little of, on the first of these devices."""
     device = view.devices[next(indices_of(lacking))]
     used = sum_shares(view.use).get(device.name, {})
     for name, asked in sorted(
@@ -99,7 +99,7 @@ def _describe_share(
 
 
 def _describe_unknown(view: PoolView, names: list[DeviceName]) -> str:
-    """Say which device in use is published no more, so that its draw is not known."""
+    """Describe a device in use that is no longer published, so its draw is unknown."""
     uses = view.use.unpublished if view.use is not None else ()
     holder = next((use.holder for use in uses if use.device == names[0]), "somebody")
     return (
@@ -111,7 +111,7 @@ def _describe_unknown(view: PoolView, names: list[DeviceName]) -> str:
 def _describe_draw(
     view: PoolView, index: int, counters: Counters, features: Features
 ) -> str:
-    """Say which counter of a device has too little left; empty: all have enough."""
+    """Describe a counter of a device with too little left; empty: all have enough."""
     device = view.devices[index]
     names = {number: key[3] for key, number in counters.keys.items()}
     for number, asked in counters.draws(view, device):
@@ -125,13 +125,12 @@ def _describe_draw(
         for number, groups in counters.groups(view, device):
             allowed = counters.allowed[number]
             if allowed is not None and not set(allowed) & set(groups):
-                return (
-                    f"{device.name} is {_name(groups)}, those in use {_name(allowed)}"
-                )
+                used = _name_groups(allowed)
+                return f"{device.name} is {_name_groups(groups)}, those in use {used}"
     return ""
 
 
-def _name(groups: tuple[str, ...]) -> str:
+def _name_groups(groups: tuple[str, ...]) -> str:
     if groups in (NO_GROUPS, ()):
         return "in no compatibility group"
     return f"in compatibility group {' or '.join(groups)}"

@@ -52,12 +52,12 @@ class NodeCounts(Struct, frozen=True, cache_hash=True):
     taint: str = ""
     """One that keeps devices away which would do otherwise; empty: none does."""
     shortage: str = ""
-    """What devices lack that nobody holds: `gpu-0 draws 40Gi of mem, 30Gi are left`;
+    """What free devices lack: `gpu-0 draws 40Gi of mem, 30Gi are left`;
     empty: nothing."""
     faulty: int = 0
     """Devices on which a selector failed, in pools of drivers that have others."""
     is_plain: bool = True
-    """Whether no eligible device draws from counters or has several users."""
+    """True if no eligible device draws from counters or has several users."""
 
 
 class RequestCounts(Struct, frozen=True):
@@ -72,7 +72,7 @@ class RequestCounts(Struct, frozen=True):
     unusable: tuple[str, ...]
     """Pools and devices that may not be used, and why."""
     is_plain: bool
-    """Whether counting one such request of a pod says all there is to say."""
+    """True if counting one such request of a pod is exact."""
 
 
 class Rooms(Struct, frozen=True):
@@ -273,9 +273,9 @@ def _count_pods(
 def is_selector_to_blame(
     counts: RequestCounts, request: SubrequestPart, pods: int
 ) -> bool:
-    """Whether there may be enough devices where a selector fails on some.
+    """True if there may be enough devices where a selector fails on some.
 
-    Where none is selected at all nobody knows what it would have said.
+    Where it selects none at all, what it would have selected is unknown.
     """
     if not counts.nodes:
         return bool(counts.faults)
@@ -294,7 +294,7 @@ def describe_taints(counts: RequestCounts) -> str:
 
 
 def describe_shortages(counts: RequestCounts) -> str:
-    """Name what devices lack that nobody holds: counters, or room for a share."""
+    """Describe what free devices lack: counters, or room for a share."""
     return _describe_each(counts, lambda node: node.shortage)
 
 

@@ -71,7 +71,7 @@ class Scarcity(Struct, frozen=True):
 
     resource: str
     need: int
-    """Of each pod."""
+    """What each pod needs of it."""
     nodes: int
     """Nodes that would do otherwise."""
     best: NodeName
@@ -113,7 +113,7 @@ def _check_node(
         if left is not None and need:
             room[name] = left // need
     room.update(list_rooms(member, node))
-    # Of a node without a Node object nobody knows what would select it.
+    # What would select a node without a Node object is unknown.
     if node.unavailable != NO_NODE and not is_chosen(fit, node):
         return NodeCheck(node, 0, "not selected", room)
     if node.unavailable:
@@ -207,7 +207,7 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
 
 
 def describe_refusals(checks: Iterable[NodeCheck], passed: int) -> str:
-    """Say what keeps a member from how many nodes: those that stop at this rule.
+    """Describe what keeps a member from how many nodes: those that stop at this rule.
 
     `a=b:NoSchedule on 3 of 4 nodes, such as node-1`; empty: none stops there.
     """
@@ -220,7 +220,7 @@ def describe_refusals(checks: Iterable[NodeCheck], passed: int) -> str:
 
 
 def describe_nodes(names_by_why: Mapping[str, list[NodeName]], nodes: int) -> str:
-    """Say on which of so many nodes something holds, what concerns most first."""
+    """Describe on which of so many nodes something holds, what concerns most first."""
     most = sorted(names_by_why.items(), key=lambda item: (-len(item[1]), item[0]))
     parts = [
         f"{why} on {min(names)}"

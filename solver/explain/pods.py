@@ -16,8 +16,8 @@ from contracts.counts import counted, listed
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, RequestPart
 
 Fits = Callable[[GangPart, bool], bool | None]
-"""Whether a gang by itself has a place; the second: on a fleet of which nobody holds a
-device. None: nobody knows, or it would take too long to find out."""
+"""True if a gang by itself has a place; with the second argument, if all devices were
+free. None: unknown, or it would take too long to find out."""
 
 
 def explain_pod(
@@ -26,7 +26,7 @@ def explain_pod(
     fits: Fits,
     describe_nearest: Callable[[ClaimPart], str],
 ) -> Reason | None:
-    """Return why one pod of a member has no place; None: it has, or nobody knows.
+    """Return why one pod of a member has no place; None: it has, or it is unknown.
 
     `describe_nearest`: what comes nearest to the constraints of a claim, in words.
     """
@@ -37,7 +37,7 @@ def explain_pod(
 
 
 def explain_joint(gang: GangPart, fits: Fits) -> Reason:
-    """Say how many of its pods have a place at once, where that is known."""
+    """Return how many of its pods have a place at once, where that is known."""
     pods = gang.pods
     if fits(gang, False) is not False:
         message = "by count each of its pods has room; no place for all was found"
@@ -83,7 +83,7 @@ class _Pod:
         self._describe_nearest = describe_nearest
 
     def fits(self, claims: Sequence[ClaimPart], *, unheld: bool = False) -> bool | None:
-        """Whether it has a place with these claims; `unheld`: if nobody held any."""
+        """True if it has a place with these claims; `unheld`: were all devices free."""
         alone = structs.replace(
             self._member, count=1, min_count=None, claims=tuple(claims)
         )
@@ -128,7 +128,7 @@ class _Pod:
         if is_held:
             message += "; some would, if nobody held any"
         rule = Rule.TAKEN if is_held else Rule.CONSTRAINT
-        return self._reason(rule, f"/{claim.name}", message)
+        return self._make_reason(rule, f"/{claim.name}", message)
 
     def _explain_requests(self, claim: ClaimPart) -> Reason | None:
         """Blame requests that fit one by one; None: one of them does not."""
@@ -145,10 +145,10 @@ class _Pod:
         message = f"no node has room for {listed(names)} together, only for each alone"
         if is_held:
             message += "; some would, if nobody held any devices"
-        return self._reason(Rule.TAKEN if is_held else Rule.JOINT, place, message)
+        return self._make_reason(Rule.TAKEN if is_held else Rule.JOINT, place, message)
 
     def _explain_number(self, claim: ClaimPart) -> Reason:
-        """Say how many devices of the first request that does not fit would."""
+        """Return how many devices would fit of the first request that does not."""
         request = next(
             (
                 request
@@ -172,10 +172,10 @@ class _Pod:
         if is_held:
             message += "; some could, if nobody held any devices"
         rule = Rule.TAKEN if is_held else Rule.JOINT
-        return self._reason(rule, f"/{claim.name}/{request.name}", message)
+        return self._make_reason(rule, f"/{claim.name}/{request.name}", message)
 
     def _find_most(self, claim: ClaimPart, request: RequestPart) -> int:
-        """Find the most devices that have a place; 0: none have, or nobody knows."""
+        """Find the most devices that have a place; 0: none have, or it is unknown."""
         for count in _list_fewer(request):
             fewer = tuple(
                 structs.replace(alternative, count=min(alternative.count, count))
@@ -187,7 +187,7 @@ class _Pod:
                 return count if has_place else 0
         return 0
 
-    def _reason(self, rule: Rule, place: str, message: str) -> Reason:
+    def _make_reason(self, rule: Rule, place: str, message: str) -> Reason:
         return Reason(
             rule=rule,
             subject=f"{self._member.name}{place}",

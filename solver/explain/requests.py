@@ -147,7 +147,7 @@ def _describe_steps(too_few: TooFewDevices, checks: Sequence[NodeCheck]) -> str:
 def _describe_why(
     rule: Rule, counts: RequestCounts, checks: Sequence[NodeCheck]
 ) -> str:
-    """Say what is in the way of the others, in brackets; empty: that is plain."""
+    """Describe what is in the way of the others, in brackets; empty: that is plain."""
     if rule is Rule.TAINTED:
         return describe_taints(counts)
     if rule is Rule.TAKEN:

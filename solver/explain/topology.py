@@ -69,7 +69,7 @@ def explain_missing_label(
 
 
 def explain_together(gang: GangPart) -> Reason | None:
-    """Say that all rules together are in the way; None: the gang has none."""
+    """Name all rules of a gang as being in the way together; None: it has none."""
     required = [rule.key for rule in gang.topology if rule.mode != PREFERRED]
     compared = [c.match_attribute or c.distinct_attribute for c in gang.constraints]
     names = dict.fromkeys(filter(None, [*required, *compared]))
@@ -117,7 +117,7 @@ def _explain_topology(
     return Reason(
         rule=Rule.GANG_TOPOLOGY,
         field=f"spec.topology[{number}]",
-        message=f"{wants} of {rule.key}; {_describe(by_domain, whole)}",
+        message=f"{wants} of {rule.key}; {_describe_rooms(by_domain, whole)}",
         facts={"asked": asked, "room": found, "domains": len(by_domain)},
     )
 
@@ -186,7 +186,7 @@ def _explain_reach(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None
                 rule=Rule.JOINT,
                 subject=f"claim {name}",
                 message=f"its {counted(asked, 'pod')} must be on nodes that see the "
-                f"same devices; {_describe(rooms, counted(asked, 'pod'))}",
+                f"same devices; {_describe_rooms(rooms, counted(asked, 'pod'))}",
                 facts={"asked": asked, "room": found, "reaches": len(rooms)},
             )
     return None
@@ -230,7 +230,7 @@ def _explain_match(
         rule=Rule.CONSTRAINT,
         field="spec.constraints",
         message=f"devices of its {counted(asked, 'pod')} must have one value of "
-        f"{name}; {_describe(rooms, counted(asked, 'pod'))}",
+        f"{name}; {_describe_rooms(rooms, counted(asked, 'pod'))}",
         facts={"asked": asked, "room": found, "values": len(rooms)},
     )
 
@@ -265,7 +265,7 @@ def _explain_distinct(
 
 
 def _is_counted(member: MemberKind, ask: int) -> bool:
-    """Whether each pod gets so many devices for an ask, whatever is chosen."""
+    """True if each pod gets that many devices for an ask, whatever is chosen."""
     alternatives = member.alternatives(member.asks[ask].request)
     return len(alternatives) == 1 and bool(member.asks[ask].count)
 
@@ -315,7 +315,7 @@ def _list_values(shape: NodeShape, positions: set[int]) -> set[Element]:
     }
 
 
-def _describe(rooms: Rooms, whole: str) -> str:
+def _describe_rooms(rooms: Rooms, whole: str) -> str:
     """Name those that come nearest: `r3 has room for 14 of 16 pods, r1 for 9`."""
     nearest = sorted(rooms.items(), key=lambda pair: (-pair[1], repr(pair[0])))
     if not nearest:

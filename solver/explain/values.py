@@ -83,7 +83,7 @@ def _count_values(
     for request in asked:
         kind, of_request = request_kind_of(request), Counter[str | None]()
         for attribute in _list_attributes(problem, node, kind, constraint):
-            of_request[None if attribute is None else _format(attribute)] += 1
+            of_request[None if attribute is None else _format_value(attribute)] += 1
         lacking += of_request.pop(None, 0)
         for value, count in of_request.items():
             if value is not None:
@@ -109,7 +109,7 @@ def _list_attributes(
         yield from (published[index] for index in indices_of(bits))
 
 
-def _format(attribute: DeviceAttribute) -> str:
+def _format_value(attribute: DeviceAttribute) -> str:
     """Write a value as kubectl shows it; lists with commas."""
     for value in (
         attribute.string_value,

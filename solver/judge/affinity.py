@@ -1,4 +1,4 @@
-"""Whether pods may be beside each other: ports, near, apart and spread.
+"""What pods ask of each other: ports, near, apart and spread.
 
 Looks at the pods that run and those that are placed, one by one, as kube-scheduler
 would in whatever order it binds them; shares nothing with how the models count.
@@ -36,7 +36,7 @@ class PodOnNode(Struct, frozen=True, eq=False):
     namespace: str
     labels: Mapping[str, str]
     unknown: frozenset[str]
-    """Keys of labels that nobody can say."""
+    """Keys of labels whose values are unknown."""
     node: NodePart
     rules: PodRules
     count: int = 1
@@ -121,7 +121,7 @@ def _pods_are_apart(pods: list[PodOnNode]) -> Violations:
         for term in set(pod.rules.apart):
             carriers.setdefault(term, []).append(pod)
     for term, owners in carriers.items():
-        meant = [pod for pod in pods if _means(term, pod) is not False]
+        meant = [pod for pod in pods if _term_matches(term, pod) is not False]
         those: dict[str, list[PodOnNode]] = {}
         for pod in meant:
             value = pod.node.labels.get(term.topology_key)
@@ -147,26 +147,28 @@ def _pods_are_apart(pods: list[PodOnNode]) -> Violations:
 def _pods_are_near(running: list[PodOnNode], placed: list[PodOnNode]) -> Violations:
     """Each pod finds one that all its terms mean, in whatever order they are bound.
 
-    One that runs will do, and one that is placed and needs nobody who needs the pod in
-    turn. Where none runs, the first of a series is let in: then all must be together.
+    A running pod will do, and a placed one that does not itself depend on the pod.
+    Where none runs, the first of a series is let in: then all must be together.
     """
-    sorts = [(_kind(pod), pod) for pod in placed]
+    sorts = [(_kind_of(pod), pod) for pod in placed]
     kinds = dict(reversed(sorts))
     needing = {
-        key: [other for other, pod in kinds.items() if _means_all(own.rules.near, pod)]
+        key: [
+            other for other, pod in kinds.items() if _terms_match(own.rules.near, pod)
+        ]
         for key, own in kinds.items()
         if own.rules.near
     }
     for key, needed in needing.items():
         terms = kinds[key].rules.near
-        sure = {other for other in needed if key not in _followed(other, needing)}
-        may_run = [pod for pod in running if _means_all(terms, pod) is not False]
+        sure = {other for other in needed if key not in _list_needed(other, needing)}
+        may_run = [pod for pod in running if _terms_match(terms, pod) is not False]
         exists = any(
             term.topology_key in pod.node.labels for pod in may_run for term in terms
         )
         others = [pod for sort, pod in sorts if sort in needed]
         relied_on = [
-            *(pod for pod in may_run if _means_all(terms, pod)),
+            *(pod for pod in may_run if _terms_match(terms, pod)),
             *(pod for sort, pod in sorts if sort in sure),
         ]
         first_is_let_in = key in needed and not exists
@@ -181,12 +183,12 @@ def _pods_are_near(running: list[PodOnNode], placed: list[PodOnNode]) -> Violati
                     yield f"podsNear: {pod.subject} is alone in {label}={value}"
 
 
-def _kind(pod: PodOnNode) -> bytes:
+def _kind_of(pod: PodOnNode) -> bytes:
     """Name what a pod is to others' rules, and what its own are."""
     return encode([pod.namespace, dict(pod.labels), sorted(pod.unknown), pod.rules])
 
 
-def _followed(first: K, needing: Mapping[K, list[K]]) -> set[K]:
+def _list_needed(first: K, needing: Mapping[K, list[K]]) -> set[K]:
     """Follow who needs whom."""
     seen: set[K] = set()
     left = [first]
@@ -204,9 +206,9 @@ def _pods_are_spread(facts: Facts, pods: list[PodOnNode]) -> Violations:
     for pod in pods:
         member = pod.member
         for term in pod.rules.spread if member is not None else ():
-            key = encode([term, _kind(pod), _asked_of_nodes(pod)])
+            key = encode([term, _kind_of(pod), _asked_of_nodes(pod)])
             if key not in done:
-                done[key] = _count(facts, pods, pod, term)
+                done[key] = _count_pods(facts, pods, pod, term)
             by_domain, by_node, least = done[key]
             value = pod.node.labels.get(term.topology_key)
             if value is None or by_domain[value] - least > term.max_skew:
@@ -225,11 +227,11 @@ def _asked_of_nodes(pod: PodOnNode) -> list[object]:
     return [member.node_selector, member.affinity, member.tolerations]
 
 
-def _count(
+def _count_pods(
     facts: Facts, pods: list[PodOnNode], own: PodOnNode, term: SpreadTerm
 ) -> tuple[Counter[str], Counter[NodeName], int]:
     """Count pods by domain and by node; and what the emptiest domain has."""
-    names = {node.name for node in facts.all_nodes() if _counts(node, own, term)}
+    names = {node.name for node in facts.all_nodes() if _node_counts(node, own, term)}
     by_domain = Counter[str](
         {facts.find_node(n).labels[term.topology_key]: 0 for n in names}
     )
@@ -237,7 +239,7 @@ def _count(
     for pod in pods:
         if pod.namespace != own.namespace or pod.terminating:
             continue
-        is_meant = _selects(term.selector, pod.labels, pod.unknown)
+        is_meant = _labels_match(term.selector, pod.labels, pod.unknown)
         if pod.node.name in names and is_meant is not False:
             by_domain[pod.node.labels[term.topology_key]] += pod.count
             by_node[pod.node.name] += pod.count
@@ -246,8 +248,8 @@ def _count(
     return by_domain, by_node, least
 
 
-def _counts(node: NodePart, own: PodOnNode, term: SpreadTerm) -> bool:
-    """Whether the pods of a node count for a pod's rule."""
+def _node_counts(node: NodePart, own: PodOnNode, term: SpreadTerm) -> bool:
+    """True if the pods of a node count for a pod's rule."""
     member = own.member
     if node.unavailable == "no Node" or member is None:
         return False
@@ -262,26 +264,26 @@ def _counts(node: NodePart, own: PodOnNode, term: SpreadTerm) -> bool:
     return not (term.honors_taints and any(keeps_away(node, member)))
 
 
-def _means_all(terms: Iterable[PodTerm], pod: PodOnNode) -> bool | None:
-    """Whether all terms mean a pod; None: nobody can say."""
-    answers = [_means(term, pod) for term in terms]
+def _terms_match(terms: Iterable[PodTerm], pod: PodOnNode) -> bool | None:
+    """True if all terms match a pod; None: unknown."""
+    answers = [_term_matches(term, pod) for term in terms]
     return False if False in answers else None if None in answers else True
 
 
-def _means(term: PodTerm, pod: PodOnNode) -> bool | None:
-    """Whether a term means a pod; None: nobody can say."""
+def _term_matches(term: PodTerm, pod: PodOnNode) -> bool | None:
+    """True if a term matches a pod; None: unknown."""
     inside: bool | None = pod.namespace in term.namespaces
     if not inside and term.namespace_selector is not None:
         known = {NAME_OF_NAMESPACE: pod.namespace}
         keys = {said.key for said in term.namespace_selector}
-        inside = _selects(term.namespace_selector, known, keys - known.keys())
-    chosen = _selects(term.selector, pod.labels, pod.unknown)
+        inside = _labels_match(term.namespace_selector, known, keys - known.keys())
+    chosen = _labels_match(term.selector, pod.labels, pod.unknown)
     if inside is False or chosen is False:
         return False
     return None if inside is None or chosen is None else True
 
 
-def _selects(
+def _labels_match(
     selector: Requirements | None, labels: Mapping[str, str], unknown: Iterable[str]
 ) -> bool | None:
     if selector is None:

@@ -1,4 +1,4 @@
-"""Whether namespaces hold no more devices than they may, in the judge's own words."""
+"""What namespaces may hold: no more devices than their quotas, counted anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a decision is right: every rule again, in plain Python, on its own.
+"""Every rule of a decision again, in plain Python, on its own.
 
 Looks at the Problem and the Decision only; knows no engine, no kinds, no counts.
 A violation names the rule and what breaks it. Here: whole gangs and the value. The

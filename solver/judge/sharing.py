@@ -94,9 +94,11 @@ class SharedClaims:
         home = mine[0].node if mine else users[0][0].node
         nodes = dict.fromkeys(pod.node for pod, _, _ in users)
         for node in (node for node in nodes if node != home):
-            yield from self._reached(node, mine, said[0].allocation, subject)
+            yield from self._devices_are_reached(
+                node, mine, said[0].allocation, subject
+            )
 
-    def _reached(
+    def _devices_are_reached(
         self,
         name: NodeName,
         uses: list[Use],

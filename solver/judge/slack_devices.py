@@ -23,7 +23,7 @@ from solver.selectors.footprint import Footprint, footprint_of
 from solver.selectors.projection import find_faults, project_all
 
 MOST_SHARES = 1 << 24
-"""Of one device, for one request."""
+"""The most uses of one device that are counted for one request."""
 Consumed = tuple[tuple[str, int], ...]
 """1e-9 units by capacity, sorted."""
 Left = tuple[int, Consumed]
@@ -58,7 +58,7 @@ class DeviceLooks:
         self._requests = requests
         self._comparisons = comparisons
         expressions = {text for request in requests for text in request.selectors}
-        self._footprint = _unite(map(footprint_of, expressions))
+        self._footprint = _unite_footprints(map(footprint_of, expressions))
         self._numbers: dict[object, int] = {}
         self._examples: list[tuple[NodeName, DeviceID, DeviceFacts]] = []
         """A device of each look, and a node that sees it."""
@@ -101,11 +101,14 @@ class DeviceLooks:
             if number == len(self._examples):
                 self._examples.append((node, name, facts))
                 self._serves.append(
-                    [not lacks and self._serve(number, r) for r in self._requests]
+                    [
+                        not lacks and self._serves_request(number, r)
+                        for r in self._requests
+                    ]
                 )
             yield SeenDevice(name, number, self._values_of(driver, device))
 
-    def _serve(self, look: int, request: SubrequestPart) -> bool:
+    def _serves_request(self, look: int, request: SubrequestPart) -> bool:
         node, name, device = self._examples[look]
         return not any(judge_device(self._facts, node, request, (name, device), ""))
 
@@ -132,10 +135,10 @@ class DeviceLooks:
         uses = self._uses_of.get(key)
         if uses is None:
             serves = self._serves[left[0]][request]
-            uses = self._uses_of[key] = self._count(left, request) if serves else 0
+            uses = self._uses_of[key] = self._count_uses(left, request) if serves else 0
         return uses
 
-    def _count(self, left: Left, request: int) -> int:
+    def _count_uses(self, left: Left, request: int) -> int:
         """Count the uses of a device that nobody has for itself."""
         _, _, device = self._examples[left[0]]
         if not self._facts.features.consumable_capacity:
@@ -177,7 +180,7 @@ def _read_look(facts: DeviceFacts) -> tuple[object, ...]:
     )
 
 
-def _unite(footprints: Iterable[Footprint]) -> Footprint:
+def _unite_footprints(footprints: Iterable[Footprint]) -> Footprint:
     """Return what any of some expressions can see."""
     listed = tuple(footprints)
     return Footprint(

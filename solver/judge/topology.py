@@ -1,4 +1,4 @@
-"""Whether gangs are whole and keep their own rules: constraints, and topology.
+"""What gangs ask of their pods: enough of them, constraints and topology.
 
 Looks at the devices that the pods of one gang got and at the labels of their nodes,
 pod by pod; shares nothing with how the models count.
@@ -67,7 +67,7 @@ def placed_pod(
 
 
 def standing_pods(facts: Facts, gang: GangPart) -> list[GangPod]:
-    """List the pods of a gang that have their place; devices nobody knows are empty."""
+    """List the pods of a gang that have their place; unknown devices are empty."""
     pods = []
     for pod in gang.standing:
         had = []
@@ -83,7 +83,7 @@ def standing_pods(facts: Facts, gang: GangPart) -> list[GangPod]:
 
 
 def gang_is_whole(gang: GangPart, pods: Sequence[MemberAllocated]) -> Violations:
-    """Of each member enough pods are there, those that come first, each once."""
+    """Each member has enough pods, the first by index, each once."""
     indices_by_member: dict[str, list[int]] = {each.name: [] for each in gang.members}
     for pod in pods:
         indices_by_member.setdefault(pod.member, []).append(pod.index)
@@ -167,7 +167,9 @@ def _constraint_holds(
     for pod in pods:
         key = {"Pod": str(pod), "Member": pod.member}.get(rule.scope, "")
         for had in pod.devices:
-            if rule.requests and not any(_names(path, had) for path in rule.requests):
+            if rule.requests and not any(
+                _path_names(path, had) for path in rule.requests
+            ):
                 continue
             # What several pods of a set share is one device.
             same = (key, had.shared, had.path[2], had.name)
@@ -189,8 +191,8 @@ def _constraint_holds(
             yield f"gangAttributesDistinct: {subject} repeats a value of {name}"
 
 
-def _names(path: str, had: Had) -> bool:
-    """Whether a path names what a device was given for."""
+def _path_names(path: str, had: Had) -> bool:
+    """True if a path names what a device was given for."""
     said = tuple(path.split("/"))
     return had.path[: len(said)] == said
 

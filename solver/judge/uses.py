@@ -1,4 +1,4 @@
-"""Whether pods get along: exclusive devices, capacity, counters, groups.
+"""How uses of devices get along: exclusive devices, capacity, counters, groups.
 
 Everything that is given out in a decision at once, beside what others have. Admin
 access takes nothing (KEP-5018), but a claim has a device only once.
@@ -32,7 +32,7 @@ class Use(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def shareable(self) -> bool:
-        """Whether several requests may have the device."""
+        """True if several requests may have the device."""
         return self.facts.shareable
 
     @property
@@ -66,7 +66,7 @@ def _devices_exclusive(uses: list[Use]) -> Violations:
 
 
 def _admin_order(pod_uses: list[Use]) -> Violations:
-    """In a claim a device is had once; nobody has it after admin access to it."""
+    """A claim has a device once, and not again after admin access to it."""
     for first in pod_uses:
         for second in pod_uses:
             if first.device != second.device or first.shareable:

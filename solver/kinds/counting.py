@@ -37,7 +37,7 @@ def bound_pods(kind: MemberKind, shape: NodeShape) -> int:
 
 
 def has_room(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
-    """Whether all nodes together could hold each kind of pod of a batch, by itself."""
+    """True if all nodes together could hold each kind of pod of a batch by itself."""
     counted = tuple(kinds)
     return all(
         pods
@@ -47,7 +47,7 @@ def has_room(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
 
 
 def is_one_to_a_node(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
-    """Whether all pods of a batch are alike, and no node takes two of them."""
+    """True if all pods of a batch are alike, and no node takes two of them."""
     if len(demand.member_kinds) != 1:
         return False
     (member,) = demand.member_kinds
@@ -228,7 +228,7 @@ def bound_pods_by_values(
 def _can_all_share(
     ask: RequestAlternative, column: int, constraint: LocalConstraint, shape: NodeShape
 ) -> bool:
-    """Whether all devices that a request means may meet a constraint at once."""
+    """True if all devices of a request may meet a constraint at once."""
     meant = [group for group in shape.groups if group.mask >> ask.kind & 1]
     lists = [group.values[column] for group in meant for _ in range(group.size)]
     if not all(lists):

@@ -75,7 +75,7 @@ class MemberKind(Struct, frozen=True, cache_hash=True):
     cell: tuple[int, int, int] | None = None
     """(gang, member, cell) where rules of its gang set the pods apart from others."""
     is_single: bool = False
-    """Whether it matters which of its pods has which devices."""
+    """True if it matters which of its pods has which devices."""
 
     def alternatives(self, request: int) -> list[int]:
         """List the asks of a request, best first."""
@@ -106,7 +106,7 @@ class GangKind(Struct, frozen=True, cache_hash=True):
     members: tuple[tuple[int, int], ...]
     """(member kind, pods), ascending: the pods without which the gang is not in."""
     extra: tuple[tuple[int, int], ...] = ()
-    """Likewise the pods that may be there besides."""
+    """(member kind, pods) of those that may be there besides."""
 
 
 class ExpectedKind(Struct, frozen=True):
@@ -146,7 +146,7 @@ class Demand:
             tuple(
                 tuple(
                     Cell(numbers.setdefault(kind, len(numbers)), pods, least)
-                    for kind, pods, least in self._cells(index, number)
+                    for kind, pods, least in self._make_cells(index, number)
                 )
                 for number in range(len(gang.members))
             )
@@ -159,7 +159,7 @@ class Demand:
             for index, gang in enumerate(self.gangs)
             if spans_pods(gang)
         )
-        """Of the gangs whose rules span pods."""
+        """Rules of the gangs whose rules span pods."""
         self.expected = tuple(
             ExpectedKind(self._member_kind(member), part.weight, part.size)
             for member, part in zip(countable, expected, strict=True)
@@ -167,7 +167,7 @@ class Demand:
 
     @property
     def has_alternatives(self) -> bool:
-        """Whether any pod has a choice."""
+        """True if any pod has a choice."""
         return any(ask.rank for kind in self.member_kinds for ask in kind.asks)
 
     @cached_property
@@ -199,7 +199,7 @@ class Demand:
 
     @property
     def is_elastic(self) -> bool:
-        """Whether any gang may be in with fewer pods than it asks for."""
+        """True if any gang may be in with fewer pods than it asks for."""
         return any(kind.extra for kind in self.gang_kinds)
 
     def kinds_of_pods(self, gang: int) -> list[list[int]]:
@@ -209,7 +209,9 @@ class Demand:
             for cells in self.cells_of[gang]
         ]
 
-    def _cells(self, index: int, number: int) -> Iterator[tuple[MemberKind, int, int]]:
+    def _make_cells(
+        self, index: int, number: int
+    ) -> Iterator[tuple[MemberKind, int, int]]:
         """Go through the kinds of a member's pods, in the order of their index.
 
         With each: how many pods, and how many of them at least.
@@ -278,10 +280,10 @@ class Demand:
             first = len(asks)
             for request in claim.requests:
                 asks.extend(
-                    self._asks(claim_number, request_number, request.alternatives)
+                    self._list_asks(claim_number, request_number, request.alternatives)
                 )
                 request_number += 1
-            constraints.extend(self._constraints(claim, first))
+            constraints.extend(self._list_constraints(claim, first))
         return MemberKind(
             asks=tuple(asks),
             constraints=tuple(constraints),
@@ -291,7 +293,7 @@ class Demand:
             roles=_roles_of(member, self.query.domains),
         )
 
-    def _asks(
+    def _list_asks(
         self, claim: int, request: int, alternatives: tuple[SubrequestPart, ...]
     ) -> Iterator[RequestAlternative]:
         for rank, sub in enumerate(alternatives):
@@ -305,7 +307,9 @@ class Demand:
                 admin=sub.admin_access,
             )
 
-    def _constraints(self, claim: ClaimPart, first: int) -> Iterator[LocalConstraint]:
+    def _list_constraints(
+        self, claim: ClaimPart, first: int
+    ) -> Iterator[LocalConstraint]:
         for constraint in claim.constraints:
             name = constraint.match_attribute or constraint.distinct_attribute or ""
             scope = tuple(

@@ -1,7 +1,7 @@
 """What pods of a gang that have their place leave to those that are asked for.
 
 Rules hold over both together. Where the pods that have a place do not keep one by
-themselves, or where nobody knows their devices any more, none is added.
+themselves, or where their devices are not known any more, none is added.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from solver.problem.attributes import (
     elements_of,
     find_derived,
 )
+from solver.problem.gang_refusals import not_modelled
 from solver.problem.gangs import GangPart, SubrequestPart
 from solver.problem.growth.standing import (
     HeldPart,
@@ -32,21 +33,22 @@ from solver.problem.growth.standing import (
     StandingSet,
 )
 from solver.problem.problem import Problem
-from solver.problem.refusals import not_modelled
 from solver.problem.sharing import find_shared_claims
 from solver.snapshot.parts import NodePart, PartValue, PoolPart, node_key, pool_key
 
 
 def resolve_standing(problem: Problem) -> Problem:
-    """Say of each gang what its pods that have a place leave to the others."""
+    """Resolve what pods that have a place leave to the others of their gangs."""
     if not any(gang.standing for gang in problem.gangs):
         return problem
     known = _Known(problem)
-    return problem.with_gangs(tuple(_settle(gang, known) for gang in problem.gangs))
+    return problem.with_gangs(
+        tuple(_resolve_gang(gang, known) for gang in problem.gangs)
+    )
 
 
 class _Known:
-    """What the Problem knows of nodes and devices, whoever has them."""
+    """What the Problem knows of nodes and devices, held or not."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -55,7 +57,7 @@ class _Known:
         }
 
     def label_of(self, pod: StandingPart, key: str) -> str | None:
-        node = self._get(pod.node, node_key(pod.node))
+        node = self._get_part(pod.node, node_key(pod.node))
         return node.labels.get(key) if isinstance(node, NodePart) else None
 
     def published(
@@ -64,9 +66,9 @@ class _Known:
         """List what a driver publishes of a device under a name.
 
         Raises:
-            RefusedError: nobody knows the device; `field` is the rule that asks.
+            RefusedError: the device is unknown; `field` is the rule that asks.
         """
-        device = self._find(pod, held.device, field)
+        device = self._find_device(pod, held.device, field)
         found = find_published(device, held.device.driver, name)
         return set(elements_of(found, self._problem.parameters.features))
 
@@ -76,9 +78,9 @@ class _Known:
         """List what constraints compare of a device.
 
         Raises:
-            RefusedError: nobody knows the device; `field` is the rule that asks.
+            RefusedError: the device is unknown; `field` is the rule that asks.
         """
-        device = self._find(pod, held.device, field)
+        device = self._find_device(pod, held.device, field)
         request = SubrequestPart(derived_attributes=held.derived_attributes)
         table = self._problem.selectors
         derived = find_derived(request, name, device, held.device.driver, table)
@@ -87,10 +89,10 @@ class _Known:
         features = self._problem.parameters.features
         return set(elements_of(derived.attribute, features))
 
-    def _find(self, pod: StandingPart, name: DeviceID, field: str) -> Device:
+    def _find_device(self, pod: StandingPart, name: DeviceID, field: str) -> Device:
         key = pool_key(name.driver, name.pool)
         for owner in (pod.node, ""):
-            pool = self._get(owner, key)
+            pool = self._get_part(owner, key)
             if isinstance(pool, PoolPart):
                 for device in reversed(pool.devices):
                     if device.name == name.device:
@@ -105,13 +107,13 @@ class _Known:
             rejected=False,
         )
 
-    def _get(self, owner: str, key: str) -> PartValue | None:
+    def _get_part(self, owner: str, key: str) -> PartValue | None:
         page = self._page_by_owner.get(owner)
         part = None if page is None else page.get(owner, key)
         return None if part is None else part.value
 
 
-def _settle(gang: GangPart, known: _Known) -> GangPart:
+def _resolve_gang(gang: GangPart, known: _Known) -> GangPart:
     if gang.refused or not gang.standing:
         return gang
     try:
@@ -169,7 +171,7 @@ def _check_set(
     else:
         is_kept = all(listed) and len(set().union(*listed)) == sum(map(len, listed))
     if not is_kept:
-        raise _broken(Rule.CONSTRAINT, f"spec.constraints[{number}]")
+        raise _refuse_broken(Rule.CONSTRAINT, f"spec.constraints[{number}]")
 
 
 # --- topology -------------------------------------------------------------------------
@@ -209,9 +211,9 @@ def _check_topology(
     is_kept = None not in counts and all(len(found) == 1 for found in groups.values())
     most = rule.max_per_domain
     if not is_kept or (most is not None and max(counts.values(), default=0) > most):
-        raise _broken(Rule.GANG_TOPOLOGY, f"spec.topology[{number}]")
+        raise _refuse_broken(Rule.GANG_TOPOLOGY, f"spec.topology[{number}]")
 
 
-def _broken(rule: Rule, field: str) -> RefusedError:
+def _refuse_broken(rule: Rule, field: str) -> RefusedError:
     message = "its pods that have a place do not keep it"
     return RefusedError(Reason(rule=rule, field=field, message=message), rejected=False)

@@ -50,9 +50,9 @@ class NodeViews:
             if page not in self._pages:
                 nodes_gone -= nodes.keys()
                 for name, node in nodes.items():
-                    self._look(name, node, new)
+                    self._view_node(name, node, new)
         for name in nodes_gone:
-            self._drop(self._views.pop(name)[1])
+            self._drop_view(self._views.pop(name)[1])
         self._sort_in(new)
         self._pages = pages
 
@@ -60,12 +60,12 @@ class NodeViews:
         """List the kinds of nodes, each by name."""
         return [tuple(views) for views in self._kinds.values()]
 
-    def _look(self, name: NodeName, node: NodePools, new: list[NodeView]) -> None:
+    def _view_node(self, name: NodeName, node: NodePools, new: list[NodeView]) -> None:
         entry = self._views.get(name)
         if entry is not None:
             if entry[0] is node:
                 return
-            self._drop(entry[1])
+            self._drop_view(entry[1])
         view = self.see(node)
         self._views[name] = (node, view)
         if view is not None:
@@ -85,7 +85,7 @@ class NodeViews:
                 kind.extend(views)
                 kind.sort(key=_by_name)
 
-    def _drop(self, view: NodeView | None) -> None:
+    def _drop_view(self, view: NodeView | None) -> None:
         if view is None:
             return
         kind = self._kinds[view.shape]

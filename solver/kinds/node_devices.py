@@ -55,10 +55,10 @@ from solver.snapshot.parts import Part, PoolPart
 MOST_ATTRIBUTES = 16
 """Whose values are remembered of one pool."""
 _BITS_BY_VALUE: Slots[tuple[str, bool], Mapping[Element, int]] = Slots(MOST_ATTRIBUTES)
-"""Of a pool's part, by attribute and whether lists count: who has a value."""
+"""By part of a pool, attribute and whether lists count: the devices with a value."""
 
 
-class SeenDevices(Struct, frozen=True, eq=False):
+class DeviceShapes(Struct, frozen=True, eq=False):
     """What the batch sees of a node's devices, whatever it asks of the node.
 
     Nodes that are alike share one; compared by identity.
@@ -73,20 +73,20 @@ class SeenDevices(Struct, frozen=True, eq=False):
 
 
 Groups = tuple[DeviceGroup, ...]
-"""As many as `SeenDevices.shapes`, in its order."""
-_DEVICES: NodeCache[tuple[SeenDevices, Groups]] = NodeCache()
+"""As many as `DeviceShapes.shapes`, in its order."""
+_DEVICES: NodeCache[tuple[DeviceShapes, Groups]] = NodeCache()
 
 
 class _Likes(Struct, frozen=True):
     """What nodes that are alike have: the names of devices by pool, group by group."""
 
-    devices: SeenDevices
+    devices: DeviceShapes
     members: tuple[tuple[tuple[int, DeviceName], ...], ...]
     """(index of the node's pool, device), by group."""
     positions: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, node: NodePools, devices: SeenDevices, groups: Groups) -> _Likes:
+    def of(cls, node: NodePools, devices: DeviceShapes, groups: Groups) -> _Likes:
         """Forget which node it was."""
         numbers = {
             (view.driver, view.pool): number for number, view in enumerate(node.pools)
@@ -138,16 +138,16 @@ class DeviceReader:
         is_by_value = any(kind.values for kind in query.requests)
         is_derived = any(column.expression for column in query.columns)
         self._is_by_node = is_by_value or is_derived
-        """Whether more of devices decides than what alike nodes are equal in."""
+        """True if more of devices decides than what alike nodes are equal in."""
 
-    def read(self, node: NodePools) -> tuple[SeenDevices, Groups]:
+    def read(self, node: NodePools) -> tuple[DeviceShapes, Groups]:
         """See the devices of a node."""
         entry = self._devices_by_node.get(node.name)
         if entry is None or entry[0] is not node:
-            entry = self._devices_by_node[node.name] = (node, self._read(node))
+            entry = self._devices_by_node[node.name] = (node, self._read_node(node))
         return entry[1]
 
-    def _read(self, node: NodePools) -> tuple[SeenDevices, Groups]:
+    def _read_node(self, node: NodePools) -> tuple[DeviceShapes, Groups]:
         key = self._find_likeness(node)
         likes = None if key is None else self._alike.get(key)
         if likes is not None:
@@ -158,7 +158,7 @@ class DeviceReader:
         return devices, groups
 
     def _find_likeness(self, node: NodePools) -> Hashable | None:
-        """Say what decides about a node's devices here; None: it is like no other."""
+        """Return a key of what decides about its devices; None: it is like no other."""
         query = self._query
         if self._is_by_node:
             return None
@@ -173,7 +173,7 @@ class DeviceReader:
             values.append(read if number in query.named else number_equal(read))
         return likeness, tuple(values)
 
-    def _read_each(self, node: NodePools) -> tuple[SeenDevices, Groups]:
+    def _read_each(self, node: NodePools) -> tuple[DeviceShapes, Groups]:
         # First pool by pool: what its counters have left, whom its devices may serve.
         counters, devices = Counters(), list[ServingDevice]()
         meant_kinds = blocked_kinds = position = 0
@@ -191,7 +191,7 @@ class DeviceReader:
             blocked_kinds = -1
         # Then, with all counters known, devices that cannot be told apart.
         groups = self._grouper.group(devices)
-        read = SeenDevices(
+        read = DeviceShapes(
             shapes=tuple(shape for shape, _ in groups),
             all_free=meant_kinds & ~blocked_kinds,
             counters=tuple(map(CounterShape, counters.left, counters.owners)),
@@ -280,7 +280,7 @@ class DeviceReader:
 def _name_reach(part: Part, index: int) -> tuple[str, ...]:
     """Name what other nodes see together with a device: its slice, if nothing less.
 
-    A name that several slices use is one device, whoever looks (DRA: device ids).
+    A name that several slices use is one device (DRA: device ids).
     """
     pool = pool_of(part)
     pool_slice = slice_of(pool, index)
@@ -293,7 +293,7 @@ def _name_reach(part: Part, index: int) -> tuple[str, ...]:
 
 
 def _is_pinning(pool: PoolPart, index: int) -> bool:
-    """Whether the result of a claim names one node: see `Results`."""
+    """True if the result of a claim names one node: see `Results`."""
     device, pool_slice = pool.devices[index], slice_of(pool, index)
     selector = pool_slice.node_selector
     if pool_slice.per_device_node_selection:

@@ -1,4 +1,4 @@
-"""Whether kube-scheduler would let a pod onto a node, devices aside.
+"""What kube-scheduler asks before it lets a pod onto a node, devices aside.
 
 What a pod asks of its node in kind (name, labels, taints, what the node must not offer
 itself) is a `NodeFit`: a node has it or not. What it asks in amounts is counted: of
@@ -93,7 +93,7 @@ def needs_of(
 
 
 def is_fit(fit: NodeFit, node: NodePart) -> bool:
-    """Whether a node is one that a pod may be on, amounts aside.
+    """True if a node is one that a pod may be on, amounts aside.
 
     Raises:
         NodeSelectorError: the affinity is malformed.
@@ -106,7 +106,7 @@ def is_fit(fit: NodeFit, node: NodePart) -> bool:
 
 
 def is_tolerated(fit: NodeFit, node: NodePart) -> bool:
-    """Whether the pod tolerates the node's taints, and that it is cordoned."""
+    """True if the pod tolerates the node's taints, and that it is cordoned."""
     if not (node.taints or node.unschedulable):
         return True
     taints = [*node.taints, *([UNSCHEDULABLE] if node.unschedulable else [])]
@@ -117,7 +117,7 @@ def is_tolerated(fit: NodeFit, node: NodePart) -> bool:
 
 
 def is_chosen(fit: NodeFit, node: NodePart) -> bool:
-    """Whether the node is one that the pod names, selects and requires.
+    """True if the node is one that the pod names, selects and requires.
 
     Raises:
         NodeSelectorError: the affinity is malformed.

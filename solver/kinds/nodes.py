@@ -15,7 +15,7 @@ from solver.devices.gather import Cluster, NodePools
 from solver.devices.likeness import MOST_ALIKE
 from solver.kinds.affinity.surroundings import place_of
 from solver.kinds.node_cache import ViewCache
-from solver.kinds.node_devices import DeviceReader, SeenDevices
+from solver.kinds.node_devices import DeviceReader, DeviceShapes
 from solver.kinds.node_fit import is_fit, left_of, round_to_step
 from solver.kinds.query import Query
 from solver.kinds.shapes import DomainPlace, NodeKind, NodeShape, NodeView
@@ -50,7 +50,7 @@ class _NodeReader:
         self._unlimited = (None,) * len(query.resources)
         """What is left of a node that limits nothing."""
         self._shapes: Cache[Hashable, NodeShape] = Cache(MOST_ALIKE)
-        """By all that they say: equal ones are mostly one object."""
+        """By content, so that equal ones are mostly one object."""
 
     def view(self, node: NodePools) -> NodeView | None:
         """See one node as the batch does; None: nothing may be placed there."""
@@ -71,7 +71,7 @@ class _NodeReader:
         return NodeView(node.name, shape, groups)
 
     def _round_left(
-        self, part: NodePart, devices: SeenDevices
+        self, part: NodePart, devices: DeviceShapes
     ) -> tuple[int | None, ...]:
         """List what a node has left of all that is counted, as far as it matters."""
         query = self._query
@@ -86,7 +86,7 @@ class _NodeReader:
 
 
 def _shape_of(
-    devices: SeenDevices,
+    devices: DeviceShapes,
     fits: int,
     free: tuple[int | None, ...],
     places: tuple[DomainPlace | None, ...],

@@ -48,7 +48,7 @@ class Column(Struct, frozen=True, order=True):
     attribute: str
     """Fully qualified name."""
     expression: str = ""
-    """That derives it; empty: it is published."""
+    """CEL that derives it; empty: it is published."""
 
 
 class Query(Struct, frozen=True, cache_hash=True):
@@ -59,7 +59,7 @@ class Query(Struct, frozen=True, cache_hash=True):
     fits: tuple[NodeFit, ...] = (NodeFit(),)
     """What some pod asks of its node in kind."""
     resources: tuple[str, ...] = ()
-    """Of its node's resources, those that some pod asks for; sorted."""
+    """Resources of nodes that some pod asks for; sorted."""
     counted: tuple[CountedRule, ...] = ()
     """What rules between pods make nodes have besides."""
     steps: tuple[Step, ...] = ()
@@ -67,11 +67,11 @@ class Query(Struct, frozen=True, cache_hash=True):
     domains: tuple[DomainRule, ...] = ()
     """Rules between pods on several nodes."""
     labels: tuple[str, ...] = ()
-    """Of nodes, those that say in which domain a gang's topology has them; sorted."""
+    """Labels of nodes that a gang's topology has as keys; sorted."""
     named: tuple[int, ...] = ()
     """Columns that are compared between nodes, so that the very values matter."""
     is_exact: bool = False
-    """Whether every device is to be told apart, alike or not."""
+    """True if every device is to be told apart, alike or not."""
 
     def column_of_attribute(self, name: str) -> int:
         """Find the column of what drivers publish under a name."""
@@ -79,7 +79,7 @@ class Query(Struct, frozen=True, cache_hash=True):
 
     @property
     def is_by_device(self) -> bool:
-        """Whether groups are of one device each: counts cannot say who had it first."""
+        """True if groups are of one device each: counts cannot say who had it first."""
         return self.is_exact or any(kind.admin for kind in self.requests)
 
 
@@ -181,7 +181,7 @@ def _list_columns(claim: ClaimPart) -> Iterator[Column]:
 
 
 def column_of(sub: SubrequestPart, name: str) -> Column:
-    """Say how a request has an attribute: derived by itself, else published."""
+    """Return how a request has an attribute: derived by itself, else published."""
     for attribute, expression in sub.derived_attributes:
         if attribute == name:
             return Column(name, expression)
@@ -204,7 +204,7 @@ def _list_spanning_columns(gang: GangPart) -> Iterator[Column]:
 
 
 def _columns_of(gang: GangPart, name: str) -> Iterator[Column]:
-    """Say how each request of a gang has an attribute."""
+    """Return how each request of a gang has an attribute."""
     for member in gang.members:
         for claim in member.claims:
             for sub, _ in list_named(claim):

@@ -19,7 +19,7 @@ from contracts.pods.members import group_connected
 from contracts.pods.node_resources import PODS
 from solver.devices.candidates import select_devices
 from solver.devices.facts import pool_of
-from solver.devices.looks import pools_of
+from solver.devices.pool_projections import pools_of
 from solver.kinds.node_fit import fit_of, need_of
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.affinity.rules import ResolvedRules
@@ -95,16 +95,16 @@ class SharedClaimLayouts:
 
     def _lay_out(self, gang: GangPart) -> _Layout:
         if gang.constraints or gang.topology:
-            return _separate(gang)
+            return _write_layout(gang)
         together = [
             group
             for group in _group_by_shared_claims(gang)
             if self._is_on_one_node(gang, group)
         ]
-        return _separate(gang, together)
+        return _write_layout(gang, together)
 
     def _is_on_one_node(self, gang: GangPart, members: Sequence[int]) -> bool:
-        """Whether pods are as one: alike, and with a claim that keeps them together.
+        """True if pods are as one: alike, and with a claim that keeps them together.
 
         With admin access what pods have before and after each other matters.
         """
@@ -130,7 +130,7 @@ class SharedClaimLayouts:
         )
 
     def _has_local_devices(self, claim: ClaimPart) -> bool:
-        """Whether each device that a claim may get is one node's, and it gets one."""
+        """True if a claim gets a device, and all it may get are local to one node."""
         return any(
             all(
                 (sub.count or sub.all_devices) and self._are_local(sub.selectors)
@@ -140,7 +140,7 @@ class SharedClaimLayouts:
         )
 
     def _are_local(self, selectors: tuple[str, ...]) -> bool:
-        """Whether no pool that several nodes may see has a device that is selected."""
+        """True if no pool that several nodes may see has a device that is selected."""
         if selectors not in self._is_local:
             self._is_local[selectors] = not any(
                 select_devices(part, selectors, self._problem.selectors).bits
@@ -164,7 +164,7 @@ def _group_by_shared_claims(gang: GangPart) -> list[list[int]]:
     return group_connected(sharing, keys_of)
 
 
-def _separate(gang: GangPart, together: Sequence[Sequence[int]] = ()) -> _Layout:
+def _write_layout(gang: GangPart, together: Sequence[Sequence[int]] = ()) -> _Layout:
     """Make members of shared claims; members that are listed `together` one pod."""
     return _Writer(gang, together).write()
 
@@ -178,7 +178,7 @@ class _Writer:
         self._group_of = {number: group for group in together for number in group}
         self._members: list[MemberPart] = []
         self._place_of: dict[str, ClaimPlace] = {}
-        """Of each shared claim."""
+        """By the name of a shared claim."""
 
     def write(self) -> _Layout:
         """Write all members, those of claims last."""
@@ -219,7 +219,7 @@ class _Writer:
                     if found is None:
                         found = ClaimPlace(place, 0, first, len(claim.requests))
                         first += len(claim.requests)
-                        claims.append(_rename(claim, names))
+                        claims.append(_rename_claim(claim, names))
                         if claim.claim_name in self._shared:
                             self._place_of[claim.claim_name] = found
                     listed.append(found)
@@ -287,7 +287,7 @@ def _stand_for(name: str, claim: ClaimPart, users: Sequence[MemberPart]) -> Memb
     )
 
 
-def _rename(claim: ClaimPart, names: set[str]) -> ClaimPart:
+def _rename_claim(claim: ClaimPart, names: set[str]) -> ClaimPart:
     """Number a claim's name until no other has it."""
     name, number = claim.name, 0
     while name in names:

@@ -56,7 +56,7 @@ class DomainKey(Struct, frozen=True):
 
 
 class PodsTogether(Struct, frozen=True):
-    """Pods that are in one domain, or cost for each further one."""
+    """Pods that must be in one domain, or cost for each further one."""
 
     key: DomainKey
     kinds: tuple[int, ...]
@@ -67,7 +67,7 @@ class PodsTogether(Struct, frozen=True):
 
 
 class PodsSpread(Struct, frozen=True):
-    """Pods of which a domain has few, or which cost for each further one."""
+    """Pods of which a domain may have so many, or which cost for each further one."""
 
     key: DomainKey
     kinds: tuple[int, ...]
@@ -101,7 +101,7 @@ class GangRules(Struct, frozen=True):
     spread: tuple[PodsSpread, ...] = ()
     shared: tuple[ClaimShared, ...] = ()
     has_preferences: bool = False
-    """Whether some topology is preferred, even if that can cost nothing."""
+    """True if some topology is preferred, even if that can cost nothing."""
 
 
 class DomainQuery(Protocol):
@@ -278,7 +278,7 @@ def _list_groups(
 
 
 def spans_pods(gang: GangPart) -> bool:
-    """Whether a gang has rules that are not about single pods."""
+    """True if a gang has rules that are not about single pods."""
     return bool(gang.topology or gang.separated) or any(
         constraint.scope != POD for constraint in gang.constraints
     )
@@ -358,7 +358,7 @@ def list_paths(
 
 
 def names_path(constraint: GangConstraint, paths: Iterable[DevicePath]) -> bool:
-    """Whether a constraint is about the devices of an alternative, by any path."""
+    """True if a constraint is about the devices of an alternative, by any path."""
     return not constraint.requests or any(
         DevicePath.parse(text).covers(path)
         for text in constraint.requests
@@ -367,7 +367,7 @@ def names_path(constraint: GangConstraint, paths: Iterable[DevicePath]) -> bool:
 
 
 def is_sorted_by_devices(gang: GangPart, member: MemberPart) -> bool:
-    """Whether the devices of a pod say in which domain it is."""
+    """True if the domain of a pod follows from its devices."""
     return any(
         rule.attribute is not None and rule.is_about(member.name)
         for rule in gang.topology

@@ -18,7 +18,7 @@ from solver.cache import Slots, cached
 from solver.devices.candidates import indices_of, is_shareable, sum_shares
 from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.facts import pool_of
-from solver.devices.looks import MOST_LISTS
+from solver.devices.pool_projections import MOST_LISTS
 from solver.devices.pools import PoolView
 from solver.errors import AmountError
 from solver.kinds.query import Query, RequestKind
@@ -56,14 +56,14 @@ class Counters:
         self.allowed: list[tuple[str, ...] | None] = []
         """Groups that the devices in use leave for each counter set; None: any."""
         self.owners: list[tuple[str, ...]] = []
-        """Who each counter is, where several nodes see it; empty: the node's own."""
+        """Identity of each counter that several nodes see; empty: the node's own."""
         self.set_owners: list[tuple[str, ...]] = []
-        """Likewise of each counter set."""
+        """By counter set, as those of counters."""
         self.unknown: list[DeviceName] = []
-        """Devices in use of which nobody knows what they draw."""
+        """Devices in use whose draw is unknown."""
 
     def add(self, view: PoolView) -> bool:
-        """Add the counters of a pool; False: nobody may draw from them.
+        """Add the counters of a pool; False: no device may draw from them.
 
         One of them is overdrawn already, or it is not known what others draw.
         """
@@ -86,10 +86,12 @@ class Counters:
         in_use, unknown = _list_in_use(view)
         self.unknown += unknown
         for consumption in in_use:
-            self._charge(view, consumption)
+            self._charge_counters(view, consumption)
         return not unknown and all(amount >= 0 for amount in self.left[start:])
 
-    def _charge(self, view: PoolView, consumption: DeviceCounterConsumption) -> None:
+    def _charge_counters(
+        self, view: PoolView, consumption: DeviceCounterConsumption
+    ) -> None:
         place = (view.driver, view.pool, consumption.counter_set)
         if place not in self.sets:
             return
@@ -140,7 +142,7 @@ NO_GROUPS = ("",)
 def _list_in_use(
     view: PoolView,
 ) -> tuple[list[DeviceCounterConsumption], list[DeviceName]]:
-    """List what devices in use draw; and those of which nobody knows it.
+    """List what devices in use draw; and those of which it is unknown.
 
     A device that the pool has no more counts as an older slice says that is still
     there, or else as was remembered.
@@ -166,7 +168,7 @@ def _list_in_use(
 
 
 def is_plain(device: Device) -> bool:
-    """Whether uses of a device cost nothing but the device."""
+    """True if uses of a device cost nothing but the device."""
     return not (device.consumes_counters or device.allow_multiple_allocations)
 
 
@@ -247,9 +249,9 @@ def find_with_room(
 _AMOUNTS: Slots[tuple[Amounts, bool], tuple[Mapping[str, int] | None, ...]] = Slots(
     MOST_LISTS
 )
-"""Of a pool's part: what one use would consume of each device."""
+"""By part of a pool: what one use would consume of each device."""
 _LARGE: Slots[tuple[Amounts, bool], int] = Slots(MOST_LISTS)
-"""Of a pool's part: the devices that have what is asked for, while nobody has any."""
+"""By part of a pool: the devices that have what is asked for, while all are free."""
 
 
 def _find_large(part: Part, requested: Amounts, features: Features) -> int:

@@ -18,9 +18,9 @@ from contracts.ids import DeviceClassName
 from contracts.lifecycle import GangRecord
 from contracts.messages import SubmitGang
 from solver.cache import Slots
-from solver.devices.candidates import select_seen
+from solver.devices.candidates import select_projected
 from solver.devices.facts import pool_of
-from solver.devices.looks import (
+from solver.devices.pool_projections import (
     MOST_LISTS,
     find_distinct_pools,
     forget_distinct_pools,
@@ -49,7 +49,7 @@ from solver.snapshot.snapshot import Snapshot
 MissingVerdict = tuple[str, str, Device]
 """(expression, driver, device) of a verdict that is not known."""
 _ROWS: Slots[tuple[str, ...], frozenset[VerdictRow]] = Slots(MOST_LISTS)
-"""Of a page: the rows that it needs, by list of selectors."""
+"""By page: the rows that it needs, by list of selectors."""
 
 
 class SnapshotLookup:
@@ -150,9 +150,9 @@ def find_missing_verdicts(
         for page, known in pages:
             if selectors in known:
                 continue
-            for look, part in find_distinct_pools(page, selectors).items():
+            for distinct, part in find_distinct_pools(page, selectors).items():
                 pool = pool_of(part)
-                missing = select_seen(look, selectors, table).missing
+                missing = select_projected(distinct, selectors, table).missing
                 for expression, projection, index in missing:
                     missing_verdict = (expression, pool.driver, pool.devices[index])
                     missing_by_row.setdefault((expression, projection), missing_verdict)
@@ -228,16 +228,16 @@ def _collect_rows(
 ) -> frozenset[VerdictRow] | None:
     """Collect the rows that a page needs; None: the table lacks some."""
     row_sets = set()
-    for look in find_distinct_pools(page, selectors):
-        selection = select_seen(look, selectors, table)
+    for projection in find_distinct_pools(page, selectors):
+        selection = select_projected(projection, selectors, table)
         if selection.missing:
             return None
         row_sets.add(selection.rows)
     forget_distinct_pools(page, selectors)
-    return _ROWS.of(page.memory).keep(selectors, _unite(row_sets))
+    return _ROWS.of(page.memory).keep(selectors, _unite_rows(row_sets))
 
 
-def _unite(row_sets: set[frozenset[VerdictRow]]) -> frozenset[VerdictRow]:
+def _unite_rows(row_sets: set[frozenset[VerdictRow]]) -> frozenset[VerdictRow]:
     """Unite sets; of one, itself, so that equal ones are the same."""
     if len(row_sets) == 1:
         return row_sets.pop()

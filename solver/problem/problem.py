@@ -51,7 +51,7 @@ class ExpectedPart(Struct, frozen=True, kw_only=True, rename="camel"):
     """A kind of pod that is likely to come, for which room is worth keeping."""
 
     member: MemberPart
-    """Its count says nothing."""
+    """Its count has no meaning."""
     weight: int
     """How likely it is beside the others."""
     size: int
@@ -107,19 +107,19 @@ MAX_EXPECTED = 64
 DEVICE = 1000
 """The thousandths of one device."""
 MAX_WEIGHT, MAX_SIZE = 10_000, 1_000_000
-"""Of an expected kind; so values stay whole numbers of 64 bits."""
+"""Limits of an expected kind; they keep values within 64 bits."""
 
 
 class Parameters(Struct, frozen=True, kw_only=True, rename="camel"):
     """What else an answer depends on."""
 
     version: str
-    """Of the decision procedure; replay compares bytes within one version."""
+    """Version of the decision procedure; replay compares bytes within one."""
     work_limit: float = 8.0
     """CP-SAT deterministic time of one solve."""
     seed: int = 1
     last_tier: Tier = Tier.NODES
-    """Of the objective, the last one that is pursued and reported."""
+    """The last tier of the objective that is pursued and reported."""
     features: Features = Features()
 
 

@@ -9,8 +9,8 @@ from msgspec import structs
 
 from contracts.allocation import Reason, Rule
 from contracts.ids import object_key
+from solver.problem.gang_refusals import invalid, shared
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart
-from solver.problem.refusals import invalid, shared
 
 FIELD = "spec.members[].claims[].claimName"
 
@@ -55,7 +55,7 @@ def refuse_shared(gangs: Iterable[GangPart]) -> Iterator[GangPart]:
 
 
 def waits_for_another(reasons: Iterable[Reason]) -> bool:
-    """Whether a gang was refused for a claim that another of its batch asks for."""
+    """True if a gang was refused for a claim that another of its batch asks for."""
     return any(
         reason.rule is Rule.CLAIM_SHARED and "ahead" in reason.facts
         for reason in reasons

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from contracts.gang_rules import DevicePath, GangConstraint
+from solver.problem.gang_refusals import invalid
 from solver.problem.gangs import ClaimPart, MemberPart
-from solver.problem.refusals import invalid
 
 
 def check_paths(

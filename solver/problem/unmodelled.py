@@ -11,7 +11,7 @@ from __future__ import annotations
 from contracts.allocation import Reason, Rule
 from solver.devices.candidates import select_devices
 from solver.devices.facts import pool_of
-from solver.devices.looks import pools_of
+from solver.devices.pool_projections import pools_of
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 

@@ -46,7 +46,7 @@ def precedence_of(text: str) -> Precedence | None:
 
 
 def is_semver(text: str) -> bool:
-    """Whether a text is a Semantic Version 2.0.0, strictly."""
+    """True if a text is a Semantic Version 2.0.0, strictly."""
     return precedence_of(text) is not None
 
 

@@ -75,11 +75,11 @@ class SelectorTable:
         return len(self._verdicts)
 
     def extends(self, other: SelectorTable) -> bool:
-        """Whether this table knows all that another one does."""
+        """True if this table knows all that another one does."""
         return self._verdicts.keys() >= other._verdicts.keys()
 
     def get(self, expression: str, projection: Projection) -> Verdict | None:
-        """Look a verdict up; None: nobody evaluated it."""
+        """Look a verdict up; None: it was not evaluated."""
         return self._verdicts.get((expression, projection))
 
     def with_verdicts(

@@ -72,7 +72,7 @@ class Inventory(Struct, frozen=True, kw_only=True):
     taint_rules: FrozenMap[str, DeviceTaintRule] = FrozenMap()
     nodes: FrozenMap[NodeName, NodeState] = FrozenMap()
     names_nodes: bool = False
-    """Whether Kubernetes says which nodes there are: it has named one."""
+    """True if Kubernetes says which nodes there are: it has named one."""
     node_uses: FrozenMap[NodeName, dict[str, NodeUse]] = FrozenMap()
     """What each holder uses of a node besides devices."""
     repelling: FrozenMap[NodeName, bool] = FrozenMap()
@@ -131,7 +131,7 @@ def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory
 
 
 def without_inventory(inventory: Inventory, node: NodeName) -> Inventory:
-    """Drop the inventory of a node that nobody speaks for any more."""
+    """Drop the inventory of a node that is announced no more."""
     last_message = inventory.announced.get(node)
     if last_message is None:
         return inventory
@@ -280,7 +280,7 @@ def _find_grown(
 
 
 def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
-    """Make the parts of pools again from whoever is their source.
+    """Make the parts of pools again from their sources.
 
     So are those of nodes that pools came to, or left.
     """

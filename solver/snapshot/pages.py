@@ -47,7 +47,7 @@ class NodeParts:
         return NodeParts(self.owner, kept)
 
     def is_same(self, parts: Mapping[str, Part]) -> bool:
-        """Whether these are the very same parts."""
+        """True if these are the very same parts."""
         return self.parts.keys() == parts.keys() and all(
             self.parts[key] is part for key, part in parts.items()
         )

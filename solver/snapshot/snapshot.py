@@ -53,7 +53,7 @@ KEPT_GANGS = 4096
 
 
 class NodePresence(Struct, frozen=True, kw_only=True):
-    """Whether a node's agent is heard of; judged from heartbeats by the service."""
+    """True if a node's agent is heard of; judged from heartbeats by the service."""
 
     node: NodeName
     away: bool
@@ -120,7 +120,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """The gangs of which no submission was read."""
     ended: EndedGangs = EndedGangs()
     release: str = ""
-    """Of the cluster's API server, such as `1.37`; empty: nobody says."""
+    """Version of the cluster's API server, such as `1.37`; empty: unknown."""
 
     @property
     def grown(self) -> frozenset[ClusterEvent]:
@@ -217,7 +217,7 @@ def _with_gang(
 
 
 def _is_complete(record: GangRecord) -> bool:
-    """Whether the whole life of a gang is known, and nothing can follow."""
+    """True if the whole life of a gang is known, and nothing can follow."""
     return record.submission is not None and record.is_over
 
 
@@ -249,7 +249,7 @@ def _with_holdings(
     """Let a gang take devices, and what its pods need of nodes, or give it back."""
     holder = f"gang/{after.key}"
     if before.allocated != after.allocated:
-        # What stays is not touched: nobody could profit from it.
+        # What stays is not touched: no gang could profit from it.
         held, wanted = _collect_allocations(before), _collect_allocations(after)
         freed = [a for ref, a in held.items() if wanted.get(ref) != a]
         taken = [a for ref, a in wanted.items() if held.get(ref) != a]
@@ -375,7 +375,7 @@ def _with_claim(snapshot: Snapshot, key: str, claim: ResourceClaim | None) -> Sn
 
 
 def _with_pod(snapshot: Snapshot, key: str, pod: Pod | None) -> Snapshot:
-    """Follow a pod: once its node is settled, less of it is left for others."""
+    """Follow a pod: once it has a node, less of it is left for others."""
     pods = snapshot.pod_nodes
     previous_node, uses = pods.get(key), uses_of_pod(pod)
     previous_nodes = () if previous_node is None else (previous_node,)

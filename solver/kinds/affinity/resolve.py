@@ -92,12 +92,12 @@ def _resolve_ports(resolution: Resolution) -> None:
             used=tuple((node, 1) for node in sorted(used)),
         )
         for crowd in resolution.crowds:
-            if any(_takes(other, port) for other in crowd.rules.ports):
+            if any(_takes_port(other, port) for other in crowd.rules.ports):
                 resolution.take(crowd, rule, 1)
 
 
-def _takes(port: HostPort, counted: HostPort) -> bool:
-    """Whether a pod with a port takes the one that is counted: every address does."""
+def _takes_port(port: HostPort, counted: HostPort) -> bool:
+    """True if a pod with a port takes the one that is counted: every address does."""
     return port == counted or (clash(port, counted) and port.ip == EVERY_ADDRESS)
 
 

@@ -46,7 +46,7 @@ def resolve_spread(resolution: Resolution) -> None:
 
 
 def _rule_of(crowd: Crowd, term: SpreadTerm, *, by_node: bool) -> DomainRule:
-    """Say whose rule it is and which nodes count, before anything is counted."""
+    """Make the rule: what it is about and which nodes count; nothing is counted yet."""
     honors = term.honors_affinity
     return DomainRule(
         kind=SPREAD,
@@ -93,13 +93,13 @@ def _resolve_group(
             floor=0,
             counts=tuple(sorted(counts.items())),
         )
-        _write(resolution, pinned, carriers, meant)
+        _write_rule(resolution, pinned, carriers, meant)
 
 
 def _count_running(
     around: Surroundings, rule: DomainRule, counted: tuple[Namespace, SpreadTerm]
 ) -> dict[NodeName, int] | None:
-    """Count the running pods on each node that counts; None: nobody can say."""
+    """Count the running pods on each node that counts; None: unknown."""
     namespace, term = counted
     counts = {node.name: 0 for node in around.nodes.values() if is_counted(rule, node)}
     for node, neighbour in around.running:
@@ -127,7 +127,7 @@ def _by_domain(
 
 
 def _find_refusal(term: SpreadTerm, carriers: list[Crowd], meant: list[Crowd]) -> str:
-    """Return why nobody can say, or what could wait for ever; empty: all is well.
+    """Return why it cannot be known, or what could wait for ever; empty: all is well.
 
     Where all nodes count in spite of the pin, pods must be bound in some order. With
     one rule of spread any order comes to its end; several may wait for each other.
@@ -157,7 +157,7 @@ def _limit_domains(
     known: tuple[SpreadTerm, dict[str, int], int],
     crowds: tuple[list[Crowd], list[Crowd]],
 ) -> None:
-    """Say how many pods a domain may have; `known`: the term, domains, pods meant."""
+    """Limit the pods of a domain; `known`: the term, domains, pods meant."""
     term, domains, pods = known
     floor: int | None = None
     least = min(domains.values(), default=0)
@@ -178,10 +178,10 @@ def _limit_domains(
         affinity=rule.affinity,
         tolerations=rule.tolerations,
     )
-    _write(resolution, limit, *crowds)
+    _write_rule(resolution, limit, *crowds)
 
 
-def _write(
+def _write_rule(
     resolution: Resolution, rule: DomainRule, carriers: list[Crowd], meant: list[Crowd]
 ) -> None:
     """Write a rule down: as amounts of nodes where they say it, else as it is."""

@@ -44,15 +44,15 @@ class Crowd(Struct, frozen=True):
     """(gang, member) in the Problem."""
 
     def is_meant_by(self, term: PodTerm) -> bool | None:
-        """Whether a term means these pods; None: nobody can say."""
+        """True if a term matches these pods; None: unknown."""
         return means(term, self.namespace, self.labels, self.varying)
 
     def is_meant_by_all(self, terms: Iterable[PodTerm]) -> bool | None:
-        """Whether each of some terms means these pods; None: nobody can say."""
-        return _all(self.is_meant_by(term) for term in terms)
+        """True if all terms match these pods; None: unknown."""
+        return _all_hold(self.is_meant_by(term) for term in terms)
 
     def is_counted_by(self, namespace: str, term: SpreadTerm) -> bool | None:
-        """Whether a rule of spread counts these pods; None: nobody can say."""
+        """True if a rule of spread counts these pods; None: unknown."""
         if namespace != self.namespace:
             return False
         return selects(term.selector, self.labels, self.varying)
@@ -124,7 +124,7 @@ class Surroundings:
         )
 
     def is_by_node(self, key: str) -> bool:
-        """Whether no two nodes have one value of a label: each is a domain alone."""
+        """True if no two nodes share a value of a label: each is a domain alone."""
         if key not in self._by_node:
             values = [n.labels[key] for n in self.nodes.values() if key in n.labels]
             self._by_node[key] = len(values) == len(set(values))
@@ -143,14 +143,14 @@ class Surroundings:
         """Go through the nodes of running pods that all terms mean; None: may mean."""
         for node, neighbour in self.running:
             pod = neighbour.pod
-            answer = _all(
+            answer = _all_hold(
                 means(term, pod.namespace, pod.labels, pod.varying) for term in terms
             )
             if answer is not False:
                 yield node, answer
 
 
-def _all(answers: Iterable[bool | None]) -> bool | None:
+def _all_hold(answers: Iterable[bool | None]) -> bool | None:
     listed = list(answers)
     if False in listed:
         return False
@@ -170,7 +170,7 @@ def place_of(rule: DomainRule, node: NodePart) -> DomainPlace | None:
 
 
 def is_counted(rule: DomainRule, node: NodePart) -> bool:
-    """Whether pods on a node count: it has what the rule asks of nodes."""
+    """True if pods on a node count: it has what the rule asks of nodes."""
     labels = node.labels
     if any(key not in labels for key in rule.keys):
         return False

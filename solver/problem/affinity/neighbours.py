@@ -1,7 +1,7 @@
 """The pods that run and matter to a batch: whom its rules mean, or who keeps it away.
 
 They are recorded with the Problem, each with the labels alone that some rule of the
-batch reads, so that a batch without rules is recorded as if nobody ran.
+batch reads, so that a batch without rules is recorded as if no pods ran.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def find_neighbours(
     inventory: Inventory, gangs: Iterable[GangPart]
 ) -> tuple[NeighbourPart, ...]:
     """Find the pods that run and matter to these gangs, node by node."""
-    asked = _collect(gangs)
+    asked = _collect_asked(gangs)
     asks = bool(asked.terms or asked.spreads or asked.ports)
     nodes: Iterable[NodeName] = inventory.node_uses if asks else inventory.repelling
     return tuple(
@@ -57,7 +57,7 @@ def find_neighbours(
     )
 
 
-def _collect(gangs: Iterable[GangPart]) -> _Asked:
+def _collect_asked(gangs: Iterable[GangPart]) -> _Asked:
     placed = [
         (gang.namespace, member)
         for gang in gangs
@@ -83,7 +83,7 @@ def _find_on(
 ) -> Iterator[NeighbourPart]:
     counts: dict[bytes, RunningPod] = {}
     for pod in running:
-        kept = _keep(pod, asked)
+        kept = _keep_relevant(pod, asked)
         if kept is not None:
             key = encode(structs.replace(kept, count=1))
             before = counts.get(key)
@@ -93,7 +93,7 @@ def _find_on(
         yield NeighbourPart(node=node, pod=counts[key])
 
 
-def _keep(pod: RunningPod, asked: _Asked) -> RunningPod | None:
+def _keep_relevant(pod: RunningPod, asked: _Asked) -> RunningPod | None:
     """Leave of a pod what matters; None: nothing does."""
     is_meant = any(
         means(term, pod.namespace, pod.labels, pod.varying) is not False

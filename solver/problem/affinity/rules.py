@@ -30,16 +30,16 @@ class NodeSet(Struct, frozen=True, cache_hash=True):
     key: str
     values: frozenset[str]
     inside: bool
-    """Whether a node must have one of the values, or none of them."""
+    """True if a node must have one of the values; else none of them."""
     labelled: bool
-    """Whether a node must have the label at all."""
+    """True if a node must have the label at all."""
     rule: Rule
-    """That says so."""
+    """The rule that they follow from."""
     why: str = ""
-    """Who is in the way, or lacking, in words."""
+    """What is in the way, or lacking, in words."""
 
     def has(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels is one of them."""
+        """True if a node with these labels is one of them."""
         value = labels.get(self.key)
         if value is None:
             return not self.labelled
@@ -85,7 +85,7 @@ class DomainRule(Struct, frozen=True, cache_hash=True, dict=True):
     """What it is, in words; two rules are two, whatever else they say."""
     key: str
     by_node: bool
-    """Whether no two nodes have one value: each is its own domain."""
+    """True if no two nodes share a value: each is its own domain."""
     open: frozenset[str] = frozenset()
     """Domains that have what is wanted already: pods that run."""
     alone_is_enough: bool = False
@@ -94,13 +94,13 @@ class DomainRule(Struct, frozen=True, cache_hash=True, dict=True):
     counts: tuple[tuple[str, int], ...] = ()
     """Pods that run and are counted, by every domain that there is; sorted."""
     keys: tuple[str, ...] = ()
-    """Labels that a node must have to count."""
+    """Labels that a node must have, with any value, for its pods to count."""
     node_selector: tuple[tuple[str, str], ...] = ()
-    """Likewise labels with their values; sorted."""
+    """Labels that it must have with these values; sorted."""
     affinity: NodeSelector | None = None
-    """Likewise what the pods require of nodes."""
+    """Required node affinity that it must match."""
     tolerations: tuple[NodeToleration, ...] | None = None
-    """Likewise the taints that they tolerate; None: any."""
+    """Tolerations that must cover its taints; None: taints do not matter."""
 
     @cached_property
     def count_by_domain(self) -> dict[str, int]:

@@ -21,9 +21,9 @@ from contracts.messages import GangAllocated, MemberAllocated
 from contracts.pods.node_resources import PODS
 from contracts.validate.gang_rules import check_constraints, check_topology
 from solver.errors import RefusedError
+from solver.problem.gang_refusals import invalid
 from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.growth.standing import HeldPart, StandingPart
-from solver.problem.refusals import invalid
 
 MOST_EXTRA = 4_096
 """Extra pods of one batch, but one of each member at least; the rest come later.
@@ -50,7 +50,7 @@ def ask_for_more(gang: GangPart, placed: GangAllocated) -> GangPart:
     if gang.topology or any(rule.scope != "Pod" for rule in gang.constraints):
         parts = {member.name: member for member in gang.members}
         standing = tuple(
-            _stand(pod, parts[pod.member])
+            _make_standing(pod, parts[pod.member])
             for pod in placed.members
             if pod.member in parts
         )
@@ -59,7 +59,7 @@ def ask_for_more(gang: GangPart, placed: GangAllocated) -> GangPart:
     )
 
 
-def _stand(pod: MemberAllocated, member: MemberPart) -> StandingPart:
+def _make_standing(pod: MemberAllocated, member: MemberPart) -> StandingPart:
     """Return what the rules of its gang may look at of a placed pod."""
     return StandingPart(
         member=pod.member,

@@ -36,7 +36,7 @@ class StandingPart(
     index: int = 0
     node: NodeName
     pods: int = 1
-    """That it stands for."""
+    """Pods that it stands for."""
     devices: tuple[HeldPart, ...] = ()
 
     def path_of(self, held: HeldPart) -> DevicePath:

@@ -8,11 +8,11 @@ import pytest
 
 from contracts.ids import NodeName
 from solver.devices import facts
-from solver.devices.looks import (
+from solver.devices.pool_projections import (
     find_distinct_pools,
     forget_distinct_pools,
-    look_of,
     pools_of,
+    projection_of,
     read_ahead,
 )
 from solver.snapshot.pages import Page
@@ -35,13 +35,13 @@ def part_of(node: str, *models: str, **fields: Any) -> Part:
 def test_what_is_not_read_makes_no_look_of_its_own() -> None:
     """Each device has a uuid, which neither selector reads."""
     one, other = part_of("n-0", "a", "b"), part_of("n-1", "a", "b")
-    assert look_of(one, (ANY, MODEL)) is look_of(other, (ANY, MODEL))
+    assert projection_of(one, (ANY, MODEL)) is projection_of(other, (ANY, MODEL))
 
 
 @pytest.mark.parametrize("models", [("a",), ("b", "a"), ("a", "b", "b")])
 def test_what_is_read_does(models: tuple[str, ...]) -> None:
     """How many devices there are, which of them, and what is read of each."""
-    assert look_of(part_of("n-1", *models), (MODEL,)) != look_of(
+    assert projection_of(part_of("n-1", *models), (MODEL,)) != projection_of(
         part_of("n-0", "a", "b"), (MODEL,)
     )
 

@@ -1,7 +1,7 @@
-"""What selectors can see of a pool: its look; pools that look alike get one answer.
+"""What selectors can see of a pool: its projection; equal projections get one answer.
 
-Looks are remembered on the pool's part, and equal ones are one object, so whatever
-follows from a look is found with one look-up. Nothing here evaluates anything.
+Projections are remembered on the pool's part, and equal ones are one object, so what
+follows from a projection is found with one look-up. Nothing is evaluated here.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ Selectors = tuple[str, ...]
 """Expressions that a device must pass, in their order."""
 MOST_LISTS = 128
 """Lists of selectors that are remembered of one part or page."""
-MOST_LOOKS = 16_384
+MOST_POOL_PROJECTIONS = 16_384
 
 
-class PoolLook(Struct, frozen=True, cache_hash=True):
-    """The devices of a pool as a list of selectors sees them."""
+class PoolProjection(Struct, frozen=True, cache_hash=True):
+    """What a list of selectors can see of the devices of a pool."""
 
     size: int
     """Devices."""
-    projections: tuple[tuple[Projection, ...], ...]
+    by_selector: tuple[tuple[Projection, ...], ...]
     """By selector, then by device."""
 
 
 _POOLS: Slot[tuple[Part, ...]] = Slot()
-"""Of a page: its pools."""
-_DISTINCT_POOLS: Slots[Selectors, Mapping[PoolLook, Part]] = Slots(MOST_LISTS)
-"""Of a page: the pools that differ to these selectors."""
-_LOOKS: Slots[Selectors, PoolLook] = Slots(MOST_LISTS)
-"""Of a pool's part: how these selectors see it."""
+"""By page: its pools."""
+_DISTINCT_POOLS: Slots[Selectors, Mapping[PoolProjection, Part]] = Slots(MOST_LISTS)
+"""By page: the pools that differ to these selectors."""
+_POOL_PROJECTIONS: Slots[Selectors, PoolProjection] = Slots(MOST_LISTS)
+"""By part of a pool: its projection for these selectors."""
 _PROJECTIONS: Slots[Footprint, tuple[Projection, ...]] = Slots(MOST_LISTS)
-"""Of a pool's part: what an expression that reads so can see of each device."""
-_ALIKE: Cache[tuple[object, ...], PoolLook] = Cache(MOST_LOOKS)
-"""By all that they show."""
+"""By part of a pool: what an expression with a footprint can see of each device."""
+_ALIKE: Cache[tuple[object, ...], PoolProjection] = Cache(MOST_POOL_PROJECTIONS)
+"""By content, so that equal ones are one object."""
 
 
 def pools_of(page: Page) -> tuple[Part, ...]:
@@ -57,7 +57,7 @@ def pools_of(page: Page) -> tuple[Part, ...]:
 def read_ahead(pages: Iterable[Page]) -> None:
     """Read what is known of all pools before anybody asks.
 
-    Whoever reads ahead has all of it sent and recorded as well, so bytes are kept.
+    What is read ahead is sent and recorded as well, so bytes are kept.
     """
     for page in pages:
         for part in pools_of(page):
@@ -65,31 +65,33 @@ def read_ahead(pages: Iterable[Page]) -> None:
             facts_of(part)
 
 
-def look_of(part: Part, selectors: Selectors) -> PoolLook:
+def projection_of(part: Part, selectors: Selectors) -> PoolProjection:
     """See a pool as these selectors do."""
-    look = _LOOKS.find(part.memory, selectors)
-    if look is None:
-        looks = _LOOKS.of(part.memory)
-        look = looks.keep(selectors, _look_at(part, selectors))
-    return look
+    projection = _POOL_PROJECTIONS.find(part.memory, selectors)
+    if projection is None:
+        projections = _POOL_PROJECTIONS.of(part.memory)
+        projection = projections.keep(selectors, _project_pool(part, selectors))
+    return projection
 
 
-def find_distinct_pools(page: Page, selectors: Selectors) -> Mapping[PoolLook, Part]:
+def find_distinct_pools(
+    page: Page, selectors: Selectors
+) -> Mapping[PoolProjection, Part]:
     """Find the pools of a page that differ to these selectors: of each sort the first.
 
     Kept, as the same is asked until the table has all that the selectors need.
     """
     results = _DISTINCT_POOLS.of(page.memory)
-    first_by_look = results.get(selectors)
-    if first_by_look is None:
-        pools: dict[PoolLook, Part] = {}
+    first_by_projection = results.get(selectors)
+    if first_by_projection is None:
+        pools: dict[PoolProjection, Part] = {}
         for part in pools_of(page):
-            pools.setdefault(look_of(part, selectors), part)
-        # Who looks at a page has it hashed as well. A large cluster is not in the
+            pools.setdefault(projection_of(part, selectors), part)
+        # A page that is read is hashed as well. A large cluster is not in the
         # processor's cache, so both are cheaper one after the other.
         page.sha  # noqa: B018
-        first_by_look = results.keep(selectors, pools)
-    return first_by_look
+        first_by_projection = results.keep(selectors, pools)
+    return first_by_projection
 
 
 def forget_distinct_pools(page: Page, selectors: Selectors) -> None:
@@ -97,7 +99,7 @@ def forget_distinct_pools(page: Page, selectors: Selectors) -> None:
     _DISTINCT_POOLS.of(page.memory).pop(selectors, None)
 
 
-def _look_at(part: Part, selectors: Selectors) -> PoolLook:
+def _project_pool(part: Part, selectors: Selectors) -> PoolProjection:
     facts, projections, rows = facts_of(part), _PROJECTIONS.of(part.memory), []
     for footprint in _footprints_of(selectors):
         row = projections.get(footprint)
@@ -107,8 +109,8 @@ def _look_at(part: Part, selectors: Selectors) -> PoolLook:
             projections.keep(footprint, row)
         rows.append(row)
     key = (len(facts.names), tuple(rows))
-    look = _ALIKE.get(key)
-    return _ALIKE.keep(key, PoolLook(*key)) if look is None else look
+    projection = _ALIKE.get(key)
+    return _ALIKE.keep(key, PoolProjection(*key)) if projection is None else projection
 
 
 @cached(bound=8192)

@@ -23,9 +23,9 @@ from solver.kinds.affinity.resolve import resolve_affinity
 from solver.kinds.growth import resolve_standing
 from solver.kinds.sharing import SharedClaimLayouts
 from solver.placement import GangPlacement, PodPlacement
+from solver.problem.gang_refusals import find_unmodelled
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
-from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
 from solver.stages import stage
 

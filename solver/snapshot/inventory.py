@@ -22,9 +22,8 @@ from contracts.device import (
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DevicesAnnounced, HealthJudged
 from contracts.workload import Node
-from solver.snapshot.device_uses import Uses, list_holders, sum_consumed
+from solver.snapshot.device_uses import Held, Uses, list_holders, sum_consumed
 from solver.snapshot.events import NODE_EVENT, ClusterEvent, class_event, driver_event
-from solver.snapshot.holdings import Held
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.node_state import (
     NodeState,

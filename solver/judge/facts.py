@@ -29,7 +29,7 @@ from solver.snapshot.parts import ClassPart, NodePart, PoolPart, PoolSlice, UseP
 
 Violations = Iterator[str]
 """What breaks rules: `rule: subject and what it does`."""
-_SeenPool = tuple[tuple[NodeName, PoolID], VisiblePool | None]
+_PoolOnNode = tuple[tuple[NodeName, PoolID], VisiblePool | None]
 KINDS = ("int", "bool", "string", "version")
 """Fields of attributes, in the order in which lists count."""
 EXPERIMENTAL = (
@@ -69,7 +69,7 @@ class Facts:
         """Pools that several nodes may see."""
         self._visible: dict[tuple[NodeName, PoolID], VisiblePool | None] = {}
         """Pools that several nodes may see."""
-        self._visible_last: _SeenPool | None = None
+        self._visible_last: _PoolOnNode | None = None
         """The pool that was read last: what is asked next is asked of it mostly."""
         self._devices: dict[NodeName, dict[DeviceID, DeviceFacts | None]] = {}
         self._verdicts: dict[

@@ -20,7 +20,7 @@ from solver.judge.slack_devices import (
     DeviceLooks,
     Devices,
     Left,
-    SeenDevice,
+    VisibleDevice,
     amounts_of,
 )
 from solver.judge.slack_kinds import NumberedKinds
@@ -28,7 +28,7 @@ from solver.judge.uses import Use
 from solver.problem.gangs import MemberPart
 from solver.snapshot.parts import NodePart
 
-LeftDevice = tuple[SeenDevice, Left]
+LeftDevice = tuple[VisibleDevice, Left]
 Group = tuple[Devices, ...]
 """Devices that have one value, by comparison."""
 
@@ -76,7 +76,7 @@ class _Room:
         ) - (self._value_of_node(admits, self._bounds_by_node(part, needs), after))
 
     def _leave_devices(
-        self, seen: Sequence[SeenDevice], uses: Iterable[Use]
+        self, seen: Sequence[VisibleDevice], uses: Iterable[Use]
     ) -> list[LeftDevice]:
         """Return what pods leave of the devices of a node."""
         taken, amounts = set[DeviceID](), dict[DeviceID, Counter[str]]()

@@ -36,7 +36,7 @@ Comparison = tuple[str, SubrequestPart]
 """(matchAttribute, a request that it means)."""
 
 
-class SeenDevice(Struct, frozen=True):
+class VisibleDevice(Struct, frozen=True):
     """A device that a node sees."""
 
     name: DeviceID
@@ -69,7 +69,7 @@ class DeviceLooks:
 
     # --- what a node sees ------------------------------------------------------------
 
-    def on(self, node: NodeName) -> list[SeenDevice]:
+    def on(self, node: NodeName) -> list[VisibleDevice]:
         """List the devices that may be had on a node."""
         return [
             device
@@ -80,7 +80,7 @@ class DeviceLooks:
 
     def _list_pool(
         self, node: NodeName, pool: PoolID, visible: VisiblePool
-    ) -> Iterator[SeenDevice]:
+    ) -> Iterator[VisibleDevice]:
         driver, devices = pool.driver, [each for each, _ in visible.devices.values()]
         faults = find_faults(devices)
         projections = project_all(self._footprint, driver, devices, faults)
@@ -106,7 +106,7 @@ class DeviceLooks:
                         for r in self._requests
                     ]
                 )
-            yield SeenDevice(name, number, self._values_of(driver, device))
+            yield VisibleDevice(name, number, self._values_of(driver, device))
 
     def _serves_request(self, look: int, request: SubrequestPart) -> bool:
         node, name, device = self._examples[look]

@@ -1,6 +1,6 @@
-"""What the rules between pods come to for the members of a batch.
+"""Resolves the rules between pods of a batch into what each member must keep.
 
-Ports, affinity and anti-affinity; topology spread is in `pod_spread.py`. Pods that run
+Ports, affinity and anti-affinity; topology spread is in `spread.py`. Pods that run
 decide which nodes a member may use; what members are to each other on one node is an
 amount that each node has; only what reaches over several nodes is left as a rule about
 domains. docs/semantics.md has the rules in words.
@@ -13,9 +13,8 @@ from msgspec import structs
 from contracts.allocation import Reason, Rule
 from contracts.pod_terms import HostPort
 from contracts.pods.pod_rules import EVERY_ADDRESS, PodRules, PodTerm, clash
-from solver.kinds.affinity.resolution import Resolution, describe
+from solver.kinds.affinity.crowds import Crowd, Resolution, describe
 from solver.kinds.affinity.spread import resolve_spread
-from solver.kinds.affinity.surroundings import Crowd
 from solver.problem.affinity.rules import (
     ANCHOR,
     APART,

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contracts.allocation import Rule
 from contracts.ids import Namespace, NodeName
 from contracts.pods.pod_rules import SpreadTerm, selects
-from solver.kinds.affinity.resolution import Resolution, describe
-from solver.kinds.affinity.surroundings import Crowd, Surroundings, is_counted
+from solver.kinds.affinity.crowds import Crowd, Resolution, describe
+from solver.kinds.affinity.surroundings import Surroundings, is_counted
 from solver.problem.affinity.rules import (
     CARRIER,
     MEANT,

@@ -1,99 +1,21 @@
-"""What rules between pods see: members by what they say, nodes by label, who runs.
-
-Members of which the rules cannot tell anything apart are one crowd. Knows no device.
-"""
+"""What rules between pods see around them: nodes, their domains, and who runs there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from msgspec import Struct
-
-from contracts.codec import encode
-from contracts.device import NodeSelector
-from contracts.gang import NodeToleration
-from contracts.ids import Namespace, NodeName
-from contracts.pods.node_resources import PODS
-from contracts.pods.pod_rules import PodRules, PodTerm, SpreadTerm, means, selects
+from contracts.ids import NodeName
+from contracts.pods.pod_rules import PodTerm, means
 from solver.devices.node_selectors import node_matches
 from solver.kinds.node_fit import NodeFit, is_tolerated
 from solver.kinds.shapes import DomainPlace
 from solver.problem.affinity.rules import DomainRule
-from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import NeighbourPart, Problem
 from solver.snapshot.parts import NodePart
 
 NO_NODE = "no Node"
 """Why a node may not be used that kube-scheduler has never heard of."""
-
-
-class Crowd(Struct, frozen=True):
-    """Members that are alike to all rules between pods."""
-
-    namespace: Namespace
-    labels: dict[str, str]
-    varying: tuple[str, ...]
-    rules: PodRules
-    node_selector: tuple[tuple[str, str], ...]
-    affinity: NodeSelector | None
-    tolerations: tuple[NodeToleration, ...]
-    pods: int
-    """All of them in the batch."""
-    places: tuple[tuple[int, int], ...]
-    """(gang, member) in the Problem."""
-
-    def is_meant_by(self, term: PodTerm) -> bool | None:
-        """True if a term matches these pods; None: unknown."""
-        return means(term, self.namespace, self.labels, self.varying)
-
-    def is_meant_by_all(self, terms: Iterable[PodTerm]) -> bool | None:
-        """True if all terms match these pods; None: unknown."""
-        return _all_hold(self.is_meant_by(term) for term in terms)
-
-    def is_counted_by(self, namespace: str, term: SpreadTerm) -> bool | None:
-        """True if a rule of spread counts these pods; None: unknown."""
-        if namespace != self.namespace:
-            return False
-        return selects(term.selector, self.labels, self.varying)
-
-
-def find_crowds(gangs: Iterable[GangPart]) -> tuple[Crowd, ...]:
-    """Put the members of gangs that are tried into crowds, as they come."""
-    places: dict[bytes, list[tuple[int, int]]] = {}
-    members: dict[bytes, tuple[Namespace, MemberPart]] = {}
-    pods: dict[bytes, int] = {}
-    for number, gang in enumerate(gangs):
-        for index, member in enumerate(() if gang.refused else gang.members):
-            key = encode(
-                [
-                    gang.namespace,
-                    member.labels,
-                    member.varying_labels,
-                    member.pod_rules,
-                    member.node_selector,
-                    member.affinity,
-                    member.tolerations,
-                ]
-            )
-            members.setdefault(key, (gang.namespace, member))
-            places.setdefault(key, []).append((number, index))
-            count = member.count * member.resources.get(PODS, 1)
-            pods[key] = pods.get(key, 0) + count
-    return tuple(
-        Crowd(
-            namespace,
-            member.labels,
-            member.varying_labels,
-            member.pod_rules,
-            tuple(sorted(member.node_selector.items())),
-            member.affinity,
-            member.tolerations,
-            pods[key],
-            tuple(places[key]),
-        )
-        for key, (namespace, member) in members.items()
-    )
 
 
 class Surroundings:
@@ -143,14 +65,15 @@ class Surroundings:
         """Go through the nodes of running pods that all terms mean; None: may mean."""
         for node, neighbour in self.running:
             pod = neighbour.pod
-            answer = _all_hold(
+            answer = all_hold(
                 means(term, pod.namespace, pod.labels, pod.varying) for term in terms
             )
             if answer is not False:
                 yield node, answer
 
 
-def _all_hold(answers: Iterable[bool | None]) -> bool | None:
+def all_hold(answers: Iterable[bool | None]) -> bool | None:
+    """True if all answers are; None: unknown."""
     listed = list(answers)
     if False in listed:
         return False

@@ -1,12 +1,29 @@
-"""The rules between pods while they are resolved: what each crowd has come to."""
+"""Crowds: members that are alike to all rules between pods; and what rules ask of each.
+
+Knows no device.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec import Struct
+
 from contracts.allocation import Reason, Rule
-from contracts.pods.pod_rules import PodTerm, Requirements, SpreadTerm
-from solver.kinds.affinity.surroundings import Crowd, Surroundings, find_crowds
+from contracts.codec import encode
+from contracts.device import NodeSelector
+from contracts.gang import NodeToleration
+from contracts.ids import Namespace
+from contracts.pods.node_resources import PODS
+from contracts.pods.pod_rules import (
+    PodRules,
+    PodTerm,
+    Requirements,
+    SpreadTerm,
+    means,
+    selects,
+)
+from solver.kinds.affinity.surroundings import Surroundings, all_hold
 from solver.problem.affinity.rules import (
     CountedRule,
     DomainRule,
@@ -15,7 +32,76 @@ from solver.problem.affinity.rules import (
     Role,
     Take,
 )
+from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Problem
+
+
+class Crowd(Struct, frozen=True):
+    """Members that are alike to all rules between pods."""
+
+    namespace: Namespace
+    labels: dict[str, str]
+    varying: tuple[str, ...]
+    rules: PodRules
+    node_selector: tuple[tuple[str, str], ...]
+    affinity: NodeSelector | None
+    tolerations: tuple[NodeToleration, ...]
+    pods: int
+    """All of them in the batch."""
+    places: tuple[tuple[int, int], ...]
+    """(gang, member) in the Problem."""
+
+    def is_meant_by(self, term: PodTerm) -> bool | None:
+        """True if a term matches these pods; None: unknown."""
+        return means(term, self.namespace, self.labels, self.varying)
+
+    def is_meant_by_all(self, terms: Iterable[PodTerm]) -> bool | None:
+        """True if all terms match these pods; None: unknown."""
+        return all_hold(self.is_meant_by(term) for term in terms)
+
+    def is_counted_by(self, namespace: str, term: SpreadTerm) -> bool | None:
+        """True if a rule of spread counts these pods; None: unknown."""
+        if namespace != self.namespace:
+            return False
+        return selects(term.selector, self.labels, self.varying)
+
+
+def find_crowds(gangs: Iterable[GangPart]) -> tuple[Crowd, ...]:
+    """Put the members of gangs that are tried into crowds, as they come."""
+    places: dict[bytes, list[tuple[int, int]]] = {}
+    members: dict[bytes, tuple[Namespace, MemberPart]] = {}
+    pods: dict[bytes, int] = {}
+    for number, gang in enumerate(gangs):
+        for index, member in enumerate(() if gang.refused else gang.members):
+            key = encode(
+                [
+                    gang.namespace,
+                    member.labels,
+                    member.varying_labels,
+                    member.pod_rules,
+                    member.node_selector,
+                    member.affinity,
+                    member.tolerations,
+                ]
+            )
+            members.setdefault(key, (gang.namespace, member))
+            places.setdefault(key, []).append((number, index))
+            count = member.count * member.resources.get(PODS, 1)
+            pods[key] = pods.get(key, 0) + count
+    return tuple(
+        Crowd(
+            namespace,
+            member.labels,
+            member.varying_labels,
+            member.pod_rules,
+            tuple(sorted(member.node_selector.items())),
+            member.affinity,
+            member.tolerations,
+            pods[key],
+            tuple(places[key]),
+        )
+        for key, (namespace, member) in members.items()
+    )
 
 
 class Resolution:
@@ -47,7 +133,7 @@ class Resolution:
         self._takes.setdefault(id(crowd), []).append(Take(rule, amount))
 
     def play(self, crowd: Crowd, rule: DomainRule, bits: int) -> None:
-        """Let a crowd be something to a rule."""
+        """Give a crowd a role in a rule: bits of CARRIER, MEANT and ANCHOR."""
         roles = self._roles.setdefault(id(crowd), {})
         roles[rule] = roles.get(rule, 0) | bits
 
@@ -61,7 +147,7 @@ class Resolution:
         self._refused.setdefault(id(crowd), reason)
 
     def results(self) -> Iterator[tuple[Crowd, ResolvedRules, Reason | None]]:
-        """Go through the crowds with all that was resolved."""
+        """Go through the crowds, with what was resolved and why each is refused."""
         for crowd in self.crowds:
             number = id(crowd)
             roles = self._roles.get(number, {})

@@ -1,7 +1,7 @@
 """The pipeline as one call: a Problem in, a judged Decision out.
 
-Refused gangs keep their reason, the rest is decided, written down and judged; whoever
-is not in is told why. Nothing leaves without the judge's consent.
+Refused gangs keep their reason, the rest is decided, written down and judged; gangs
+that are not in get a reason. Nothing leaves without the judge's consent.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def allocate(problem: Problem) -> Decision:
 
 
 def _refuse_unmodelled(problem: Problem) -> Iterator[GangPart]:
-    """Go through the gangs; those that no engine can decide are refused, for now."""
+    """Yield the gangs; those that no engine can decide are refused, for now."""
     for gang in problem.gangs:
         reason = None if gang.refused else find_unmodelled(gang, problem)
         if reason is None:

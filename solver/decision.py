@@ -69,7 +69,7 @@ class GangDecision(
 
     @property
     def key(self) -> GangKey:
-        """By what it is known: a uid is one namespace's alone."""
+        """Its uid with its namespace: uids are unique within one only."""
         return GangKey(self.namespace, self.uid)
 
     @property

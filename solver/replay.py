@@ -16,7 +16,7 @@ from solver.versions import VERSION, dependency_versions, platform_tag
 
 
 class ReplayResult(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What solving again showed."""
+    """How a new answer compares to the recorded one."""
 
     solve: str
     same_bytes: bool | None

@@ -280,7 +280,7 @@ def _add_new(
     requirements: tuple[NodeSelectorRequirement, ...],
     merged: list[NodeSelectorRequirement],
 ) -> None:
-    """Add the requirements that say something new; the order of values says nothing."""
+    """Add the requirements that are new; the order of values does not matter."""
     for requirement in requirements:
         if all(
             _selector_meaning(other) != _selector_meaning(requirement)

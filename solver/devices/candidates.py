@@ -66,7 +66,7 @@ _SELECTIONS: Slots[tuple[Selectors, PoolProjection], Selection] = Slots(MOST_SEL
 
 
 def indices_of(bits: int) -> Iterator[int]:
-    """Go through the devices of a set."""
+    """Yield the devices of a set."""
     while bits:
         low = bits & -bits
         yield low.bit_length() - 1
@@ -176,7 +176,7 @@ def find_tolerated(
 def find_blocking_taints(
     view: PoolView, tolerations: tuple[DeviceToleration, ...], features: Features
 ) -> Iterator[tuple[int, DeviceTaint]]:
-    """Go through the devices that a taint keeps these tolerations from, with one."""
+    """Yield the devices that a taint keeps these tolerations from, with one."""
     if not features.device_taints:
         return
     devices = view.devices

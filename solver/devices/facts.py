@@ -1,4 +1,4 @@
-"""What is known of a pool's devices before anybody asks: names, marks, faults.
+"""What is known of a pool's devices whatever is asked: names, marks, faults.
 
 Most pools of a cluster are made alike: their devices have the same names, and none has
 anything that most lack. Such pools share one `PoolFacts`, so that what follows from it
@@ -19,7 +19,7 @@ from solver.snapshot.parts import Part, PoolPart
 
 
 class Marks(Struct, frozen=True, cache_hash=True):
-    """Devices of a pool with something that most lack; bits, in pool order.
+    """Devices of a pool with features that most lack; bits, in pool order.
 
     Most devices draw from no counters, have no taints, bind nothing and give all they
     have to one use. Code that must look at such things looks at these alone.

@@ -85,7 +85,7 @@ class Cluster:
         self.key: ClusterKey = (features, self._shared)
 
     def pages(self) -> Iterator[tuple[Page, Mapping[NodeName, NodePools]]]:
-        """Go through the pages with their nodes, by name."""
+        """Yield the pages with their nodes, by name."""
         for page in self._pages:
             yield page, self._nodes_on(page)
 
@@ -117,7 +117,7 @@ class Cluster:
 
 
 def _read_parts(parts: NodeParts) -> tuple[NodePart, PoolParts]:
-    """Read a node and its own pools; a node that says nothing is its name."""
+    """Read a node and its own pools; a node without a part is its name."""
     node: NodePart | None = None
     own: list[tuple[Part, Part | None]] = []
     for key, part in parts.parts.items():

@@ -116,13 +116,13 @@ def values_of(node: NodePools, attribute: str) -> tuple[Value, ...] | None:
 
 
 def number_equal(values: Iterable[Value]) -> tuple[int, ...]:
-    """Number values by who is first to have each, so that only equality is left."""
+    """Number values in the order of first use, so that only equality is left."""
     numbers: dict[Value, int] = {None: 0}
     return tuple([numbers.setdefault(value, len(numbers)) for value in values])
 
 
 def _scalar_of(attribute: DeviceAttribute) -> Value:
-    """Return what an attribute that is no text is, with its kind; None: nothing."""
+    """Return the scalar value of an attribute, unless it is text, with its kind."""
     if (number := attribute.int_value) is not None:
         return ("int", number)
     if (truth := attribute.bool_value) is not None:

@@ -55,7 +55,7 @@ def pools_of(page: Page) -> tuple[Part, ...]:
 
 
 def read_ahead(pages: Iterable[Page]) -> None:
-    """Read what is known of all pools before anybody asks.
+    """Read what is known of all pools ahead of the first question.
 
     What is read ahead is sent and recorded as well, so bytes are kept.
     """
@@ -66,7 +66,7 @@ def read_ahead(pages: Iterable[Page]) -> None:
 
 
 def projection_of(part: Part, selectors: Selectors) -> PoolProjection:
-    """See a pool as these selectors do."""
+    """Project a pool to what these selectors can see of it."""
     projection = _POOL_PROJECTIONS.find(part.memory, selectors)
     if projection is None:
         projections = _POOL_PROJECTIONS.of(part.memory)
@@ -77,7 +77,7 @@ def projection_of(part: Part, selectors: Selectors) -> PoolProjection:
 def find_distinct_pools(
     page: Page, selectors: Selectors
 ) -> Mapping[PoolProjection, Part]:
-    """Find the pools of a page that differ to these selectors: of each sort the first.
+    """Find the first pool of a page for each projection to these selectors.
 
     Kept, as the same is asked until the table has all that the selectors need.
     """

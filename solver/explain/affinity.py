@@ -1,7 +1,7 @@
 """Which rule between pods keeps a member away, or leaves it too little room.
 
-On one node first: pods that run there, and what rules count. What pods on several nodes
-decide together no node tells, so only its name is said.
+Node by node: pods that run there, and what rules count. Rules about domains span nodes,
+so they are only named.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Rooms(Struct, frozen=True):
 
 
 class _NodeResult(Struct, frozen=True):
-    """What one node has to say to one kind of request."""
+    """The counts of one node for one kind of request, and its faults."""
 
     devices: int
     counts: NodeCounts | None

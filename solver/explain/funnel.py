@@ -1,4 +1,4 @@
-"""Why a gang is not in: by counting, then by looking at single pods, then at all.
+"""Why a gang is not in: by counting, then by trying one pod, then the whole gang.
 
 Counting comes first: one pass over the nodes for each kind of request says how many
 devices each rule leaves (`requests.py`). Where that leaves enough, one pod of a member
@@ -75,7 +75,7 @@ _LET_IN = {
 
 
 class Funnel:
-    """Counts for one Problem, each made once."""
+    """Explains gangs of one Problem; each count is made once."""
 
     def __init__(
         self, problem: Problem, placed: Sequence[GangPart], fits: Fits

@@ -1,4 +1,4 @@
-"""Which nodes let a member in and for how many pods, and what the others say.
+"""Which nodes let a member in and for how many pods, and why the others do not.
 
 First what the pods themselves select, then what may pass: nodes that are away, taints,
 other pods, amounts. Devices are not counted here.
@@ -52,7 +52,7 @@ NODE_RULES = (Rule.NODE_SELECTION, Rule.NODE, Rule.NODE_TAINTED, BESIDE)
 
 
 class NodeCheck(Struct, frozen=True):
-    """What one node says to one kind of member."""
+    """How far one node lets a member in."""
 
     node: NodePart
     passed: int
@@ -85,7 +85,7 @@ _CHECKS: NodeCache[NodeCheck] = NodeCache()
 
 
 def node_demand_of(member: MemberPart) -> Hashable:
-    """Name all that a member asks of nodes besides devices."""
+    """Return a key of all that a member asks of nodes besides devices."""
     amounts = tuple(sorted(member.resources.items()))
     return (fit_of(member), amounts, member.resolved.takes)
 

@@ -98,7 +98,7 @@ class _Pod:
         return self._fits(gang, unheld)
 
     def explain(self) -> Reason:
-        """Ask for less and less, until it fits."""
+        """Find what is in the way by asking for less and less until it fits."""
         claims = self._member.claims
         single = next((c for c in claims if self.fits([c]) is False), None)
         if single is None:
@@ -202,6 +202,6 @@ def _with_requests(claim: ClaimPart, requests: Sequence[RequestPart]) -> ClaimPa
 
 
 def _list_fewer(request: RequestPart) -> Iterator[int]:
-    """Go through smaller numbers of devices, as far as a claim may hold them."""
+    """Yield smaller numbers of devices, as far as a claim may hold them."""
     most = max(alternative.count for alternative in request.alternatives)
     yield from range(min(most - 1, MAX_DEVICES), 0, -1)

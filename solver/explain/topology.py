@@ -15,20 +15,16 @@ from msgspec import structs
 from contracts.allocation import Reason, Rule
 from contracts.counts import counted
 from contracts.gang_rules import GangTopology
-from contracts.ids import NodeName
+from solver.explain.sharing import explain_reach
+from solver.explain.values import RoomByName, describe_rooms
 from solver.kinds.counting import bound_pods, bound_uses
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
-from solver.kinds.shapes import DeviceGroup, GroupShape, NodeKind, NodeShape
+from solver.kinds.shapes import NodeKind, NodeShape
 from solver.kinds.topology import PREFERRED, SetRule
 from solver.problem.attributes import Element
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
-
-MOST_NAMED = 3
-"""Domains that a message names."""
-Rooms = dict[object, int]
-"""Pods that there is room for, by domain or value."""
 
 
 def explain_gang_rules(problem: Problem, gang: GangPart) -> Reason | None:
@@ -44,7 +40,7 @@ def explain_gang_rules(problem: Problem, gang: GangPart) -> Reason | None:
             reason = _explain_topology(demand, kinds, number, rule)
             if reason is not None:
                 return reason
-    return _explain_reach(demand, kinds) or _explain_sets(demand, kinds)
+    return explain_reach(demand, kinds) or _explain_sets(demand, kinds)
 
 
 def explain_missing_label(
@@ -117,21 +113,21 @@ def _explain_topology(
     return Reason(
         rule=Rule.GANG_TOPOLOGY,
         field=f"spec.topology[{number}]",
-        message=f"{wants} of {rule.key}; {_describe_rooms(by_domain, whole)}",
+        message=f"{wants} of {rule.key}; {describe_rooms(by_domain, whole)}",
         facts={"asked": asked, "room": found, "domains": len(by_domain)},
     )
 
 
 def _count_by_domain(
     demand: Demand, kinds: Iterable[NodeKind], rule: GangTopology, number: int
-) -> Rooms:
+) -> RoomByName:
     """Count the pods of a kind that the nodes, or devices, of each domain can hold."""
     member = demand.member_kinds[number]
     if rule.attribute is not None:
         column = demand.query.column_of_attribute(rule.attribute)
         scope = [(ask, column) for ask in range(len(member.asks))]
         return _count_by_value(demand, kinds, number, scope, may_lack=True)
-    rooms: Rooms = Counter[object]()
+    rooms: RoomByName = Counter[object]()
     label = demand.query.labels.index(rule.key)
     # Whose cell it is does not matter, and what was counted before is remembered.
     member = structs.replace(member, cell=None)
@@ -143,9 +139,9 @@ def _count_by_domain(
     return rooms
 
 
-def _add_up(rooms: Iterable[tuple[int, Rooms, int]]) -> Rooms:
+def _add_up(rooms: Iterable[tuple[int, RoomByName, int]]) -> RoomByName:
     """Add up groups over members: (pods, their room by domain, pods of a group)."""
-    total: Rooms = Counter[object]()
+    total: RoomByName = Counter[object]()
     for count, by_domain, size in rooms:
         for domain, room in by_domain.items():
             # The last group may be smaller than the others.
@@ -153,50 +149,6 @@ def _add_up(rooms: Iterable[tuple[int, Rooms, int]]) -> Rooms:
             groups += bool(min(room, count) % size >= (count % size or size))
             total[domain] = total.get(domain, 0) + groups
     return total
-
-
-def _explain_reach(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None:
-    """Compare the pods that have room where one device is seen with those asked for."""
-    for claim, shared in zip(
-        demand.gangs[0].separated,
-        demand.gang_rules[0].shared if demand.gang_rules else (),
-        strict=True,
-    ):
-        member = demand.member_kinds[shared.claim]
-        asked = sum(demand.pods[kind] for kind in shared.users)
-        rooms: Rooms = {}
-        for kind in kinds:
-            pods = sum(
-                min(
-                    bound_pods(demand.member_kinds[user], kind.shape), demand.pods[user]
-                )
-                for user in shared.users
-            )
-            for view in kind.nodes if pods else ():
-                for where in {
-                    _name_reach(group, named, view.name)
-                    for group, named in zip(kind.shape.groups, view.groups, strict=True)
-                    if any(bound_uses(group, ask) for ask in member.asks)
-                }:
-                    rooms[where] = rooms.get(where, 0) + pods
-        found = max(rooms.values(), default=0)
-        if found < asked and any(ask.count or ask.all_devices for ask in member.asks):
-            name = demand.gangs[0].members[claim.member].claims[0].claim_name
-            return Reason(
-                rule=Rule.JOINT,
-                subject=f"claim {name}",
-                message=f"its {counted(asked, 'pod')} must be on nodes that see the "
-                f"same devices; {_describe_rooms(rooms, counted(asked, 'pod'))}",
-                facts={"asked": asked, "room": found, "reaches": len(rooms)},
-            )
-    return None
-
-
-def _name_reach(group: GroupShape, named: DeviceGroup, node: NodeName) -> str:
-    """Name the devices that all nodes see which see one of a group."""
-    if not group.identity or group.is_pinning:
-        return f"node {node}"
-    return f"pool {named.devices[0].pool}"
 
 
 def _explain_sets(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None:
@@ -215,7 +167,7 @@ def _explain_match(
     demand: Demand, kinds: tuple[NodeKind, ...], rule: SetRule
 ) -> Reason | None:
     """Compare the pods that have room on devices of one value with those asked for."""
-    rooms: Rooms = Counter[object]()
+    rooms: RoomByName = Counter[object]()
     asked = sum(demand.pods[kind] for kind in {kind for kind, _, _ in rule.uses})
     for number in {kind for kind, _, _ in rule.uses}:
         scope = [(ask, col) for kind, ask, col in rule.uses if kind == number]
@@ -230,7 +182,7 @@ def _explain_match(
         rule=Rule.CONSTRAINT,
         field="spec.constraints",
         message=f"devices of its {counted(asked, 'pod')} must have one value of "
-        f"{name}; {_describe_rooms(rooms, counted(asked, 'pod'))}",
+        f"{name}; {describe_rooms(rooms, counted(asked, 'pod'))}",
         facts={"asked": asked, "room": found, "values": len(rooms)},
     )
 
@@ -277,7 +229,7 @@ def _count_by_value(
     scope: list[tuple[int, int]],
     *,
     may_lack: bool = False,
-) -> Rooms:
+) -> RoomByName:
     """Count the pods of a kind whose devices there are of each value, by counting.
 
     `may_lack`: devices without any value go with each.
@@ -313,15 +265,3 @@ def _list_values(shape: NodeShape, positions: set[int]) -> set[Element]:
         for position in positions
         for value in group.elements[position]
     }
-
-
-def _describe_rooms(rooms: Rooms, whole: str) -> str:
-    """Name those that come nearest: `r3 has room for 14 of 16 pods, r1 for 9`."""
-    nearest = sorted(rooms.items(), key=lambda pair: (-pair[1], repr(pair[0])))
-    if not nearest:
-        return f"none has room for any of {whole}"
-    (first, room), *others = nearest
-    more = "".join(f", {name} for {count}" for name, count in others[: MOST_NAMED - 1])
-    hidden = len(nearest) - MOST_NAMED
-    rest = f", {hidden} more for as many or fewer" if hidden > 0 else ""
-    return f"{first} has room for {room} of {whole}{more}{rest}"

@@ -184,12 +184,12 @@ def _pods_are_near(running: list[PodOnNode], placed: list[PodOnNode]) -> Violati
 
 
 def _kind_of(pod: PodOnNode) -> bytes:
-    """Name what a pod is to others' rules, and what its own are."""
+    """Return a key of what a pod is to others' rules, and of its own rules."""
     return encode([pod.namespace, dict(pod.labels), sorted(pod.unknown), pod.rules])
 
 
 def _list_needed(first: K, needing: Mapping[K, list[K]]) -> set[K]:
-    """Follow who needs whom."""
+    """List what one needs, directly or in turn."""
     seen: set[K] = set()
     left = [first]
     while left:

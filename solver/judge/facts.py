@@ -85,7 +85,7 @@ class Facts:
         self._read_owner("")
 
     def _read_owner(self, owner: str) -> None:
-        """Sort what belongs to a node (or, for "", to the cluster), once."""
+        """Read the parts of a node (or, for "", of the cluster), once."""
         if owner not in self._unread:
             return
         for part in self._unread.pop(owner).parts.values():
@@ -144,7 +144,7 @@ class Facts:
         return node
 
     def all_nodes(self) -> Iterator[NodePart]:
-        """Go through all nodes that say of themselves what they are."""
+        """Yield all nodes that say of themselves what they are."""
         for owner in tuple(self._unread):
             self._read_owner(owner)
         return iter(self._nodes.values())
@@ -169,7 +169,7 @@ class Facts:
         return visible
 
     def pools_of(self, node: NodeName) -> Iterator[tuple[PoolID, VisiblePool]]:
-        """Go through all pools that a node sees."""
+        """Yield all pools that a node sees."""
         self._read_owner(node)
         for name in (*self._local.get(node, ()), *self._shared):
             pool = self.find_pool(node, name)
@@ -255,7 +255,7 @@ class Facts:
     def _read_verdicts(
         self, node: NodeName, name: DeviceID, selectors: tuple[str, ...]
     ) -> dict[str, bool | None]:
-        """Read verdicts on all devices of a pool, once for pools that look alike."""
+        """Read verdicts on all devices of a pool, once for equal projections."""
         self.find_device(node, name)  # and all others of its pool
         pool, driver = name.pool, name.driver
         devices = [
@@ -282,7 +282,7 @@ class Facts:
     def _conclude_selection(
         self, selectors: tuple[str, ...], look: Iterable[Projection]
     ) -> bool | None:
-        """Put verdicts together; None: one fails before any refuses."""
+        """Combine verdicts; None: one is an error before any is false."""
         for expression, projection in zip(selectors, look, strict=True):
             verdict = self.problem.selectors.get(expression, projection)
             if verdict is None or verdict.error:

@@ -41,7 +41,7 @@ def judge_node(node: NodePart, pod: MemberPart, subject: str) -> Violations:
 
 
 def keeps_away(node: NodePart, pod: MemberPart) -> Iterator[str]:
-    """Go through the taints that a pod does not tolerate; "": the node is cordoned."""
+    """Yield the taints that a pod does not tolerate; "": the node is cordoned."""
     for taint in node.taints:
         hard = taint.effect in ("NoSchedule", "NoExecute")
         if hard and not any(_tolerates_taint(each, taint) for each in pod.tolerations):

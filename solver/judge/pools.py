@@ -1,4 +1,4 @@
-"""What a node sees of a pool, as the judge reads it: its own words, its own code."""
+"""What a node sees of a pool, as the judge reads it, with code of its own."""
 
 from __future__ import annotations
 

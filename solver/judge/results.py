@@ -34,7 +34,7 @@ def results_are_written(
     given: Sequence[Given],
     written: Written,
 ) -> Violations:
-    """Judge one claim's AllocationResult.
+    """Judge the AllocationResult of one claim.
 
     `chosen` holds the alternative of each request, with its rank; `given` the devices
     of the claim, request by request.

@@ -56,7 +56,7 @@ class SharedClaims:
                     self._users[claim.claim_name].append((pod, part, number))
 
     def uses_of(self, pod: MemberAllocated) -> Iterator[Use]:
-        """Go through the devices that a pod shares, each as one of its claims."""
+        """Yield the devices that a pod shares, each as one of its claims."""
         for name, users in self._users.items():
             for other, _, number in users:
                 if other is pod:

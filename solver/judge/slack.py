@@ -1,4 +1,4 @@
-"""What room on nodes is worth, as the judge counts it, by what devices look like.
+"""What room on nodes is worth, as the judge counts it.
 
 Room for an expected pod is the least of what bounds it: of each of the node's resources
 that it needs, how often the need is there; of each request, how often its devices are

@@ -85,7 +85,7 @@ def _member_rows(demand: Demand, kinds: Sequence[NodeKind]) -> Iterator[Capacity
 
 
 def _device_rows(demand: Demand, kinds: Sequence[NodeKind]) -> Iterator[CapacityRow]:
-    """Bound the uses of each set of devices that some requests have to be of."""
+    """Bound the uses of each set of devices to which some requests are limited."""
     requests = range(len(demand.query.requests))
     groups = Counter[GroupShape]()
     for kind in kinds:

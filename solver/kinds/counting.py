@@ -89,7 +89,7 @@ def bound_weight(demand: Demand, kinds: Iterable[NodeKind], priority: int) -> in
 
 
 def _sole_asks(member: MemberKind) -> list[RequestAlternative]:
-    """List what a pod certainly takes for itself: a number of devices, no other way."""
+    """List the requests that take a fixed number of devices: those without a choice."""
     by_request = [member.alternatives(request) for request in range(member.requests)]
     sole = [member.asks[asks[0]] for asks in by_request if len(asks) == 1]
     return [ask for ask in sole if not ask.all_devices and not ask.admin]

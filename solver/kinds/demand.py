@@ -1,4 +1,4 @@
-"""What the batch asks for, with everything that cannot be told apart counted.
+"""What the batch asks for, counted by kinds.
 
 Requests that mean the same devices are one request kind, pods with equal claims one
 member kind, gangs with equal members, priority and weight one gang kind. The models
@@ -212,7 +212,7 @@ class Demand:
     def _make_cells(
         self, index: int, number: int
     ) -> Iterator[tuple[MemberKind, int, int]]:
-        """Go through the kinds of a member's pods, in the order of their index.
+        """Yield the kinds of a member's pods, in the order of their index.
 
         With each: how many pods, and how many of them at least.
         """
@@ -323,6 +323,6 @@ class Demand:
 
 
 def _roles_of(member: MemberPart, domains: tuple[DomainRule, ...]) -> tuple[int, ...]:
-    """Return what a member is to each rule about domains."""
+    """Return the roles of a member in rules about domains."""
     bits = {role.rule: role.bits for role in member.resolved.roles}
     return tuple(bits.get(rule, 0) for rule in domains)

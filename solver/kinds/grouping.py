@@ -1,4 +1,4 @@
-"""Devices of a node that the batch cannot tell apart, put into groups.
+"""Groups the devices of a node that the batch cannot tell apart.
 
 What a group's values are does not matter, only which of them are equal, so they are
 numbered canonically: values of an attribute are ranked by what has them, so nodes that

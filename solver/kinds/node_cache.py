@@ -1,4 +1,4 @@
-"""Views of nodes by what was asked, kept from one Problem to the next.
+"""Views of nodes by query, kept from one Problem to the next.
 
 What a batch sees of a node is a pure function of the node's parts, so it is made once
 and kept until those change: a changed node costs a node, whatever the cluster's size.
@@ -123,7 +123,7 @@ class ViewCache:
         cluster: Cluster,
         see: Callable[[NodePools], NodeView | None],
     ) -> NodeViews:
-        """See all nodes of a cluster; `see` must depend on question and node alone."""
+        """View all nodes of a cluster; `see` must depend on question and node alone."""
         key = (question, cluster.key)
         views = self._by_question.pop(key, None) or NodeViews(see)
         views.see = see

@@ -78,7 +78,7 @@ _DEVICES: NodeCache[tuple[DeviceShapes, Groups]] = NodeCache()
 
 
 class _Likes(Struct, frozen=True):
-    """What nodes that are alike have: the names of devices by pool, group by group."""
+    """What alike nodes have in common: the names of devices by pool, group by group."""
 
     devices: DeviceShapes
     members: tuple[tuple[tuple[int, DeviceName], ...], ...]
@@ -87,7 +87,7 @@ class _Likes(Struct, frozen=True):
 
     @classmethod
     def of(cls, node: NodePools, devices: DeviceShapes, groups: Groups) -> _Likes:
-        """Forget which node it was."""
+        """Keep of one node what holds for all that are alike."""
         numbers = {
             (view.driver, view.pool): number for number, view in enumerate(node.pools)
         }
@@ -141,7 +141,7 @@ class DeviceReader:
         """True if more of devices decides than what alike nodes are equal in."""
 
     def read(self, node: NodePools) -> tuple[DeviceShapes, Groups]:
-        """See the devices of a node."""
+        """Read the devices of a node."""
         entry = self._devices_by_node.get(node.name)
         if entry is None or entry[0] is not node:
             entry = self._devices_by_node[node.name] = (node, self._read_node(node))

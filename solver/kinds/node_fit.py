@@ -164,7 +164,7 @@ def _step_of(needs: list[tuple[int, int]]) -> Step:
 
 
 def round_to_step(left: int | None, step: Step, devices: int | None) -> int | None:
-    """Forget of an amount what no answer depends on; None: there is enough of it.
+    """Round an amount to what answers depend on; None: there is always enough.
 
     `devices`: how many the node has for pods of their own, None: no limit. Pods with
     so many devices need at most `devices * most` together, and all sums of needs are

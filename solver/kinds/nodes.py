@@ -1,4 +1,4 @@
-"""Nodes as this batch sees them, and the kinds that they come to.
+"""Views of nodes, and the kinds into which they fall.
 
 A node is read with a query: which of its devices may serve which kind of request, what
 sets them apart, what the node has left. What is read of a node is remembered until the
@@ -36,13 +36,13 @@ def find_node_kinds(problem: Problem, query: Query) -> tuple[NodeKind, ...]:
 
 
 def view_of(node: NodePools, query: Query, problem: Problem) -> NodeView | None:
-    """See one node as a batch does; None: nothing may be placed there."""
+    """View one node as a batch does; None: nothing may be placed there."""
     features = problem.parameters.features
     return _NodeReader(query, problem.selectors, features).view(node)
 
 
 class _NodeReader:
-    """Looks at nodes with one query."""
+    """Reads nodes with one query."""
 
     def __init__(self, query: Query, table: SelectorTable, features: Features) -> None:
         self._query = query
@@ -53,7 +53,7 @@ class _NodeReader:
         """By content, so that equal ones are mostly one object."""
 
     def view(self, node: NodePools) -> NodeView | None:
-        """See one node as the batch does; None: nothing may be placed there."""
+        """View one node as the batch does; None: nothing may be placed there."""
         if node.error or node.node.unavailable:
             return None
         part, query = node.node, self._query

@@ -1,4 +1,4 @@
-"""What a batch wants to know of nodes and devices, collected from all its pods.
+"""The query of a batch: what its pods ask of nodes and devices.
 
 All else is invisible to it: two nodes that answer a query alike are of one kind.
 """
@@ -52,7 +52,7 @@ class Column(Struct, frozen=True, order=True):
 
 
 class Query(Struct, frozen=True, cache_hash=True):
-    """What this batch wants to know of a node: all else is invisible to it."""
+    """What this batch reads of a node: all else is invisible to it."""
 
     requests: tuple[RequestKind, ...]
     columns: tuple[Column, ...]
@@ -127,7 +127,7 @@ def make_query(
 
 
 def request_kind_of(sub: SubrequestPart) -> RequestKind:
-    """Forget of a (sub)request what does not decide who may serve it."""
+    """Keep of a (sub)request only what decides which devices may serve it."""
     return RequestKind(
         sub.selectors,
         sub.tolerations,
@@ -167,7 +167,7 @@ def _count_devices(sub: SubrequestPart) -> int:
 
 
 def list_named(claim: ClaimPart) -> Iterator[tuple[SubrequestPart, set[str]]]:
-    """Go through the alternatives of a claim, with the names that may mean them."""
+    """Yield the alternatives of a claim, with the names that may mean them."""
     for request in claim.requests:
         for rank, sub in enumerate(request.alternatives):
             yield sub, {request.name, request.result_name(rank)}
@@ -189,13 +189,13 @@ def column_of(sub: SubrequestPart, name: str) -> Column:
 
 
 def _list_pod_columns(gang: GangPart) -> Iterator[Column]:
-    """Go through what the constraints of a gang compare, whatever they name."""
+    """Yield what the constraints of a gang compare, whatever they name."""
     for constraint in gang.constraints:
         yield from _columns_of(gang, attribute_of(constraint))
 
 
 def _list_spanning_columns(gang: GangPart) -> Iterator[Column]:
-    """Go through what a gang compares between nodes."""
+    """Yield what a gang compares between nodes."""
     for name, counts_derived in list_spanning_attributes(gang):
         if counts_derived:
             yield from _columns_of(gang, name)

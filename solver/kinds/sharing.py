@@ -32,7 +32,7 @@ ANYWHERE = (NodeToleration(operator="Exists"),)
 
 
 class ClaimPlace(Struct, frozen=True):
-    """Where a pod's claim is in what engines decide."""
+    """Where a pod's claim is in the gang as engines decide it."""
 
     member: int
     index: int
@@ -42,7 +42,7 @@ class ClaimPlace(Struct, frozen=True):
 
 
 class PodPlace(Struct, frozen=True):
-    """Where a pod is in what engines decide."""
+    """Where a pod is in the gang as engines decide it."""
 
     member: int
     index: int
@@ -165,7 +165,7 @@ def _group_by_shared_claims(gang: GangPart) -> list[list[int]]:
 
 
 def _write_layout(gang: GangPart, together: Sequence[Sequence[int]] = ()) -> _Layout:
-    """Make members of shared claims; members that are listed `together` one pod."""
+    """Lay out a gang: shared claims as members, members `together` as one pod."""
     return _Writer(gang, together).write()
 
 
@@ -263,7 +263,7 @@ class _Writer:
 
 
 def _stand_for(name: str, claim: ClaimPart, users: Sequence[MemberPart]) -> MemberPart:
-    """Make the member of a shared claim; it asks nothing of its node but devices.
+    """Make the member of a shared claim; it asks its node for devices alone.
 
     It is where one of its pods is: where they are alike, nowhere else need be looked.
     """
@@ -288,7 +288,7 @@ def _stand_for(name: str, claim: ClaimPart, users: Sequence[MemberPart]) -> Memb
 
 
 def _rename_claim(claim: ClaimPart, names: set[str]) -> ClaimPart:
-    """Number a claim's name until no other has it."""
+    """Make a claim's name unique by a number."""
     name, number = claim.name, 0
     while name in names:
         number += 1

@@ -1,4 +1,4 @@
-"""What gangs ask across their pods and nodes, written over kinds.
+"""Constraints and topology of gangs across their pods, written over kinds.
 
 A gang whose rules span pods is a gang kind of its own. Its members are split into
 *cells*: pods by index that are in the same groups of every topology rule, so that pods
@@ -47,7 +47,7 @@ class SetRule(Struct, frozen=True):
 
 
 class DomainKey(Struct, frozen=True):
-    """What says in which domain a pod is."""
+    """The label of nodes, or attribute of devices, whose values are domains."""
 
     label: int | None = None
     """Index into `Query.labels`."""
@@ -77,7 +77,7 @@ class PodsSpread(Struct, frozen=True):
     """Pods that have their place, by domain."""
 
     def room_in(self, domain: Hashable) -> int:
-        """Count the pods that a domain may have besides."""
+        """Count the further pods that a domain may have."""
         return max(self.most - dict(self.standing).get(domain, 0), 0)
 
 
@@ -105,7 +105,7 @@ class GangRules(Struct, frozen=True):
 
 
 class DomainQuery(Protocol):
-    """Where the keys of topology rules stand in the query of a batch."""
+    """Finds the keys of topology rules in the query of a batch."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -230,7 +230,7 @@ class _SetRules:
                     yield SetRule(distinct, shared)
 
     def _list_standing(self, member: str) -> tuple[tuple[Element, ...], ...]:
-        """List what devices of a set have that pods have had before."""
+        """List the values of devices in a set that pods with a place have."""
         place = (self._number, member)
         sets = self._gang.standing_rules.sets
         found = (s.values for s in sets if (s.constraint, s.member) == place)
@@ -264,7 +264,7 @@ def _key_of(rule: GangTopology, query: DomainQuery) -> DomainKey:
 def _list_groups(
     cells: tuple[Cell, ...], size: int, first: int
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Go through the groups of a member: the number of each, the kinds of its cells.
+    """Yield the groups of a member: the number of each, the kinds of its cells.
 
     `first`: index of the first pod.
     """
@@ -310,7 +310,7 @@ def list_labels(gangs: Iterable[GangPart]) -> tuple[str, ...]:
 
 
 def list_spanning_attributes(gang: GangPart) -> Iterator[tuple[str, bool]]:
-    """Go through the attributes that are compared between nodes.
+    """Yield the attributes that are compared between nodes.
 
     With each: whether what requests derive counts for it.
     """
@@ -323,7 +323,7 @@ def list_spanning_attributes(gang: GangPart) -> Iterator[tuple[str, bool]]:
 
 
 def attribute_of(constraint: GangConstraint) -> FullyQualifiedName:
-    """Return what a constraint compares; a valid one says it."""
+    """Return the attribute that a constraint compares."""
     name = constraint.match_attribute or constraint.distinct_attribute
     return name or FullyQualifiedName("")
 
@@ -331,7 +331,7 @@ def attribute_of(constraint: GangConstraint) -> FullyQualifiedName:
 def list_paths(
     gang: GangPart, number: int, user: int | None = None
 ) -> Iterator[tuple[tuple[DevicePath, ...], SubrequestPart]]:
-    """Go through the alternatives of a member, with the paths that name their devices.
+    """Yield the alternatives of a member, with the paths that name their devices.
 
     Those of a shared claim are named by each member whose pods share it; `user`: as
     this one names them.

@@ -1,4 +1,4 @@
-"""What sets a device apart for this batch besides what it may serve: its traits.
+"""Traits: what tells a device apart for this batch besides what it may serve.
 
 Shares that several requests may have, counters that it draws from, groups that must
 agree. A plain device has none, and most devices are plain.
@@ -179,7 +179,7 @@ def traits_of(
     query: Query,
     features: Features,
 ) -> Traits:
-    """Find what sets a device apart."""
+    """Find the traits of a device."""
     left: tuple[int, ...] | None = None
     costs: tuple[tuple[int, ...], ...] = ()
     shares = sum_shares(view.use).get(device.name)
@@ -203,7 +203,7 @@ def traits_of(
 
 
 def find_drawing(view: PoolView, features: Features) -> int:
-    """Find the devices that would draw from counters anew: shared ones already have."""
+    """Find the devices that would draw from counters; those with shares already do."""
     shares = sum_shares(view.use)
     return sum(
         1 << index
@@ -216,7 +216,7 @@ def find_drawing(view: PoolView, features: Features) -> int:
 def find_targets(
     view: PoolView, chosen: int, kind: RequestKind, features: Features
 ) -> int:
-    """Find the devices that a request means: what `All` must have all of."""
+    """Find the devices that a request means; `All` must have all of them."""
     bits, marks = view.reachable & chosen, view.facts.marks
     if features.partitionable_devices:
         bits &= ~marks.negative
@@ -327,7 +327,7 @@ def _compute_costs(
     requested: Amounts,
     fractional: bool,
 ) -> dict[str, int] | None:
-    """Compute it once for all devices of equal capacity."""
+    """Compute the costs, once for all devices of equal capacity."""
     amounts = {name: Quantity.of_nano(amount) for name, amount in requested}
     try:
         consumed = compute_consumed(dict(capacities), amounts, fractional=fractional)

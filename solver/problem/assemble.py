@@ -53,7 +53,7 @@ _ROWS: Slots[tuple[str, ...], frozenset[VerdictRow]] = Slots(MOST_LISTS)
 
 
 class SnapshotLookup:
-    """Where the references of gangs lead."""
+    """Looks up the references of gangs in a Snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -122,7 +122,7 @@ def resolve_gangs(
 def _resolve_one(
     record: GangRecord, submission: SubmitGang, how: ResolveOptions
 ) -> GangPart:
-    """Resolve a gang; of one that is in what it could have besides."""
+    """Resolve a gang; for one that is in, ask for the pods without a place."""
     of_pods = bool(submission.places)
     options = structs.replace(how, of_pods=of_pods)
     gang = resolve_once(record.uid, submission.gang, options)
@@ -238,7 +238,7 @@ def _collect_rows(
 
 
 def _unite_rows(row_sets: set[frozenset[VerdictRow]]) -> frozenset[VerdictRow]:
-    """Unite sets; of one, itself, so that equal ones are the same."""
+    """Unite sets; a single set is returned itself: equal ones stay one object."""
     if len(row_sets) == 1:
         return row_sets.pop()
     return frozenset[VerdictRow]().union(*row_sets)

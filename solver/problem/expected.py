@@ -55,7 +55,7 @@ MOST_CLASSES, MOST_SHAPES = 4, 2
 
 
 class PastDemand:
-    """Counts what was asked for, and says what is expected."""
+    """Counts what was asked for, and predicts what will be."""
 
     def __init__(self) -> None:
         self._gangs: dict[Namespace, dict[GangKey, Counter[bytes]]] = {}
@@ -130,7 +130,7 @@ class PastDemand:
             self._choose_kinds()
 
     def _forget_one(self) -> None:
-        """Forget the oldest gang of the namespace that most are known of."""
+        """Forget the oldest gang of the namespace with the most gangs."""
         most = max(self._gangs, key=lambda namespace: len(self._gangs[namespace]))
         gangs = self._gangs[most]
         self._pods[most].subtract(gangs.pop(next(iter(gangs))))
@@ -180,7 +180,7 @@ class PastDemand:
 
 
 def list_last(records: Iterable[GangRecord]) -> list[GangRecord]:
-    """List the gangs that a past of these would still know, oldest first.
+    """List those of these gangs that the past still counts, oldest first.
 
     Of each namespace the last ones, as many as the others have.
     """
@@ -196,7 +196,7 @@ def list_last(records: Iterable[GangRecord]) -> list[GangRecord]:
 
 
 def _strip_member(member: MemberPart) -> MemberPart | None:
-    """Leave of a member what pods like it have in common; None: nothing is counted."""
+    """Strip a member to what its kind has in common; None: nothing of it is counted."""
     countable = keep_countable(member)
     claims = tuple(
         ClaimPart(name="", requests=claim.requests, constraints=claim.constraints)
@@ -210,7 +210,7 @@ def _strip_member(member: MemberPart) -> MemberPart | None:
 
 
 def _list_first(member: MemberPart) -> Iterator[SubrequestPart]:
-    """Go through what is counted of a kind: the first choice of each request."""
+    """Yield what is counted of a kind: the first choice of each request."""
     for claim in member.claims:
         for request in claim.requests:
             yield request.alternatives[0]
@@ -221,7 +221,7 @@ def _scale_weight(pods: int, most: int) -> int:
 
 
 def _ask_for_devices(sub: SubrequestPart, count: int) -> MemberPart:
-    """Ask for so many devices of a class at once."""
+    """Make a member that asks for so many devices of a class at once."""
     request = RequestPart(
         name="shape", alternatives=(structs.replace(sub, count=count),)
     )
@@ -248,7 +248,7 @@ def _list_prior(
     surveys: dict[Selectors, ClassSurvey],
     most: int,
 ) -> list[ExpectedPart]:
-    """List what is expected before anybody asks: the shapes of nodes, class by class.
+    """List what is expected without a past: the shapes of nodes, class by class.
 
     `most` pods were asked for of the kind that counts most.
     """

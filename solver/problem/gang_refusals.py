@@ -25,7 +25,7 @@ def not_modelled(subject: str, field: str) -> RefusedError:
 
 
 def not_before_binding(subject: str, resource: str, device_class: str) -> RefusedError:
-    """Refuse, for now, what nobody can allocate before a pod is bound (KEP-5004)."""
+    """Refuse, for now, what cannot be allocated before a pod is bound (KEP-5004)."""
     message = (
         f"DeviceClass {device_class!r} serves it, whose devices kube-scheduler takes "
         "only when it binds the pod: ask for them by a ResourceClaimTemplate"
@@ -46,7 +46,7 @@ def invalid(subject: str, field: str, message: str) -> RefusedError:
 
 
 def shared(claim: str, why: str) -> RefusedError:
-    """Refuse, for now, who names a ResourceClaim that is, or may be, another's."""
+    """Refuse, for now, a gang with a ResourceClaim that another has, or may get."""
     reason = Reason(
         rule=Rule.CLAIM_SHARED,
         subject=f"claim {claim}",

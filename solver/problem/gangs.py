@@ -185,7 +185,7 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
 
     @property
     def key(self) -> GangKey:
-        """By what it is known: a uid is one namespace's alone."""
+        """Its uid with its namespace: uids are unique within one only."""
         return GangKey(self.namespace, self.uid)
 
     @property
@@ -205,7 +205,7 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
 
     @property
     def core(self) -> GangPart:
-        """The gang with the pods alone without which it is not in."""
+        """The gang with only the pods that it needs to be in."""
         if not self.is_elastic:
             return self
         members = (

@@ -63,7 +63,7 @@ class ExpectedPart(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def keep_countable(member: MemberPart) -> MemberPart:
-    """Leave of an expected member what room for it is counted by.
+    """Strip an expected member to what room for it is counted by.
 
     Only first choices that ask for a number of devices of their own: what bounds
     nothing (all devices, admin access, none) is left out, and so are constraints that
@@ -179,7 +179,7 @@ class Problem:
         )
 
     def with_gangs(self, gangs: tuple[GangPart, ...]) -> Problem:
-        """Ask the same about other gangs."""
+        """Return the same Problem for other gangs."""
         return Problem(
             self.pages,
             gangs,
@@ -191,7 +191,7 @@ class Problem:
         )
 
     def with_pages(self, pages: tuple[Page, ...]) -> Problem:
-        """Ask the same of another cluster."""
+        """Return the same Problem on another cluster."""
         return Problem(
             pages,
             self.gangs,

@@ -1,4 +1,4 @@
-"""Who is tried, as far as the quotas of devices of its namespace are left.
+"""Which gangs are tried, by what is left of their namespaces' quotas of devices.
 
 A gang asks for as many devices as it might get, counted as Kubernetes' ResourceQuota
 does: of alternatives the most, of all devices as many as a claim can hold. In the order
@@ -70,7 +70,7 @@ def refuse_over_quota(
 def _take_or_refuse(
     gang: GangPart, quotas: tuple[QuotaPart, ...], reserved: Reserved
 ) -> GangPart:
-    """Return the gang with the pods alone that it needs, or refused."""
+    """Return the gang with only the pods that it needs, or refused."""
     mine = _list_own(gang, quotas)
     if gang.refused or not mine:
         return gang
@@ -175,7 +175,7 @@ def _reserve_devices(
 def _find_reason(
     quotas: Iterable[QuotaPart], asked: Mapping[DriverName, int], reserved: Reserved
 ) -> Reason | None:
-    """Find the first quota that has too little left; who asks for nothing passes."""
+    """Return the reason of the first quota with too little left; None: all suffice."""
     for quota in quotas:
         ahead, count = reserved[quota.namespace, quota.driver], asked[quota.driver]
         if count and quota.used + ahead + count > quota.limit:

@@ -64,7 +64,7 @@ EXTENDED_RESOURCES = "extended-resources"
 
 
 class Lookup(Protocol):
-    """Where references lead."""
+    """Looks up what a gang refers to."""
 
     def device_class(self, name: DeviceClassName) -> ClassPart | None:
         """Look up a class."""
@@ -96,7 +96,7 @@ class ResolveOptions(Struct, frozen=True, kw_only=True):
 
 
 def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
-    """Make a gang ready to be decided, or say why it is not tried."""
+    """Make a gang ready to be decided, or refuse it with a reason."""
     members: tuple[MemberPart, ...] = ()
     refused: tuple[Reason, ...] = ()
     rejected = False

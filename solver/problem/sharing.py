@@ -34,7 +34,7 @@ def check_shared_claims(members: Iterable[MemberPart]) -> None:
 
 
 def refuse_shared(gangs: Iterable[GangPart]) -> Iterator[GangPart]:
-    """Let the first gang of a batch alone be tried that names a ResourceClaim.
+    """Refuse, for now, all but the first gang of a batch that names a ResourceClaim.
 
     The others wait until it was: then it has the claim, or did not get it.
     """
@@ -72,7 +72,7 @@ def find_shared_claims(members: Iterable[MemberPart]) -> frozenset[str]:
 
 
 def count_claims(members: Iterable[MemberPart]) -> Iterator[tuple[int, ClaimPart]]:
-    """Go through the claims of a gang with how many there are: a shared one is one."""
+    """Yield the claims of a gang with how many there are: a shared one is one."""
     seen = set[str]()
     for member in members:
         for claim in member.claims:

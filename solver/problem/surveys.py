@@ -27,7 +27,7 @@ from solver.snapshot.parts import Part
 
 
 class ClassSurvey(Struct, frozen=True):
-    """What nodes have of a class."""
+    """How many devices of a class nodes have."""
 
     nodes: dict[int, int]
     """How many nodes have so many devices."""

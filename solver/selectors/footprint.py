@@ -77,7 +77,7 @@ def is_too_long(expression: str) -> bool:
 
 
 def _read_access(tokens: tuple[Token, ...], device: int) -> tuple[str, str] | None:
-    """Find what is read of the map at `device.attributes`; None: who knows."""
+    """Find what is read of the map at `device.attributes`; None: unknown."""
     domain = _read_key(tokens, device + 3)
     member = _read_membership(tokens, device)
     if domain is None:

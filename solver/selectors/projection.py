@@ -104,7 +104,7 @@ _make_projector = cached(bound=16384)(_Projector)
 def _make_reader(
     attributes: tuple[str, ...], capacity: tuple[str, ...], *, multiple: bool
 ) -> Callable[[Sequence[Device]], tuple[object, ...]]:
-    """Read what is seen of devices as it stands: equal means equal looks."""
+    """Make a reader of what is seen of devices: equal values, equal projections."""
     if multiple or (attributes and capacity):
         return lambda devices: tuple(
             (

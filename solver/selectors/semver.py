@@ -31,7 +31,7 @@ _RELEASE = ((2, 0, ""),)
 
 @cached(bound=65536)
 def precedence_of(text: str) -> Precedence | None:
-    """Return where a version stands among others; None: it is none."""
+    """Return a key that sorts versions; None: it is none."""
     if len(text) > MAX_TEXT:
         return None
     match = _SEMVER.fullmatch(text)

@@ -17,7 +17,7 @@ from solver.selectors.projection import Projection, project
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
-    """What a selector says of a look: true, false, or why it cannot say."""
+    """What a selector says of a projection: true, false, or an error."""
 
     value: bool | None = None
     error: str = ""
@@ -39,7 +39,7 @@ VerdictRow = tuple[str, Projection, Verdict]
 
 
 class SelectorTable:
-    """Verdicts by expression and look; frozen.
+    """Verdicts by expression and projection; frozen.
 
     `memory`: what is remembered of it.
     """

@@ -40,7 +40,7 @@ Change = Counter[tuple[Namespace, DriverName]]
 def change_holder(
     use: DeviceUse, result: DeviceRequestAllocationResult, holder: str, *, takes: bool
 ) -> DeviceUse:
-    """Let a holder take what a result says of a device, or give it back."""
+    """Let a holder take the device of a result, or give it back."""
     if result.share_id is None:
         holders = _with_or_without(use.holders, holder, takes=takes)
         return structs.replace(use, holders=holders)
@@ -99,7 +99,7 @@ def count_change(
     before: DeviceUse,
     after: DeviceUse,
 ) -> None:
-    """Note whose a device, or a share of it, was and whose it is."""
+    """Count a device, or a share of it, for its new owners and off its old ones."""
     driver = result.driver
     for owner in _find_owners(after, result):
         change[owner, driver] += 1
@@ -126,7 +126,7 @@ def list_freed(change: Change) -> list[ClusterEvent]:
 
 
 def with_change(held: Held, change: Change) -> Held:
-    """Count what changed."""
+    """Add the changes to what namespaces hold."""
     for (namespace, driver), difference in change.items():
         if not difference:
             continue

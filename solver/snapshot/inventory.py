@@ -86,14 +86,14 @@ class Inventory(Struct, frozen=True, kw_only=True):
     """Keys of the pools of several nodes that name a node."""
 
     def with_grown(self, *events: ClusterEvent) -> Inventory:
-        """Note what may have made a no a yes."""
+        """Note events that may have turned a no into a yes."""
         if self.grown.issuperset(events):
             return self
         return structs.replace(self, grown=self.grown.union(events))
 
 
 def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory:
-    """Apply a node agent's inventory: all of it, and nothing it said before."""
+    """Apply a node agent's inventory, which replaces all it announced before."""
     node = message.node
     previous_message = inventory.announced.get(node)
     if previous_message == message:
@@ -222,7 +222,7 @@ def with_nodes(
 
 
 def with_presence(inventory: Inventory, name: NodeName, *, away: bool) -> Inventory:
-    """Apply that a node's agent is heard of, or not."""
+    """Apply that a node's agent is heard of, or is not any more."""
     state = inventory.nodes.get(name) or NodeState()
     if state.away == away:
         return inventory

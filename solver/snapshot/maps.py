@@ -1,4 +1,4 @@
-"""A map that is never changed, only replaced at the price of one small bucket.
+"""An immutable map: a change copies one small bucket.
 
 `{**mapping, key: value}` copies everything for each message; ten thousand nodes make
 that the most expensive line of the service. Buckets follow from the key's text, so
@@ -38,11 +38,11 @@ class FrozenMap(Generic[K, V]):
         return (key for bucket in self._buckets for key in bucket)
 
     def values(self) -> Iterator[V]:
-        """Go through the values, in the order of the keys."""
+        """Yield the values, in the order of the keys."""
         return (value for bucket in self._buckets for value in bucket.values())
 
     def items(self) -> Iterator[tuple[K, V]]:
-        """Go through keys and values."""
+        """Yield keys and values."""
         return (item for bucket in self._buckets for item in bucket.items())
 
     def get(self, key: K) -> V | None:
@@ -59,7 +59,7 @@ class FrozenMap(Generic[K, V]):
         return self._with_bucket(number, {**bucket, key: value}, size)
 
     def with_items(self, items: Mapping[K, V]) -> FrozenMap[K, V]:
-        """Map each key to its value, at the price of each bucket once."""
+        """Map each key to its value; each bucket is copied once."""
         buckets, copies, size = list(self._buckets), dict[int, dict[K, V]](), self._size
         for key, value in items.items():
             number = _bucket_of(key)

@@ -1,4 +1,4 @@
-"""What is said of one node, and the part that follows from it.
+"""What is known of one node, and the part that follows from it.
 
 Its agent, its Node object, and who uses how much of it: decided gangs and pods.
 Pods of a gang that holds its devices here are not counted beside it. Pure.

@@ -1,4 +1,4 @@
-"""All that messages say of a cluster, changed by one message at a time.
+"""All that is known of a cluster, changed by one message at a time.
 
 `apply(snapshot, message)` is the only way to a new Snapshot; applied twice, a
 message changes nothing. Each message costs what it is about: one node's page, one
@@ -53,20 +53,20 @@ KEPT_GANGS = 4096
 
 
 class NodePresence(Struct, frozen=True, kw_only=True):
-    """True if a node's agent is heard of; judged from heartbeats by the service."""
+    """A node's agent is heard of, or is not; the service judges it from heartbeats."""
 
     node: NodeName
     away: bool
 
 
 class InventoryExpired(Struct, frozen=True, kw_only=True):
-    """A node's agent has not said for long what the node has."""
+    """A node's inventory is too old to count any more."""
 
     node: NodeName
 
 
 class GangForgotten(Struct, frozen=True, kw_only=True):
-    """Nothing came of a gang but late messages: its submission is long gone."""
+    """Only late messages about a gang are known: its submission is long gone."""
 
     gang: GangKey
 
@@ -124,11 +124,11 @@ class Snapshot(Struct, frozen=True, kw_only=True):
 
     @property
     def grown(self) -> frozenset[ClusterEvent]:
-        """What turned up that may make a no a yes, since `without_grown`."""
+        """Events since `without_grown` that may turn a no into a yes."""
         return self.inventory.grown
 
     def without_grown(self) -> Snapshot:
-        """Take note of what grew: it is told once."""
+        """Return the Snapshot without what grew, once it was read."""
         if not self.grown:
             return self
         inventory = structs.replace(self.inventory, grown=frozenset())
@@ -295,7 +295,7 @@ def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
 
 
 def observe(snapshot: Snapshot, key: str, value: KubernetesObject) -> Snapshot:
-    """Apply an object as it is now, for who has read it already.
+    """Apply an object as it is now, decoded already.
 
     `key` is its name, or `namespace/name`; kinds that are not followed change nothing.
     """

@@ -1,1 +1,1 @@
-"""Rules between pods as node sets, amounts and domains of each member."""
+"""Rules between pods, resolved into node sets, amounts and domains."""

@@ -67,7 +67,7 @@ class Crowd(Struct, frozen=True):
 
 
 def find_crowds(gangs: Iterable[GangPart]) -> tuple[Crowd, ...]:
-    """Put the members of gangs that are tried into crowds, as they come."""
+    """Put the members of gangs that are tried into crowds, in their order."""
     places: dict[bytes, list[tuple[int, int]]] = {}
     members: dict[bytes, tuple[Namespace, MemberPart]] = {}
     pods: dict[bytes, int] = {}
@@ -117,7 +117,7 @@ class Resolution:
         self._refused: dict[int, Reason] = {}
 
     def restrict(self, crowd: Crowd, nodes: NodeSet) -> None:
-        """Let a crowd only onto some nodes."""
+        """Restrict a crowd to some nodes."""
         self._sets.setdefault(id(crowd), []).append(nodes)
 
     def keep_out(
@@ -147,7 +147,7 @@ class Resolution:
         self._refused.setdefault(id(crowd), reason)
 
     def results(self) -> Iterator[tuple[Crowd, ResolvedRules, Reason | None]]:
-        """Go through the crowds, with what was resolved and why each is refused."""
+        """Yield the crowds, with what was resolved and why each is refused."""
         for crowd in self.crowds:
             number = id(crowd)
             roles = self._roles.get(number, {})
@@ -160,7 +160,7 @@ class Resolution:
 
 
 def describe(term: PodTerm | SpreadTerm) -> str:
-    """Name whom a term means, as `app=web by topology.kubernetes.io/zone`."""
+    """Describe the pods that a term means: `app=web by topology.kubernetes.io/zone`."""
     return f"{_describe_selector(term)} by {term.topology_key}"
 
 

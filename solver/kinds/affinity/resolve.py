@@ -50,7 +50,7 @@ def resolve_affinity(problem: Problem) -> Problem:
 def _write_down(
     gangs: tuple[GangPart, ...], resolution: Resolution
 ) -> tuple[GangPart, ...]:
-    """Give each member what was resolved, each gang why it is not tried."""
+    """Write what was resolved into each member; refuse the gangs of refused crowds."""
     members = [list(gang.members) for gang in gangs]
     refused: dict[int, Reason] = {}
     for crowd, resolved, refusal in resolution.results():
@@ -69,7 +69,7 @@ def _write_down(
 
 
 def _resolve_ports(resolution: Resolution) -> None:
-    """A port of a node is had by one pod; every address is all of them."""
+    """Resolve host ports: one pod of a node has a port; `0.0.0.0` is every address."""
     asked = sorted(
         {
             (port.port, port.protocol, port.ip)
@@ -101,7 +101,7 @@ def _takes_port(port: HostPort, counted: HostPort) -> bool:
 
 
 def _resolve_running(resolution: Resolution) -> None:
-    """Pods that run keep their domains for themselves (required anti-affinity)."""
+    """Resolve required anti-affinity of running pods: their domains are closed."""
     kept: dict[PodTerm, dict[str, str]] = {}
     for node, neighbour in resolution.around.running:
         for term in neighbour.pod.apart:
@@ -120,7 +120,7 @@ def _resolve_running(resolution: Resolution) -> None:
 
 
 def _resolve_apart(resolution: Resolution) -> None:
-    """Pods that must be apart, from those that run and from each other."""
+    """Resolve required anti-affinity to running pods, and between pods of the batch."""
     carriers: dict[PodTerm, list[Crowd]] = {}
     for crowd in resolution.crowds:
         for term in dict.fromkeys(crowd.rules.apart):
@@ -143,7 +143,7 @@ def _resolve_apart(resolution: Resolution) -> None:
 def _keep_apart(
     resolution: Resolution, term: PodTerm, carriers: list[Crowd], meant: list[Crowd]
 ) -> None:
-    """Keep the pods of a batch apart that a term is of, or means.
+    """Keep apart the pods of a batch that carry a term, or that it means.
 
     One that is both takes all that a node has, the others one each. Where some are one
     and some the other, and neither both, no amounts say it.
@@ -174,7 +174,7 @@ def _keep_apart(
 
 
 def _resolve_near(resolution: Resolution) -> None:
-    """Pods that must be near to others: to those that run, or to each other."""
+    """Resolve required affinity to running pods, and between pods of the batch."""
     needed = {
         number: [
             other
@@ -204,7 +204,7 @@ def _resolve_near(resolution: Resolution) -> None:
 
 
 def _list_needed(first: int, needed: dict[int, list[int]]) -> set[int]:
-    """List the crowds that one needs near, in turn, itself included."""
+    """List the crowds that one needs near, directly or in turn, itself included."""
     found, left = {first}, [first]
     while left:
         for other in needed.get(left.pop(), ()):

@@ -31,7 +31,7 @@ FIELD = "topologySpreadConstraints"
 
 
 def resolve_spread(resolution: Resolution) -> None:
-    """Resolve each rule of spread, once for all crowds that say just the same."""
+    """Resolve each rule of spread, once for all crowds with the same rule."""
     groups: dict[DomainRule, tuple[SpreadTerm, list[Crowd]]] = {}
     for crowd in resolution.crowds:
         for term in dict.fromkeys(crowd.rules.spread):
@@ -184,7 +184,7 @@ def _limit_domains(
 def _write_rule(
     resolution: Resolution, rule: DomainRule, carriers: list[Crowd], meant: list[Crowd]
 ) -> None:
-    """Write a rule down: as amounts of nodes where they say it, else as it is."""
+    """Write a rule down: as amounts of nodes where those suffice, else as it is."""
     most = rule.max_skew + (rule.floor or 0)
     if not meant and rule.floor is not None and not rule.by_node:
         full = {domain for domain, count in rule.counts if count > most}

@@ -53,7 +53,7 @@ class Surroundings:
         return self._by_node[key]
 
     def meant_by(self, term: PodTerm) -> Iterator[tuple[NodePart, NeighbourPart]]:
-        """Go through the running pods that a term means, or may mean."""
+        """Yield the running pods that a term means, or may mean."""
         for node, neighbour in self.running:
             pod = neighbour.pod
             if means(term, pod.namespace, pod.labels, pod.varying) is not False:
@@ -62,7 +62,7 @@ class Surroundings:
     def meant_by_all(
         self, terms: tuple[PodTerm, ...]
     ) -> Iterator[tuple[NodePart, bool | None]]:
-        """Go through the nodes of running pods that all terms mean; None: may mean."""
+        """Yield the nodes of running pods that all terms mean; None: may mean."""
         for node, neighbour in self.running:
             pod = neighbour.pod
             answer = all_hold(

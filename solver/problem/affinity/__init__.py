@@ -1,1 +1,1 @@
-"""Rules between pods: who runs near a batch, and what its rules come to."""
+"""Rules between pods: the running pods that matter, and rules once resolved."""

@@ -1,4 +1,4 @@
-"""The pods that run and matter to a batch: whom its rules mean, or who keeps it away.
+"""The running pods that matter to a batch: those its rules mean, or that keep it away.
 
 They are recorded with the Problem, each with the labels alone that some rule of the
 batch reads, so that a batch without rules is recorded as if no pods ran.
@@ -31,7 +31,7 @@ Placed = tuple[Namespace, MemberPart]
 
 
 class _Asked(Struct, frozen=True):
-    """What the members of a batch say of other pods, and what they are."""
+    """What the members of a batch ask of other pods, and their own labels."""
 
     terms: tuple[PodTerm, ...]
     spreads: tuple[tuple[Namespace, SpreadTerm], ...]
@@ -94,7 +94,7 @@ def _find_on(
 
 
 def _keep_relevant(pod: RunningPod, asked: _Asked) -> RunningPod | None:
-    """Leave of a pod what matters; None: nothing does."""
+    """Strip a running pod to what matters to the batch; None: nothing does."""
     is_meant = any(
         means(term, pod.namespace, pod.labels, pod.varying) is not False
         for term in asked.terms

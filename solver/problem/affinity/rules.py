@@ -47,11 +47,11 @@ class NodeSet(Struct, frozen=True, cache_hash=True):
 
 
 class CountedRule(Struct, frozen=True, cache_hash=True, dict=True):
-    """Something of which every node has so much, as a resource, and pods take some."""
+    """A rule as a resource: each node has an amount, of which pods take some."""
 
     rule: Rule
     about: str
-    """What it is, in words; two rules are two, whatever else they say."""
+    """What it is about, in words; rules that differ in it are two."""
     capacity: int
     key: str = ""
     """The label without which a node sets no limit; empty: every node does."""
@@ -71,7 +71,7 @@ class CountedRule(Struct, frozen=True, cache_hash=True, dict=True):
 
 
 class DomainRule(Struct, frozen=True, cache_hash=True, dict=True):
-    """What pods of a batch must be to each other, by the domains of a label.
+    """How pods of a batch must share the domains of a label, or not.
 
     Of `near`, a carrier's domain has an anchor, or is `open`, or (`alone_is_enough`)
     all pods that the rule is about are in it. Of `apart`, a domain with a carrier has
@@ -82,7 +82,7 @@ class DomainRule(Struct, frozen=True, cache_hash=True, dict=True):
 
     kind: str
     about: str
-    """What it is, in words; two rules are two, whatever else they say."""
+    """What it is about, in words; rules that differ in it are two."""
     key: str
     by_node: bool
     """True if no two nodes share a value: each is its own domain."""
@@ -116,7 +116,7 @@ class Role(Struct, frozen=True):
 
 
 class Take(Struct, frozen=True):
-    """What each pod takes of something counted."""
+    """How much of a counted rule each pod takes."""
 
     rule: CountedRule
     amount: int

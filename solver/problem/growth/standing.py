@@ -40,13 +40,13 @@ class StandingPart(
     devices: tuple[HeldPart, ...] = ()
 
     def path_of(self, held: HeldPart) -> DevicePath:
-        """Name a device of its own, as constraints do."""
+        """Return the path by which constraints name one of its devices."""
         request, _, subrequest = held.request.partition("/")
         return DevicePath(self.member, held.claim, request, subrequest)
 
 
 class StandingPod(Struct, frozen=True):
-    """Where such a pod is."""
+    """The domains of a pod that has its place."""
 
     member: str
     index: int
@@ -56,7 +56,7 @@ class StandingPod(Struct, frozen=True):
 
 
 class StandingSet(Struct, frozen=True):
-    """What devices of such pods have of what one constraint compares."""
+    """Values that devices of such pods have of the attribute of one constraint."""
 
     constraint: int
     member: str
@@ -66,7 +66,7 @@ class StandingSet(Struct, frozen=True):
 
 
 class StandingRules(Struct, frozen=True):
-    """What a gang's rules must reckon with."""
+    """What pods that have a place leave to a gang's rules."""
 
     pods: tuple[StandingPod, ...] = ()
     sets: tuple[StandingSet, ...] = ()
@@ -85,11 +85,11 @@ class StandingView:
         ]
 
     def domains(self) -> frozenset[Hashable]:
-        """List where they are."""
+        """List their domains."""
         return frozenset(domain for _, domain in self._pods)
 
     def domains_of(self, member: str, group: int) -> frozenset[Hashable]:
-        """List where those of one group of a member are."""
+        """List the domains of one group of a member."""
         return frozenset(
             domain
             for pod, domain in self._pods

@@ -8,7 +8,7 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
 PROCEDURE = 2
-"""Version of the decision procedure: raised when old Problems get other answers."""
+"""Of the decision procedure: one more where recorded Problems get other answers."""
 VERSION = f"{version('moorings')}+{PROCEDURE}"
 DEPENDENCIES = ("ortools", "msgspec", "numpy")
 """Packages whose version may change an answer's bytes."""

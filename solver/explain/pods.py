@@ -128,7 +128,7 @@ class _Pod:
         if is_held:
             message += "; some would, if nobody held any"
         rule = Rule.TAKEN if is_held else Rule.CONSTRAINT
-        return self._make_reason(rule, f"/{claim.name}", message)
+        return self._reason(rule, f"/{claim.name}", message)
 
     def _explain_requests(self, claim: ClaimPart) -> Reason | None:
         """Blame requests that fit one by one; None: one of them does not."""
@@ -145,7 +145,7 @@ class _Pod:
         message = f"no node has room for {listed(names)} together, only for each alone"
         if is_held:
             message += "; some would, if nobody held any devices"
-        return self._make_reason(Rule.TAKEN if is_held else Rule.JOINT, place, message)
+        return self._reason(Rule.TAKEN if is_held else Rule.JOINT, place, message)
 
     def _explain_number(self, claim: ClaimPart) -> Reason:
         """Return how many devices would fit of the first request that does not."""
@@ -172,7 +172,7 @@ class _Pod:
         if is_held:
             message += "; some could, if nobody held any devices"
         rule = Rule.TAKEN if is_held else Rule.JOINT
-        return self._make_reason(rule, f"/{claim.name}/{request.name}", message)
+        return self._reason(rule, f"/{claim.name}/{request.name}", message)
 
     def _find_most(self, claim: ClaimPart, request: RequestPart) -> int:
         """Find the most devices that have a place; 0: none have, or it is unknown."""
@@ -187,7 +187,7 @@ class _Pod:
                 return count if has_place else 0
         return 0
 
-    def _make_reason(self, rule: Rule, place: str, message: str) -> Reason:
+    def _reason(self, rule: Rule, place: str, message: str) -> Reason:
         return Reason(
             rule=rule,
             subject=f"{self._member.name}{place}",

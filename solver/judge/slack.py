@@ -20,7 +20,7 @@ from solver.judge.slack_devices import (
     DeviceLooks,
     Devices,
     Left,
-    VisibleDevice,
+    SeenDevice,
     amounts_of,
 )
 from solver.judge.slack_kinds import NumberedKinds
@@ -28,7 +28,7 @@ from solver.judge.uses import Use
 from solver.problem.gangs import MemberPart
 from solver.snapshot.parts import NodePart
 
-LeftDevice = tuple[VisibleDevice, Left]
+LeftDevice = tuple[SeenDevice, Left]
 Group = tuple[Devices, ...]
 """Devices that have one value, by comparison."""
 
@@ -69,14 +69,14 @@ class _Room:
         admits = [
             not any(judge_node(part, pod, "")) for pod in self._kinds.places.things
         ]
-        before = self._bounds_of(self._leave_devices(seen, ()))
-        after = self._bounds_of(self._leave_devices(seen, uses))
-        return self._value_of_node(
-            admits, self._bounds_by_node(part, Counter()), before
-        ) - (self._value_of_node(admits, self._bounds_by_node(part, needs), after))
+        before = self._bounds_of(self._leave(seen, ()))
+        after = self._bounds_of(self._leave(seen, uses))
+        return self._value(admits, self._bounds_by_node(part, Counter()), before) - (
+            self._value(admits, self._bounds_by_node(part, needs), after)
+        )
 
-    def _leave_devices(
-        self, seen: Sequence[VisibleDevice], uses: Iterable[Use]
+    def _leave(
+        self, seen: Sequence[SeenDevice], uses: Iterable[Use]
     ) -> list[LeftDevice]:
         """Return what pods leave of the devices of a node."""
         taken, amounts = set[DeviceID](), dict[DeviceID, Counter[str]]()
@@ -96,7 +96,7 @@ class _Room:
             if device.name not in taken
         ]
 
-    def _value_of_node(
+    def _value(
         self,
         admits: Sequence[bool],
         by_node: Sequence[int | None],
@@ -108,9 +108,7 @@ class _Room:
                 room, bound = by_devices[kind.claims], by_node[kind.needs]
                 if room is None or (bound is not None and bound < room):
                     room = bound
-                value += kind.weight * _worth_of_room(
-                    kind.size, kind.size * (room or 0)
-                )
+                value += kind.weight * _worth(kind.size, kind.size * (room or 0))
         return value
 
     def _bounds_by_node(self, node: NodePart, taken: Counter[str]) -> list[int | None]:
@@ -175,6 +173,6 @@ def _group_by_value(left: Sequence[LeftDevice], compared: Sequence[int]) -> list
     return [tuple(tuple(sorted(each)) for each in lists) for lists in having.values()]
 
 
-def _worth_of_room(size: int, room: int) -> int:
+def _worth(size: int, room: int) -> int:
     """Weigh room: the first thousand counts five times for parts of devices."""
     return room + 4 * min(room, 1000) if size < 1000 else room

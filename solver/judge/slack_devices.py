@@ -36,7 +36,7 @@ Comparison = tuple[str, SubrequestPart]
 """(matchAttribute, a request that it means)."""
 
 
-class VisibleDevice(Struct, frozen=True):
+class SeenDevice(Struct, frozen=True):
     """A device that a node sees."""
 
     name: DeviceID
@@ -58,7 +58,7 @@ class DeviceLooks:
         self._requests = requests
         self._comparisons = comparisons
         expressions = {text for request in requests for text in request.selectors}
-        self._footprint = _unite_footprints(map(footprint_of, expressions))
+        self._footprint = _unite(map(footprint_of, expressions))
         self._numbers: dict[object, int] = {}
         self._examples: list[tuple[NodeName, DeviceID, DeviceFacts]] = []
         """A device of each look, and a node that sees it."""
@@ -69,7 +69,7 @@ class DeviceLooks:
 
     # --- what a node sees ------------------------------------------------------------
 
-    def on(self, node: NodeName) -> list[VisibleDevice]:
+    def on(self, node: NodeName) -> list[SeenDevice]:
         """List the devices that may be had on a node."""
         return [
             device
@@ -80,7 +80,7 @@ class DeviceLooks:
 
     def _list_pool(
         self, node: NodeName, pool: PoolID, visible: VisiblePool
-    ) -> Iterator[VisibleDevice]:
+    ) -> Iterator[SeenDevice]:
         driver, devices = pool.driver, [each for each, _ in visible.devices.values()]
         faults = find_faults(devices)
         projections = project_all(self._footprint, driver, devices, faults)
@@ -106,7 +106,7 @@ class DeviceLooks:
                         for r in self._requests
                     ]
                 )
-            yield VisibleDevice(name, number, self._values_of(driver, device))
+            yield SeenDevice(name, number, self._values_of(driver, device))
 
     def _serves_request(self, look: int, request: SubrequestPart) -> bool:
         node, name, device = self._examples[look]
@@ -180,7 +180,7 @@ def _read_look(facts: DeviceFacts) -> tuple[object, ...]:
     )
 
 
-def _unite_footprints(footprints: Iterable[Footprint]) -> Footprint:
+def _unite(footprints: Iterable[Footprint]) -> Footprint:
     """Return what any of some expressions can see."""
     listed = tuple(footprints)
     return Footprint(

@@ -82,7 +82,7 @@ class NodeShape(Struct, frozen=True, cache_hash=True):
     """Bit k: every device that kind k means here is to be had, and one exists."""
     counters: tuple[CounterShape, ...] = ()
     sets: tuple[tuple[tuple[str, ...] | None, Identity], ...] = ()
-    """By counter set: the compatibility groups that are left, and its identity."""
+    """Of each counter set: the compatibility groups that are left, and who it is."""
     fits: int = 1
     """Bit i: the node has what `Query.fits[i]` asks in kind."""
     free: tuple[int | None, ...] = ()

@@ -94,7 +94,7 @@ class PastDemand:
         past = (
             ExpectedPart(
                 member=member,
-                weight=_scale_weight(pods[key], most),
+                weight=_scale(pods[key], most),
                 size=_size_of(member, surveys),
             )
             for key, member in chosen.items()
@@ -216,11 +216,11 @@ def _list_first(member: MemberPart) -> Iterator[SubrequestPart]:
             yield request.alternatives[0]
 
 
-def _scale_weight(pods: int, most: int) -> int:
+def _scale(pods: int, most: int) -> int:
     return max(1, pods * MAX_WEIGHT // most)
 
 
-def _ask_for_devices(sub: SubrequestPart, count: int) -> MemberPart:
+def _whole(sub: SubrequestPart, count: int) -> MemberPart:
     """Make a member that asks for so many devices of a class at once."""
     request = RequestPart(
         name="shape", alternatives=(structs.replace(sub, count=count),)
@@ -253,14 +253,14 @@ def _list_prior(
     `most` pods were asked for of the kind that counts most.
     """
     shapes = [
-        (_ask_for_devices(sub, count), count)
+        (_whole(sub, count), count)
         for sub in classes
         for count in _list_shapes(surveys[sub.selectors].nodes)
     ]
     return [
         ExpectedPart(
             member=member,
-            weight=_scale_weight(PRIOR, most * len(shapes)),
+            weight=_scale(PRIOR, most * len(shapes)),
             size=min(count * DEVICE, MAX_SIZE),
         )
         for member, count in shapes

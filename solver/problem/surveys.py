@@ -32,7 +32,7 @@ class ClassSurvey(Struct, frozen=True):
     nodes: dict[int, int]
     """How many nodes have so many devices."""
     capacity: dict[str, int]
-    """The most of each capacity that a shareable device has; 1e-9 units."""
+    """Of devices that may be shared, the most of each capacity; 1e-9 units."""
 
 
 class _SurveyedPage(Struct, frozen=True):

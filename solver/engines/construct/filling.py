@@ -243,7 +243,7 @@ class Filling:
         conditions = frame.list_conditions(kind)
         is_free = not conditions and shared is None and frame.is_free(kind)
         for node in self._list_nodes(frame, kind, shared):
-            look = self._stock.projection_of(node) if is_free else None
+            look = self._stock.look_of(node) if is_free else None
             if (kind, look) in self._misfits:
                 continue
             if self.steps <= 0:

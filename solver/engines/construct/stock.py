@@ -53,7 +53,7 @@ class Stock:
         """Count the devices of a node, less the uses of them."""
         return self._sizes[node] - self._uses.get(node, 0)
 
-    def projection_of(self, node: int) -> int | None:
+    def look_of(self, node: int) -> int | None:
         """Say what a node has left; None: what happens elsewhere decides it, too."""
         if self._has_far[node]:
             return None
@@ -122,7 +122,7 @@ class Stock:
                 return False
             self._ledger.write(self._taken, key, taken + 1)
         self._ledger.write(self._uses, node, self._uses.get(node, 0) + 1)
-        look = self.projection_of(node)
+        look = self.look_of(node)
         if look is not None:
             kind = -1 if shape.traits.left is None else ask.kind
             look = self._number((look, group, kind))

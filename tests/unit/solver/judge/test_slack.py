@@ -13,7 +13,7 @@ from solver.allocate import allocate
 from solver.decision import Decision, TierValue
 from solver.judge.facts import Facts
 from solver.judge.rules import judge
-from solver.judge.slack_devices import DeviceLooks, VisibleDevice
+from solver.judge.slack_devices import DeviceLooks, SeenDevice
 from solver.judge.slack_kinds import NumberedKinds
 from solver.problem.problem import Problem
 from solver.tiers import Tier
@@ -139,7 +139,7 @@ def beside_expected(
     return problem_of(snapshot, expected=expected_of(snapshot, coming, size=1000))
 
 
-def seen_in(asked: Problem) -> list[VisibleDevice]:
+def seen_in(asked: Problem) -> list[SeenDevice]:
     """List the devices of the node as they are seen."""
     kinds = NumberedKinds(asked.expected)
     facts = Facts(asked)

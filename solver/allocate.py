@@ -1,7 +1,7 @@
 """The pipeline as one call: a Problem in, a judged Decision out.
 
-Refused gangs keep their reason, the rest is decided, written down and judged; whoever
-is not in is told why. Nothing leaves without the judge's consent.
+Refused gangs keep their reason, the rest is decided, written down and judged; gangs
+that are not in get a reason. Nothing leaves without the judge's consent.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from solver.engines.solve import Answer, answer
 from solver.errors import JudgedWrongError
 from solver.explain.funnel import Funnel
 from solver.judge.rules import judge
-from solver.kinds.pod_rules import settle_rules
-from solver.kinds.shared_claims import SharedClaimLayouts
-from solver.kinds.standing import settle_standing
+from solver.kinds.affinity.resolve import resolve_affinity
+from solver.kinds.growth import resolve_standing
+from solver.kinds.sharing import SharedClaimLayouts
 from solver.placement import GangPlacement, PodPlacement
+from solver.problem.gang_refusals import find_unmodelled
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
-from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
 from solver.stages import stage
 
@@ -42,7 +42,7 @@ def allocate(problem: Problem) -> Decision:
     # First refuse by name what no engine states; the rest goes to an engine.
     with stage("model"):
         asked = problem.with_gangs(tuple(_refuse_unmodelled(problem)))
-        answerable = settle_standing(settle_rules(asked))
+        answerable = resolve_standing(resolve_affinity(asked))
         best = answer(answerable)
     # Then write the answer down, with reasons for whoever is not in.
     with stage("results"):
@@ -50,7 +50,7 @@ def allocate(problem: Problem) -> Decision:
             problem=problem.hash,
             status=best.status,
             objective=best.tiers,
-            gangs=tuple(_decisions(answerable, best)),
+            gangs=tuple(_write_decisions(answerable, best)),
             statistics=best.statistics,
         )
     with stage("judge"):
@@ -61,7 +61,7 @@ def allocate(problem: Problem) -> Decision:
 
 
 def _refuse_unmodelled(problem: Problem) -> Iterator[GangPart]:
-    """Go through the gangs; those that no engine can decide are refused, for now."""
+    """Yield the gangs; those that no engine can decide are refused, for now."""
     for gang in problem.gangs:
         reason = None if gang.refused else find_unmodelled(gang, problem)
         if reason is None:
@@ -70,7 +70,7 @@ def _refuse_unmodelled(problem: Problem) -> Iterator[GangPart]:
             yield structs.replace(gang, refused=(reason,), rejected=False)
 
 
-def _decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
+def _write_decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
     """Write down each gang's devices, or why it has none."""
     # Engines number the gangs that were not refused beforehand.
     asking = [gang for gang in problem.gangs if not gang.refused]

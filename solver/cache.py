@@ -55,14 +55,14 @@ class Cache(dict[K, V], Generic[K, V]):
         weight = 1 if self._weigh is None else max(1, self._weigh(value))
         if weight > self.bound or not Cache.is_on:
             return value
-        while self._weight() + weight > self.bound:
+        while self._total_weight() + weight > self.bound:
             # An eighth at once: finding the first of a dict that lost many is slow.
             for oldest in list(islice(self, 1 + len(self) // 8)):
                 self.pop(oldest, None)
         self[key] = value
         return value
 
-    def _weight(self) -> int:
+    def _total_weight(self) -> int:
         if self._weigh is None:
             return len(self)
         return sum(max(1, self._weigh(value)) for value in self.values())

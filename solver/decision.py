@@ -63,13 +63,13 @@ class GangDecision(
     members: tuple[MemberAllocated, ...] = ()
     reasons: tuple[Reason, ...] = ()
     rejected: bool = False
-    """Whether the answer can never change while the gang stays as written."""
+    """True if the answer can never change while the gang stays as written."""
     failed: bool = False
-    """Whether the reasons are errors of the input, not a lack of devices."""
+    """True if the reasons are errors of the input, not a lack of devices."""
 
     @property
     def key(self) -> GangKey:
-        """By what it is known: a uid is one namespace's alone."""
+        """Its uid with its namespace: uids are unique within one only."""
         return GangKey(self.namespace, self.uid)
 
     @property

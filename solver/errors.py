@@ -43,7 +43,7 @@ from contracts.ids import SolveID
 
 
 class SolverError(Exception):
-    """Whatever the solver raises."""
+    """Base of all errors of the solver."""
 
 
 class VerdictMissingError(SolverError):

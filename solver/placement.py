@@ -1,4 +1,4 @@
-"""Which node and devices pods get, as engines answer: not written down yet."""
+"""Placements: the node and devices of each pod, as engines answer."""
 
 from __future__ import annotations
 

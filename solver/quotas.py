@@ -1,4 +1,4 @@
-"""How much each namespace may have, as it is configured: `NAMESPACE[/DRIVER]=NUMBER`.
+"""How much each namespace may have, as configured: `NAMESPACE[/DRIVER]=NUMBER`.
 
 `*` stands for every namespace that says nothing of its own. Knows neither what counts
 nor how much of it there is.

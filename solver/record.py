@@ -57,7 +57,7 @@ class PartCache:
                     raise RecordError(sha_of(root)[:16], f"page {sha[:16]} is missing")
                 page = Page.decode(data, self._parts, self._nodes)
             pages_by_sha[sha] = page
-        self._keep(pages_by_sha)
+        self._keep_pages(pages_by_sha)
         table = SelectorTable.of_rows(problem_root.selectors)
         return Problem(
             tuple(pages_by_sha.values()),
@@ -69,7 +69,7 @@ class PartCache:
             quotas=problem_root.quotas,
         )
 
-    def _keep(self, pages: dict[str, Page]) -> None:
+    def _keep_pages(self, pages: dict[str, Page]) -> None:
         """Keep these pages and no others; costs what came and what went, not all."""
         dropped = _nodes_of(self._pages, self._pages.keys() - pages.keys())
         added = _nodes_of(pages, pages.keys() - self._pages.keys())
@@ -99,7 +99,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
 
     opened: SolveOpened
     decided: SolveDecided | None = None
-    """None: nobody has answered it yet."""
+    """None: it has no answer yet."""
     root: bytes
     pages: dict[str, bytes]
     decision: bytes = b""

@@ -16,7 +16,7 @@ from solver.versions import VERSION, dependency_versions, platform_tag
 
 
 class ReplayResult(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What solving again showed."""
+    """How a new answer compares to the recorded one."""
 
     solve: str
     same_bytes: bool | None
@@ -46,7 +46,7 @@ def compare_replay(recorded: Recorded, data: bytes) -> ReplayResult:
     same_bytes = None if recorded.decided is None else data == recorded.decision
     differences: tuple[str, ...] = ()
     if same_bytes is False:
-        differences = _differences(recorded, DECISION.decode(data))
+        differences = _list_differences(recorded, DECISION.decode(data))
     return ReplayResult(
         solve=opened.solve,
         same_bytes=same_bytes,
@@ -60,7 +60,7 @@ def compare_replay(recorded: Recorded, data: bytes) -> ReplayResult:
     )
 
 
-def _differences(recorded: Recorded, decision: Decision) -> tuple[str, ...]:
+def _list_differences(recorded: Recorded, decision: Decision) -> tuple[str, ...]:
     original = DECISION.decode(recorded.decision)
     differences = []
     if original.status != decision.status:

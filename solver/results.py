@@ -48,7 +48,7 @@ from solver.problem.problem import Problem
 from solver.snapshot.parts import ClassPart, PoolSlice
 
 NAMESPACE = UUID("6c0d7a3e-98c5-5a0e-9a55-2f1f3cf1a3d0")
-"""Of gang uids that are no UUIDs themselves."""
+"""UUIDs are made in it from gang uids that are none themselves."""
 _NOTHING: dict[str, Quantity] = {}
 """What whole devices say that they consume: one for all of them."""
 
@@ -101,7 +101,7 @@ class Results:
                 ClaimAllocated(
                     claim=claim.name,
                     ref=ref,
-                    allocation=self._allocation(claim, ref, of_claim),
+                    allocation=self._write_allocation(claim, ref, of_claim),
                 )
             )
             first = last
@@ -109,7 +109,7 @@ class Results:
             member=member.name, index=index, node=pod.node, claims=tuple(claims)
         )
 
-    def _allocation(
+    def _write_allocation(
         self, claim: ClaimPart, ref: ClaimRef, pod: PodPlacement
     ) -> AllocationResult:
         """Write down one claim; `pod` holds its requests alone.
@@ -136,7 +136,7 @@ class Results:
                     text = f"{len(results)}/{device_id}"
                     share_id = derive_uuid(ref.uid, text)
                 results.append(
-                    self._result(
+                    self._write_result(
                         subrequest, name, device_id, device_and_slice, share_id
                     )
                 )
@@ -144,12 +144,12 @@ class Results:
         return AllocationResult(
             devices=DeviceAllocationResult(
                 results=tuple(results),
-                config=_config(claim, pod.alternatives, names, self._configs),
+                config=_write_config(claim, pod.alternatives, names, self._configs),
             ),
             node_selector=self._node_selector(claim, pod.node, devices_and_slices),
         )
 
-    def _result(
+    def _write_result(
         self,
         subrequest: SubrequestPart,
         name: str,
@@ -173,7 +173,7 @@ class Results:
             pool=device_id.pool,
             device=device_id.device,
             admin_access=True if subrequest.admin_access else None,
-            tolerations=_tolerations(subrequest),
+            tolerations=_write_tolerations(subrequest),
             binding_conditions=(device.binding_conditions or ()) if binds else (),
             binding_failure_conditions=(
                 (device.binding_failure_conditions or ()) if binds else ()
@@ -198,12 +198,12 @@ class Results:
                 name, selector = device.node_name, device.node_selector
             # One device of a single node pins the claim, whatever the others say.
             if name is not None or device.binds_to_node:
-                return self._select(node)
+                return self._select_node(node)
             # Alternatives of several devices cannot be merged into one term.
             terms = selector.node_selector_terms if selector is not None else ()
             if len(terms) > 1:
                 if self._narrow:
-                    return self._select(node)
+                    return self._select_node(node)
                 raise ResultError(
                     f"create NodeSelector for claim {claim.claim_name or claim.name}: "
                     f"unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
@@ -218,7 +218,7 @@ class Results:
         )
         return NodeSelector(node_selector_terms=(merged,))
 
-    def _select(self, node: NodeName) -> NodeSelector:
+    def _select_node(self, node: NodeName) -> NodeSelector:
         selector = self._selectors.get(node)
         if selector is None:
             selector = self._selectors[node] = NodeSelector.of_node(node)
@@ -242,11 +242,11 @@ def derive_uuid(uid: GangUID | ClaimUID, text: str) -> str:
 
     Source: RFC 9562, section 5.5.
     """
-    return _name_based(_namespace(uid), text)
+    return _name_based(_namespace_of(uid), text)
 
 
 @cached(bound=256)
-def _namespace(uid: GangUID | ClaimUID) -> bytes:
+def _namespace_of(uid: GangUID | ClaimUID) -> bytes:
     try:
         return UUID(uid).bytes
     except ValueError:
@@ -261,7 +261,7 @@ def _name_based(namespace: bytes, text: str) -> str:
     return f"{name[:8]}-{name[8:12]}-{name[12:16]}-{name[16:20]}-{name[20:32]}"
 
 
-def _tolerations(subrequest: SubrequestPart) -> tuple[ResultToleration, ...]:
+def _write_tolerations(subrequest: SubrequestPart) -> tuple[ResultToleration, ...]:
     if not subrequest.tolerations:
         return ()
     return tuple(
@@ -280,13 +280,16 @@ def _add_new(
     requirements: tuple[NodeSelectorRequirement, ...],
     merged: list[NodeSelectorRequirement],
 ) -> None:
-    """Add the requirements that say something new; the order of values says nothing."""
+    """Add the requirements that are new; the order of values does not matter."""
     for requirement in requirements:
-        if all(_meaning(other) != _meaning(requirement) for other in merged):
+        if all(
+            _selector_meaning(other) != _selector_meaning(requirement)
+            for other in merged
+        ):
             merged.append(requirement)
 
 
-def _meaning(
+def _selector_meaning(
     requirement: NodeSelectorRequirement,
 ) -> tuple[str, str, frozenset[str]]:
     return (requirement.key, requirement.operator, frozenset(requirement.values))
@@ -303,7 +306,7 @@ def _class_configs(
     }
 
 
-def _config(
+def _write_config(
     claim: ClaimPart,
     alternatives: tuple[int, ...],
     names: list[str],

@@ -1,4 +1,4 @@
-"""Which stage a decision is at, told to whoever measures it; without a clock.
+"""The stage that a decision is at, reported to a listener; without a clock.
 
 `with stage("judge"):` tells the listener of this thread, if there is one, when the
 stage begins and ends. Stages may lie in each other. No answer depends on it.
@@ -13,13 +13,13 @@ from typing import Protocol
 
 
 class StageListener(Protocol):
-    """Who is told."""
+    """Hears when stages begin and end."""
 
     def begin(self, name: str) -> None:
-        """Take note that a stage begins, inside of the one that runs."""
+        """Note that a stage begins, inside of the one that runs."""
 
     def end(self) -> None:
-        """Take note that the stage ends that began last."""
+        """Note the end of the stage that began last."""
 
 
 _LISTENER: ContextVar[StageListener | None] = ContextVar("stages", default=None)
@@ -41,7 +41,7 @@ def stage(name: str) -> Iterator[None]:
 
 @contextmanager
 def told_to(listener: StageListener) -> Iterator[None]:
-    """Tell a listener of the stages of the block."""
+    """Report the stages of the block to a listener."""
     token = _LISTENER.set(listener)
     try:
         yield

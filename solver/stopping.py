@@ -1,8 +1,8 @@
-"""Whether the caller wants what was found so far; without a clock.
+"""How a caller ends searches early, with what they found; without a clock.
 
 Searches ask `is_stopped` where they ask what work is left, and end as if none were:
-what they have is the answer, what they know of bounds stays true. Unless somebody stops
-them (`stopped_by`), an answer depends on the Problem alone.
+what they have is the answer, what they know of bounds stays true. Unless they are
+stopped (`stopped_by`), an answer depends on the Problem alone.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Protocol
 
 
 class Stopper(Protocol):
-    """Who stops searches."""
+    """Stops searches."""
 
     def is_stopped(self) -> bool:
-        """Whether searches are to end now; once true, it stays so."""
+        """True if searches are to end now; once true, it stays so."""
         ...
 
     def calling(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
@@ -32,14 +32,14 @@ _STOPPER: ContextVar[Stopper | None] = ContextVar("stopping", default=None)
 
 
 def is_stopped() -> bool:
-    """Whether searches are to end now, with what they have."""
+    """True if searches are to end now, with what they have."""
     stopper = _STOPPER.get()
     return stopper is not None and stopper.is_stopped()
 
 
 @contextmanager
 def stopped_by(stopper: Stopper) -> Iterator[None]:
-    """Let somebody stop the searches of the block."""
+    """Let the stopper end the searches of the block."""
     token = _STOPPER.set(stopper)
     try:
         yield

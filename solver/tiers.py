@@ -24,7 +24,7 @@ class Tier(StrEnum):
 
     @property
     def is_gain(self) -> bool:
-        """Whether more of it is better; it is counted by priority then."""
+        """True if more of it is better; it is counted by priority then."""
         return self in (Tier.GANGS, Tier.EXTRA)
 
     @property

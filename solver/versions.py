@@ -36,5 +36,5 @@ _VERSIONS = find_versions(DEPENDENCIES)
 
 
 def dependency_versions() -> dict[str, str]:
-    """Say which versions an answer's bytes depend on."""
+    """Return the versions that an answer's bytes depend on."""
     return dict(_VERSIONS)

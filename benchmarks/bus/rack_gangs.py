@@ -14,8 +14,8 @@ import asyncio
 from benchmarks.bus.client import client
 from benchmarks.bus.stack import stack
 from benchmarks.report import Row, arguments, percentile, report
-from benchmarks.worlds.gang_rules import GPU, in_rack, list_nodes
 from benchmarks.worlds.objects import observed_class
+from benchmarks.worlds.topology import GPU, in_rack, list_nodes
 from contracts import topics
 from contracts.messages import ObjectObserved
 from runtime.bus.bus import Bus

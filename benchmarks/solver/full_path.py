@@ -17,7 +17,7 @@ from contracts.lifecycle import GangRecord
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import Decision
-from solver.devices.looks import read_ahead
+from solver.devices.pool_projections import read_ahead
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.expected import PastDemand
 from solver.problem.problem import Parameters, Problem

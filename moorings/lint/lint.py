@@ -16,11 +16,11 @@ from contracts.workload import Node
 from moorings.lint.claims import gather_claims, make_probe_gang
 from moorings.lint.constraints import check_constraints
 from moorings.lint.findings import Finding, Lint, LintRule, Severity, collect_findings
-from moorings.lint.gang_rules import RuledGang, check_gang_rules
 from moorings.lint.matches import Matches
 from moorings.lint.pods import check_gangs, check_pods
 from moorings.lint.requests import check_admin_access, check_claim, check_class
 from moorings.lint.slices import check_pools
+from moorings.lint.topology import RuledGang, check_gang_rules
 from moorings.plan.asking import Asked, ask
 from moorings.plan.cluster import make_cluster
 from moorings.plan.disabled import find_disabled_selectors

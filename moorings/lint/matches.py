@@ -108,13 +108,12 @@ class Matches:
         """List the devices of a node that a request means, with their drivers."""
         kind, devices = request_kind_of(subrequest), list[tuple[str, Device]]()
         for pool in self.cluster.nodes[node].pools:
-            if not pool.view.usable:
+            if not pool.usable:
                 continue
-            passing = select_devices(pool.view.part, subrequest.selectors, self._table)
-            bits = find_targets(pool.view, passing.bits, kind, self._features)
+            passing = select_devices(pool.part, subrequest.selectors, self._table)
+            bits = find_targets(pool, passing.bits, kind, self._features)
             devices.extend(
-                (pool.view.driver, pool.view.devices[index])
-                for index in indices_of(bits)
+                (pool.driver, pool.devices[index]) for index in indices_of(bits)
             )
         return devices
 

@@ -27,11 +27,9 @@ def check_pools(
     invalid: dict[str, str] = {}
     for node in cluster.nodes.values():
         for node_pool in node.pools:
-            if node_pool.view.invalid:
-                name = f"{node_pool.view.driver}/{node_pool.view.pool}"
-                invalid.setdefault(
-                    name, f"{node_pool.view.invalid} (seen from {node.name})"
-                )
+            if node_pool.invalid:
+                name = f"{node_pool.driver}/{node_pool.pool}"
+                invalid.setdefault(name, f"{node_pool.invalid} (seen from {node.name})")
         if node.error:
             invalid.setdefault(f"node {node.name}", node.error)
     for name, why in invalid.items():

@@ -18,16 +18,16 @@ from moorings.upstream.search import STEPS, Search
 from moorings.upstream.world import World
 from solver.decision import Decision, GangDecision, Statistics, Status
 from solver.devices.gather import Cluster, NodePools
-from solver.devices.pools import SeenPool
+from solver.devices.pools import PoolView
 from solver.engines.taking import with_result
 from solver.errors import AbortedError, FatalError, ResultError, StepsSpentError
+from solver.kinds.affinity.resolve import resolve_affinity
 from solver.kinds.node_fit import fit_of, is_fit, left_of, need_of
-from solver.kinds.pod_rules import settle_rules
-from solver.kinds.shared_claims import SharedClaimLayouts
+from solver.kinds.sharing import SharedClaimLayouts
 from solver.placement import GangPlacement, PodPlacement
+from solver.problem.gang_refusals import find_unmodelled
 from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Problem
-from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
 from solver.snapshot.parts import NodePart, UsePart
 
@@ -39,7 +39,7 @@ def allocate_upstream(
 
     `expired` says when the caller's time is over, as a context does.
     """
-    settled = settle_rules(problem)
+    settled = resolve_affinity(problem)
     scheduler = _Scheduler(settled, expired)
     decisions = [scheduler.decide(gang) for gang in settled.gangs]
     return Decision(
@@ -76,7 +76,7 @@ class _Scheduler:
         unmodelled = find_unmodelled(gang, self._problem)
         if unmodelled is not None:
             return structs.replace(undecided, reasons=(unmodelled,), failed=True)
-        if any(m.settled.takes or m.settled.roles for m in gang.members):
+        if any(m.resolved.takes or m.resolved.roles for m in gang.members):
             message = "rules between pods are not decided in this order"
             reason = Reason(rule=Rule.NOT_MODELLED, message=message)
             return structs.replace(undecided, reasons=(reason,), failed=True)
@@ -197,7 +197,7 @@ class _Scheduler:
         if not self._uses:
             return node
         pools = tuple(
-            SeenPool(pool.view, self._uses.get(_pool_id(pool), pool.use))
+            structs.replace(pool, use=self._uses.get(_pool_id(pool), pool.use))
             for pool in node.pools
         )
         return NodePools(node.node, pools)
@@ -216,8 +216,8 @@ class _Scheduler:
                 self._uses[key] = with_result(use, result)
 
 
-def _pool_id(pool: SeenPool) -> PoolID:
-    return PoolID(pool.view.driver, pool.view.pool)
+def _pool_id(pool: PoolView) -> PoolID:
+    return PoolID(pool.driver, pool.pool)
 
 
 def _pod_placement(search: Search, world: World, member: MemberPart) -> PodPlacement:

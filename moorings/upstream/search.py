@@ -88,7 +88,7 @@ class Search:
         if is_found:
             return True
         # Pools that cannot be used matter only where the others do not suffice.
-        if any(pool.view.invalid for pool in self._world.node.pools):
+        if any(pool.invalid for pool in self._world.node.pools):
             raise FatalError("invalid resource pools were encountered", node_only=True)
         return False
 

@@ -173,14 +173,13 @@ class State:
         """The devices of the node's pools that other claims have, with their pool."""
         allocated: list[tuple[int, Device]] = []
         for number, pool in enumerate(self.world.node.pools):
-            view = pool.view
-            if pool.use is None or not view.usable:
+            if pool.use is None or not pool.usable:
                 continue
             names = {*pool.use.taken, *(share.device for share in pool.use.shared)}
             allocated.extend(
-                (number, view.devices[bit])
-                for bit in indices_of(view.targeting | view.elsewhere)
-                if view.devices[bit].name in names
+                (number, pool.devices[bit])
+                for bit in indices_of(pool.targeting | pool.elsewhere)
+                if pool.devices[bit].name in names
             )
         return allocated
 
@@ -190,7 +189,7 @@ class State:
         left: dict[int, CounterTotals] = {
             number: {
                 (counter_set.name, name): counter.value.nano
-                for counter_set in pool.view.counters
+                for counter_set in pool.counters
                 for name, counter in counter_set.counters.items()
             }
             for number, pool in enumerate(self.world.node.pools)

@@ -26,7 +26,7 @@ from solver.devices.candidates import (
 )
 from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.gather import NodePools
-from solver.devices.pools import SeenPool
+from solver.devices.pools import PoolView
 from solver.errors import AmountError, FatalError
 from solver.problem.gangs import ClaimPart, SubrequestPart
 from solver.problem.problem import Problem
@@ -87,27 +87,27 @@ class World:
         """The devices in usable pools, in the order in which they are tried."""
         devices = []
         for number, pool in enumerate(self.node.pools):
-            if pool.view.usable:
+            if pool.usable:
                 devices.extend(self._devices_of(number, pool))
         return tuple(devices)
 
-    def _devices_of(self, number: int, pool: SeenPool) -> list[NodeDevice]:
-        view, features = pool.view, self.features
+    def _devices_of(self, number: int, pool: PoolView) -> list[NodeDevice]:
+        features = self.features
         available = find_free(pool, features)
         fit = find_supported(pool, self.node.node, features)
         shares = sum_shares(pool.use) if features.consumable_capacity else {}
         return [
             NodeDevice(
-                name=DeviceID(view.driver, view.pool, view.devices[bit].name),
-                device=view.devices[bit],
+                name=DeviceID(pool.driver, pool.pool, pool.devices[bit].name),
+                device=pool.devices[bit],
                 pool=number,
                 bit=bit,
-                shareable=is_shareable(view.devices[bit], features),
+                shareable=is_shareable(pool.devices[bit], features),
                 held=not available >> bit & 1,
-                shares=shares.get(view.devices[bit].name),
+                shares=shares.get(pool.devices[bit].name),
                 supported=bool(fit >> bit & 1),
             )
-            for bit in indices_of(view.targeting)
+            for bit in indices_of(pool.targeting)
         ]
 
     def claim_name(self, claim: ClaimPart) -> str:
@@ -125,7 +125,7 @@ class World:
 
     def _judge_devices(self, subrequest: SubrequestPart) -> list[bool | str]:
         selections = {
-            number: select_devices(pool.view.part, subrequest.selectors, self.table)
+            number: select_devices(pool.part, subrequest.selectors, self.table)
             for number, pool in enumerate(self.node.pools)
         }
         faults = {
@@ -135,7 +135,7 @@ class World:
         }
         verdicts: list[bool | str] = []
         for device in self.devices:
-            view = self.node.pools[device.pool].view
+            view = self.node.pools[device.pool]
             binds = bool(device.device.binding_conditions)
             is_chosen = selections[device.pool].bits >> device.bit & 1
             if binds and not self.features.device_binding:
@@ -263,11 +263,11 @@ def _targets(world: World, claim: ClaimPart, request: RequestData) -> tuple[int,
     for index, device in enumerate(world.devices):
         devices_by_pool.setdefault(device.pool, []).append(index)
     for number, pool in enumerate(world.node.pools):
-        if not pool.view.usable:
-            why = "being updated" if pool.view.incomplete else "invalid"
+        if not pool.usable:
+            why = "being updated" if pool.incomplete else "invalid"
             raise FatalError(
                 f"{request.subject}: asks for all devices, but resource pool "
-                f"{pool.view.driver}/{pool.view.pool} is currently {why}"
+                f"{pool.driver}/{pool.pool} is currently {why}"
             )
         for index in devices_by_pool.get(number, ()):
             verdict = verdicts[index]

@@ -2,8 +2,8 @@
 
 Selectors are read from the recorded table, never evaluated. Sets of devices are
 integers, one bit a device in pool order, so that a pool is one word. Results are
-remembered with the table and by how a pool looks, so pools that look alike are judged
-once.
+remembered with the table, by the projection of a pool, so pools that selectors cannot
+tell apart are judged once.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from contracts.names import OWNED
 from contracts.workload import NodeTaint
 from solver.cache import Slots
 from solver.devices.facts import pool_of
-from solver.devices.looks import PoolLook, Selectors, look_of
-from solver.devices.pools import SeenPool, slice_of
+from solver.devices.pool_projections import PoolProjection, Selectors, projection_of
+from solver.devices.pools import PoolView, slice_of
 from solver.selectors.projection import Projection
 from solver.selectors.table import SelectorTable, VerdictRow
 from solver.snapshot.parts import NodePart, Part, UsePart
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 MOST_SELECTIONS = 65_536
-"""Of selectors about pools that look alike; a table remembers so many."""
+"""Selections that a table remembers, by selectors and projection."""
 OPTIONAL_NODE_OPERATIONS = "DRAOptionalNodeOperations"
 """What a node declares that can do without some node operations."""
 
@@ -50,7 +50,7 @@ class Selection(Struct, frozen=True):
     rows: frozenset[VerdictRow] = frozenset()
     """The rows of the table that were needed to know."""
     missing: tuple[tuple[str, Projection, int], ...] = ()
-    """(expression, look, device) that the table lacks; then the rest is void."""
+    """(expression, projection, device) that the table lacks; then the rest is void."""
 
     @property
     def faulty(self) -> int:
@@ -61,12 +61,12 @@ class Selection(Struct, frozen=True):
         return bits
 
 
-_SELECTIONS: Slots[tuple[Selectors, PoolLook], Selection] = Slots(MOST_SELECTIONS)
-"""Of a table: the devices that pass, of pools that look so."""
+_SELECTIONS: Slots[tuple[Selectors, PoolProjection], Selection] = Slots(MOST_SELECTIONS)
+"""By table: the devices that pass, of pools with a projection."""
 
 
 def indices_of(bits: int) -> Iterator[int]:
-    """Go through the devices of a set."""
+    """Yield the devices of a set."""
     while bits:
         low = bits & -bits
         yield low.bit_length() - 1
@@ -79,28 +79,30 @@ def select_devices(part: Part, selectors: Selectors, table: SelectorTable) -> Se
     Pools whose devices look the same to these selectors get the same answer, so a
     selector that reads what others read costs a pool a lookup.
     """
-    return select_seen(look_of(part, selectors), selectors, table)
+    return select_projected(projection_of(part, selectors), selectors, table)
 
 
-def select_seen(
-    look: PoolLook, selectors: Selectors, table: SelectorTable
+def select_projected(
+    projection: PoolProjection, selectors: Selectors, table: SelectorTable
 ) -> Selection:
-    """Find the devices that pass all selectors, of pools that look so."""
+    """Find the devices that pass all selectors, of pools with this projection."""
     results = _SELECTIONS.of(table.memory)
-    selection = results.get((selectors, look))
+    selection = results.get((selectors, projection))
     if selection is None:
-        selection = _select(selectors, look, table)
-        results.keep((selectors, look), selection)
+        selection = _apply_selectors(selectors, projection, table)
+        results.keep((selectors, projection), selection)
     return selection
 
 
-def _select(selectors: Selectors, look: PoolLook, table: SelectorTable) -> Selection:
+def _apply_selectors(
+    selectors: Selectors, projection: PoolProjection, table: SelectorTable
+) -> Selection:
     bits, faults = 0, []
     rows: set[VerdictRow] = set()
     missing: list[tuple[str, Projection, int]] = []
-    for index in range(look.size):
+    for index in range(projection.size):
         for number, expression in enumerate(selectors):
-            row = (expression, look.projections[number][index])
+            row = (expression, projection.by_selector[number][index])
             verdict = table.get(*row)
             if verdict is None:
                 missing.append((*row, index))
@@ -117,13 +119,13 @@ def _select(selectors: Selectors, look: PoolLook, table: SelectorTable) -> Selec
 
 
 def is_shareable(device: Device, features: Features) -> bool:
-    """Whether several requests may have the device at once (KEP-5075)."""
+    """True if several requests may have the device at once (KEP-5075)."""
     return bool(device.allow_multiple_allocations) and features.consumable_capacity
 
 
-def find_free(seen: SeenPool, features: Features, *, admin: bool = False) -> int:
-    """Find the devices that nobody holds; with admin access holders do not matter."""
-    facts, use = seen.view.facts, seen.use
+def find_free(view: PoolView, features: Features, *, admin: bool = False) -> int:
+    """Find the devices without a holder; with admin access holders do not matter."""
+    facts, use = view.facts, view.use
     free = facts.all_devices
     if admin or use is None:
         return free
@@ -134,9 +136,9 @@ def find_free(seen: SeenPool, features: Features, *, admin: bool = False) -> int
     return free
 
 
-def find_supported(seen: SeenPool, node: NodePart, features: Features) -> int:
+def find_supported(view: PoolView, node: NodePart, features: Features) -> int:
     """Find the devices that need nothing which the cluster or the node cannot do."""
-    pool, facts = pool_of(seen.view.part), seen.view.facts
+    pool, facts = pool_of(view.part), view.facts
     bits = facts.all_devices
     if not features.partitionable_devices:
         bits &= ~facts.marks.counting
@@ -158,31 +160,31 @@ def find_supported(seen: SeenPool, node: NodePart, features: Features) -> int:
 
 
 def find_tolerated(
-    seen: SeenPool, tolerations: tuple[DeviceToleration, ...], features: Features
+    view: PoolView, tolerations: tuple[DeviceToleration, ...], features: Features
 ) -> int:
     """Find the devices without a taint that blocks these tolerations."""
-    facts = seen.view.facts
+    facts = view.facts
     bits = facts.all_devices
-    added = seen.use is not None and seen.use.taints
+    added = view.use is not None and view.use.taints
     if not (added or facts.marks.tainted):
         return bits
-    for index, _ in find_blocking_taints(seen, tolerations, features):
+    for index, _ in find_blocking_taints(view, tolerations, features):
         bits &= ~(1 << index)
     return bits
 
 
 def find_blocking_taints(
-    seen: SeenPool, tolerations: tuple[DeviceToleration, ...], features: Features
+    view: PoolView, tolerations: tuple[DeviceToleration, ...], features: Features
 ) -> Iterator[tuple[int, DeviceTaint]]:
-    """Go through the devices that a taint keeps these tolerations from, with one."""
+    """Yield the devices that a taint keeps these tolerations from, with one."""
     if not features.device_taints:
         return
-    devices = seen.view.devices
+    devices = view.devices
     added: dict[str, list[DeviceTaint]] = {}
-    for name, taint in seen.use.taints if seen.use is not None else ():
+    for name, taint in view.use.taints if view.use is not None else ():
         added.setdefault(name, []).append(taint)
     everything = (1 << len(devices)) - 1
-    for index in indices_of(everything if added else seen.view.facts.marks.tainted):
+    for index in indices_of(everything if added else view.facts.marks.tainted):
         device = devices[index]
         for taint in (*device.taints, *added.get(device.name, ())):
             if not tolerates(tolerations, taint):
@@ -191,7 +193,7 @@ def find_blocking_taints(
 
 
 def tolerates(tolerations: tuple[DeviceToleration, ...], taint: DeviceTaint) -> bool:
-    """Whether a taint keeps no request with these tolerations away (KEP-5055)."""
+    """True if a taint does not block requests with these tolerations (KEP-5055)."""
     if taint.effect not in BLOCKING_EFFECTS or taint.key == OWNED:
         return True
     return any(tolerates_taint(toleration, taint) for toleration in tolerations)
@@ -200,7 +202,7 @@ def tolerates(tolerations: tuple[DeviceToleration, ...], taint: DeviceTaint) -> 
 def tolerates_taint(
     toleration: DeviceToleration | NodeToleration, taint: DeviceTaint | NodeTaint
 ) -> bool:
-    """Whether a toleration is of a taint: one rule for nodes and for devices.
+    """True if a toleration matches a taint: one rule for nodes and for devices.
 
     Source: k8s.io/api/core/v1, Toleration.ToleratesTaint; KEP-5055 does it alike.
     """

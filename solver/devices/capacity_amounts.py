@@ -38,19 +38,21 @@ def compute_consumed(
     if any(name not in capacities for name in requests):
         return None
     amounts = {
-        name: _consume(name, capacity, requests.get(name), fractional=fractional)
+        name: _consume_capacity(
+            name, capacity, requests.get(name), fractional=fractional
+        )
         for name, capacity in sorted(capacities.items())
     }
     for name, amount in amounts.items():
         policy = capacities[name].request_policy
-        if policy is not None and _violates(
+        if policy is not None and _violates_policy(
             name, amount.nano, policy, fractional=fractional
         ):
             return None
     return amounts
 
 
-def _consume(
+def _consume_capacity(
     name: str, capacity: DeviceCapacity, asked: Quantity | None, *, fractional: bool
 ) -> Quantity:
     policy = capacity.request_policy or CapacityRequestPolicy()
@@ -83,27 +85,27 @@ def _round_up(
     milli = _is_milli(allowed, fractional=fractional)
     unit = _MILLI if milli else NANO
     if milli and asked.nano % unit:
-        raise _unrepresentable(name, f"request {asked} is not a representable milli")
+        raise _refuse_amount(name, f"request {asked} is not a representable milli")
     if not milli and asked.nano > _INT64_MAX * NANO:
-        raise _unrepresentable(name, f"request {asked} exceeds MaxInt64")
-    start, width = _units(least, unit), _units(step, unit)
+        raise _refuse_amount(name, f"request {asked} exceeds MaxInt64")
+    start, width = _count_units(least, unit), _count_units(step, unit)
     if not width:
-        raise _unrepresentable(name, f"step {step} is zero")
-    steps = -(-(_units(asked, unit) - start) // width)
+        raise _refuse_amount(name, f"step {step} is zero")
+    steps = -(-(_count_units(asked, unit) - start) // width)
     value = start + steps * width
     if value > _INT64_MAX and (milli or start >= 0):
-        raise _unrepresentable(name, f"rounding request {asked} up passes the range")
+        raise _refuse_amount(name, f"rounding request {asked} up passes the range")
     return Quantity.of_nano(value * unit)
 
 
-def _unrepresentable(name: str, why: str) -> AmountError:
+def _refuse_amount(name: str, why: str) -> AmountError:
     return AmountError(
         f'capacity "{name}": capacity request cannot be represented in the device\'s '
         f"range arithmetic: {why}"
     )
 
 
-def _violates(
+def _violates_policy(
     name: str, amount: int, policy: CapacityRequestPolicy, *, fractional: bool
 ) -> bool:
     if policy.default is not None and amount == policy.default.nano:
@@ -121,14 +123,14 @@ def _violates(
         unit = _MILLI
         if amount % unit:
             return True
-    width = _units(allowed.step, unit)
+    width = _count_units(allowed.step, unit)
     if allowed.min is None or not width:
         raise AmountError(f'capacity "{name}": its range has no minimum or no step')
-    return (-(-amount // unit) - _units(allowed.min, unit)) % width != 0
+    return (-(-amount // unit) - _count_units(allowed.min, unit)) % width != 0
 
 
 def _is_milli(allowed: CapacityRequestPolicyRange, *, fractional: bool) -> bool:
-    """Whether the range is computed in thousandths (DRAFractionalCapacityRange)."""
+    """True if the range is computed in thousandths (DRAFractionalCapacityRange)."""
     if not fractional:
         return False
     for value in (allowed.min, allowed.max, allowed.step):
@@ -139,6 +141,6 @@ def _is_milli(allowed: CapacityRequestPolicyRange, *, fractional: bool) -> bool:
     return allowed.step is None or allowed.step.nano >= _MILLI
 
 
-def _units(amount: Quantity, unit: int) -> int:
+def _count_units(amount: Quantity, unit: int) -> int:
     """Count units, rounded up as Quantity.Value does."""
     return -(-amount.nano // unit)

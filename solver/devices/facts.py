@@ -1,4 +1,4 @@
-"""What is known of a pool's devices before anybody asks: names, marks, faults.
+"""What is known of a pool's devices whatever is asked: names, marks, faults.
 
 Most pools of a cluster are made alike: their devices have the same names, and none has
 anything that most lack. Such pools share one `PoolFacts`, so that what follows from it
@@ -19,10 +19,10 @@ from solver.snapshot.parts import Part, PoolPart
 
 
 class Marks(Struct, frozen=True, cache_hash=True):
-    """Devices of a pool with something that most lack; bits, in pool order.
+    """Devices of a pool with features that most lack; bits, in pool order.
 
     Most devices draw from no counters, have no taints, bind nothing and give all they
-    have to one use. Whoever must look at such things looks at these alone.
+    have to one use. Code that must look at such things looks at these alone.
     """
 
     counting: int = 0
@@ -38,16 +38,16 @@ class Marks(Struct, frozen=True, cache_hash=True):
     shareable: int = 0
     """Several claims may have them at once."""
     negative: int = 0
-    """They draw less than nothing from a counter: nobody may have them."""
+    """They draw a negative amount of a counter and may not be allocated."""
 
     @property
     def has_amounts(self) -> bool:
-        """Whether how much there is of a device decides, whatever is asked."""
+        """True if amounts of some device matter even to requests without capacity."""
         return bool(self.metered or self.shareable)
 
     @property
     def has_others(self) -> bool:
-        """Whether any device has something besides amounts."""
+        """True if any device has something besides amounts."""
         return bool(self.counting or self.says_binding or self.tainted)
 
 
@@ -68,7 +68,7 @@ class PoolFacts(Struct, frozen=True, eq=False):
 
     @property
     def has_unique_names(self) -> bool:
-        """Whether no two devices have one name, in whatever slice or generation."""
+        """True if no two devices share a name, in whatever slice or generation."""
         return len(self.bits_by_name) == len(self.names)
 
     @property
@@ -80,9 +80,9 @@ class PoolFacts(Struct, frozen=True, eq=False):
 MOST_FACTS = 4096
 """Pools that are not made alike, of which so many are known to be."""
 _FACTS: Slot[PoolFacts] = Slot()
-"""Of a pool's part."""
+"""By part of a pool."""
 _ALIKE: Cache[tuple[object, ...], PoolFacts] = Cache(MOST_FACTS)
-"""By all that they say."""
+"""By content, so that pools made alike share one."""
 
 
 def pool_of(part: Part) -> PoolPart:
@@ -120,23 +120,23 @@ def marks_of(part: Part) -> Marks:
 def _read_facts(pool: PoolPart) -> PoolFacts:
     devices = pool.devices
     names = tuple([device.name for device in devices])
-    marks, faults = _mark(devices), find_faults(devices)
+    marks, faults = _mark_devices(devices), find_faults(devices)
     key = (pool.driver, names, marks, *faults.items())
     facts = _ALIKE.get(key)
     if facts is None:
-        facts = PoolFacts(pool.driver, names, _number(names), marks, faults)
+        facts = PoolFacts(pool.driver, names, _number_names(names), marks, faults)
         _ALIKE.keep(key, facts)
     return facts
 
 
-def _number(names: Iterable[DeviceName]) -> dict[DeviceName, int]:
+def _number_names(names: Iterable[DeviceName]) -> dict[DeviceName, int]:
     bits: dict[DeviceName, int] = {}
     for index, name in enumerate(names):
         bits[name] = bits.get(name, 0) | 1 << index
     return bits
 
 
-def _mark(devices: Sequence[Device]) -> Marks:
+def _mark_devices(devices: Sequence[Device]) -> Marks:
     # Nearly all have none of it, which one look at all of them shows.
     for device in devices:
         if (
@@ -172,7 +172,7 @@ def _mark_each(devices: Iterable[Device]) -> Marks:
 
 
 def draws_negative(device: Device) -> bool:
-    """Whether a device draws less than nothing, which the API server stores."""
+    """True if a device draws a negative amount, which the API server accepts."""
     return any(
         counter.value.nano < 0
         for consumption in device.consumes_counters

@@ -18,7 +18,7 @@ from contracts.features import Features
 from contracts.ids import DeviceID, NodeName
 from solver.cache import Slot
 from solver.devices.facts import pool_of
-from solver.devices.pools import SeenPool, slice_of, view_pool
+from solver.devices.pools import PoolView, slice_of, view_pool
 from solver.errors import GatherError
 from solver.snapshot.pages import NodeParts, Page
 from solver.snapshot.parts import (
@@ -38,7 +38,7 @@ class NodePools(Struct, frozen=True):
     """A node and the pools that it sees."""
 
     node: NodePart
-    pools: tuple[SeenPool, ...]
+    pools: tuple[PoolView, ...]
     """Those whose devices bind last, come last; then by driver, then by name."""
     error: str = ""
     """Why the pools cannot be gathered; then there are none."""
@@ -50,8 +50,7 @@ class NodePools(Struct, frozen=True):
 
     def find(self, device: DeviceID) -> tuple[Device, PoolSlice] | None:
         """Look up a device that the node sees, with its slice."""
-        for seen in self.pools:
-            view = seen.view
+        for view in self.pools:
             if view.pool != device.pool or view.driver != device.driver:
                 continue
             named = view.facts.bits_by_name.get(device.device, 0)
@@ -63,16 +62,16 @@ class NodePools(Struct, frozen=True):
 
     @property
     def blocks_all(self) -> bool:
-        """Whether a pool that is not whole keeps requests for all devices away."""
-        return any(not seen.view.usable for seen in self.pools)
+        """True if an incomplete or invalid pool blocks requests for all devices."""
+        return any(not view.usable for view in self.pools)
 
 
 ClusterKey = tuple[Features, PoolParts]
 """What a result about a node depends on besides it; parts are by identity."""
 _NODES: Slot[tuple[ClusterKey, Mapping[NodeName, NodePools]]] = Slot()
-"""Of a page: its nodes, in the cluster that was asked about last."""
+"""By page: its nodes, in the cluster that was asked about last."""
 _POOLS: Slot[tuple[ClusterKey, NodePools]] = Slot()
-"""Of a node's parts: the node, in the cluster that was asked about last."""
+"""By parts of a node: the node, in the cluster that was asked about last."""
 
 
 class Cluster:
@@ -86,37 +85,39 @@ class Cluster:
         self.key: ClusterKey = (features, self._shared)
 
     def pages(self) -> Iterator[tuple[Page, Mapping[NodeName, NodePools]]]:
-        """Go through the pages with their nodes, by name."""
+        """Yield the pages with their nodes, by name."""
         for page in self._pages:
-            yield page, self._nodes(page)
+            yield page, self._nodes_on(page)
 
     @cached_property
     def nodes(self) -> Mapping[NodeName, NodePools]:
         """All nodes by name, page by page."""
         nodes_by_name: dict[NodeName, NodePools] = {}
         for page in self._pages:
-            nodes_by_name.update(self._nodes(page))
+            nodes_by_name.update(self._nodes_on(page))
         return nodes_by_name
 
-    def _nodes(self, page: Page) -> Mapping[NodeName, NodePools]:
+    def _nodes_on(self, page: Page) -> Mapping[NodeName, NodePools]:
         remembered = _NODES.get(page.memory)
         if remembered is None or remembered[0] != self.key:
             own = [(n, p) for n, p in sorted(page.nodes.items()) if n]
-            nodes = {cast("NodeName", name): self._node(parts) for name, parts in own}
+            nodes = {
+                cast("NodeName", name): self._gather_node(parts) for name, parts in own
+            }
             remembered = _NODES.keep(page.memory, (self.key, nodes))
         return remembered[1]
 
-    def _node(self, parts: NodeParts) -> NodePools:
+    def _gather_node(self, parts: NodeParts) -> NodePools:
         remembered = _POOLS.get(parts.memory)
         if remembered is None or remembered[0] != self.key:
             node, own = _read_parts(parts)
-            pools = _gather(node, (*own, *self._shared), self._features)
+            pools = _gather_pools(node, (*own, *self._shared), self._features)
             remembered = _POOLS.keep(parts.memory, (self.key, pools))
         return remembered[1]
 
 
 def _read_parts(parts: NodeParts) -> tuple[NodePart, PoolParts]:
-    """Read a node and its own pools; a node that says nothing is its name."""
+    """Read a node and its own pools; a node without a part is its name."""
     node: NodePart | None = None
     own: list[tuple[Part, Part | None]] = []
     for key, part in parts.parts.items():
@@ -128,21 +129,21 @@ def _read_parts(parts: NodeParts) -> tuple[NodePart, PoolParts]:
     return node or NodePart(name=NodeName(parts.owner)), tuple(own)
 
 
-def _gather(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
-    seen = []
+def _gather_pools(node: NodePart, pools: PoolParts, features: Features) -> NodePools:
+    views = []
     try:
         for part, use in pools:
-            view = view_pool(part, node, features)
+            used = None if use is None else use.value
+            used = used if isinstance(used, UsePart) else None
+            view = view_pool(part, node, features, used)
             if view is not None:
-                used = None if use is None else use.value
-                seen.append(SeenPool(view, used if isinstance(used, UsePart) else None))
+                views.append(view)
     except GatherError as error:
         return NodePools(node, (), str(error))
-    if len(seen) > 1:
-        seen.sort(key=_order_of)
-    return NodePools(node, tuple(seen))
+    if len(views) > 1:
+        views.sort(key=_order_of)
+    return NodePools(node, tuple(views))
 
 
-def _order_of(seen: SeenPool) -> tuple[bool, bytes, bytes]:
-    view = seen.view
+def _order_of(view: PoolView) -> tuple[bool, bytes, bytes]:
     return (view.binding, view.driver.encode(), view.pool.encode())

@@ -19,7 +19,7 @@ from contracts.ids import DeviceName
 from solver.cache import Cache, Slot
 from solver.devices.facts import NO_MARKS, PoolFacts, pool_of
 from solver.devices.gather import NodePools
-from solver.devices.looks import PoolLook, Selectors, look_of
+from solver.devices.pool_projections import PoolProjection, Selectors, projection_of
 from solver.devices.published import list_published
 from solver.snapshot.parts import Part, ShareUse
 
@@ -32,7 +32,7 @@ class PoolCapacity(Struct, frozen=True, cache_hash=True):
 
 PoolLikeness = tuple[
     PoolFacts,
-    PoolLook,
+    PoolProjection,
     tuple[DeviceName, ...],
     PoolCapacity | None,
     tuple[ShareUse, ...],
@@ -43,7 +43,7 @@ MOST_ALIKE = 8192
 """Nodes that are not alike, of which one reader remembers so many."""
 _name_of = itemgetter(0)
 _CAPACITY: Slot[PoolCapacity] = Slot()
-"""Of a pool's part."""
+"""By part of a pool."""
 _EQUAL_CAPACITY: Cache[PoolCapacity, PoolCapacity] = Cache(MOST_ALIKE)
 """Equal ones are one object."""
 
@@ -51,14 +51,14 @@ _EQUAL_CAPACITY: Cache[PoolCapacity, PoolCapacity] = Cache(MOST_ALIKE)
 def likeness_of(
     node: NodePools, selectors: Selectors, *, by_amounts: bool = False
 ) -> Hashable | None:
-    """Say what decides about a node's devices, in the order of its pools.
+    """Return a key of all that decides about a node's devices, pool by pool.
 
     `selectors`: all that are asked about; `by_amounts`: amounts are asked for, too.
     None: the node is like no other.
     """
     pools: list[PoolLikeness] = []
-    for seen in node.pools:
-        view, use = seen.view, seen.use
+    for view in node.pools:
+        use = view.use
         if not view.is_plain:
             return None
         taken: tuple[DeviceName, ...] = ()
@@ -70,8 +70,8 @@ def likeness_of(
         facts, capacity = view.facts, None
         if by_amounts or (facts.marks is not NO_MARKS and facts.marks.has_amounts):
             capacity = _capacity_of(view.part)
-        look = look_of(view.part, selectors)
-        pools.append((facts, look, taken, capacity, shared))
+        projection = projection_of(view.part, selectors)
+        pools.append((facts, projection, taken, capacity, shared))
     return tuple(pools)
 
 
@@ -98,8 +98,7 @@ def values_of(node: NodePools, attribute: str) -> tuple[Value, ...] | None:
     mean. None: some device has a list.
     """
     values: list[Value] = []
-    for seen in node.pools:
-        view = seen.view
+    for view in node.pools:
         for published in list_published(view.devices, view.driver, attribute):
             if published is None:
                 values.append(None)
@@ -117,13 +116,13 @@ def values_of(node: NodePools, attribute: str) -> tuple[Value, ...] | None:
 
 
 def number_equal(values: Iterable[Value]) -> tuple[int, ...]:
-    """Number values by who is first to have each, so that only equality is left."""
+    """Number values in the order of first use, so that only equality is left."""
     numbers: dict[Value, int] = {None: 0}
     return tuple([numbers.setdefault(value, len(numbers)) for value in values])
 
 
 def _scalar_of(attribute: DeviceAttribute) -> Value:
-    """Return what an attribute that is no text is, with its kind; None: nothing."""
+    """Return the scalar value of an attribute, unless it is text, with its kind."""
     if (number := attribute.int_value) is not None:
         return ("int", number)
     if (truth := attribute.bool_value) is not None:

@@ -1,4 +1,4 @@
-"""Whether a node is one that a NodeSelector means.
+"""Match nodes against a NodeSelector.
 
 Terms are alternatives, the comparisons of a term must all hold, a term without any
 matches nothing. A selector that cannot be read is an error, not a no.
@@ -24,7 +24,7 @@ _INT64 = 2**63
 
 
 def node_matches(selector: NodeSelector, node: NodePart) -> bool:
-    """Whether any term of a selector holds for a node.
+    """True if any term of a selector matches a node.
 
     Raises:
         NodeSelectorError: a comparison is malformed, whether it matters or not.
@@ -35,14 +35,14 @@ def node_matches(selector: NodeSelector, node: NodePart) -> bool:
             _check_label(requirement)
         for requirement in term.match_fields:
             _check_field(requirement)
-    return any(_holds(term, node) for term in terms)
+    return any(_term_matches(term, node) for term in terms)
 
 
 def _has_requirements(term: NodeSelectorTerm) -> bool:
     return bool(term.match_expressions or term.match_fields)
 
 
-def _holds(term: NodeSelectorTerm, node: NodePart) -> bool:
+def _term_matches(term: NodeSelectorTerm, node: NodePart) -> bool:
     return all(
         _label_holds(requirement, node.labels) for requirement in term.match_expressions
     ) and all(_field_holds(requirement, node.name) for requirement in term.match_fields)
@@ -58,7 +58,7 @@ def _check_label(requirement: NodeSelectorRequirement) -> None:
         case "Exists" | "DoesNotExist":
             wrong = bool(values)
         case "Gt" | "Lt":
-            wrong = len(values) != 1 or _integer(values[0]) is None
+            wrong = len(values) != 1 or _read_integer(values[0]) is None
         case _:
             raise NodeSelectorError(f"{operator!r} is not a valid operator")
     if wrong or not all(_VALUE.fullmatch(value) for value in values):
@@ -76,8 +76,8 @@ def _check_field(requirement: NodeSelectorRequirement) -> None:
 def _label_holds(requirement: NodeSelectorRequirement, labels: dict[str, str]) -> bool:
     if requirement.operator not in ("Gt", "Lt"):
         return holds(requirement, labels)
-    here = _integer(labels.get(requirement.key, ""))
-    there = _integer(requirement.values[0])
+    here = _read_integer(labels.get(requirement.key, ""))
+    there = _read_integer(requirement.values[0])
     if here is None or there is None:
         return False
     return here > there if requirement.operator == "Gt" else here < there
@@ -88,7 +88,7 @@ def _field_holds(requirement: NodeSelectorRequirement, name: str) -> bool:
     return (value == requirement.values[0]) == (requirement.operator == "In")
 
 
-def _integer(text: str) -> int | None:
+def _read_integer(text: str) -> int | None:
     if not _INTEGER.fullmatch(text):
         return None
     value = int(text)

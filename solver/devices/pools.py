@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.device import CounterSet, Device, NodeSelector
 from contracts.features import Features
@@ -35,7 +35,7 @@ class PoolView(Struct, frozen=True, kw_only=True):
     pool: PoolName
     part: Part
     facts: PoolFacts
-    """Of all its devices, whoever sees them."""
+    """What is known of all its devices, whatever this node sees."""
     incomplete: bool = False
     invalid: str = ""
     """Why the pool must not be used; empty when it may."""
@@ -49,14 +49,16 @@ class PoolView(Struct, frozen=True, kw_only=True):
     """Devices of the rest of the pool: they only draw from its counters."""
     counters: tuple[CounterSet, ...] = ()
     binding: bool = False
-    """Whether any targeting device says something about binding conditions."""
+    """True if any targeting device says something about binding conditions."""
     is_plain: bool = False
-    """Whether it is one whole slice of the node's own, of devices without any marks
+    """True if it is one whole slice of the node's own, of devices without any marks
     but those of amounts: its facts say all but what they publish."""
+    use: UsePart | None = None
+    """What of it is not free; None: all is."""
 
     @property
     def usable(self) -> bool:
-        """Whether devices may be allocated from it."""
+        """True if devices may be allocated from it."""
         return not (self.incomplete or self.invalid)
 
     @property
@@ -65,22 +67,26 @@ class PoolView(Struct, frozen=True, kw_only=True):
         return pool_of(self.part).devices
 
 
-class SeenPool(Struct, frozen=True):
-    """A pool as a node sees it, and what is used of it."""
-
-    view: PoolView
-    use: UsePart | None
-
-
-def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None:
-    """See a pool from a node; None: it does not exist there.
+def view_pool(
+    part: Part, node: NodePart, features: Features, use: UsePart | None = None
+) -> PoolView | None:
+    """See a pool, and what is used of it, from a node; None: it does not exist there.
 
     Raises:
         GatherError: a node selector of one of its slices is malformed.
     """
     pool, facts = pool_of(part), facts_of(part)
     if _is_simple(facts, pool, node):
-        return _see_simple(part, pool, facts, node)
+        return _see_simple(part, pool, facts, node, use)
+    view = _see_slices(part, pool, node, features)
+    return view if view is None or use is None else structs.replace(view, use=use)
+
+
+def _see_slices(
+    part: Part, pool: PoolPart, node: NodePart, features: Features
+) -> PoolView | None:
+    """See a pool of any slices; None: none of them is for the node."""
+    facts = facts_of(part)
     ignored = _find_ignored(part, pool, features)
     relevant = [
         i
@@ -110,7 +116,11 @@ def view_pool(part: Part, node: NodePart, features: Features) -> PoolView | None
 
 
 def _see_simple(
-    part: Part, pool: PoolPart, facts: PoolFacts, node: NodePart
+    part: Part,
+    pool: PoolPart,
+    facts: PoolFacts,
+    node: NodePart,
+    use: UsePart | None,
 ) -> PoolView:
     """See a pool that is one whole slice for the node."""
     everything = facts.all_devices
@@ -127,6 +137,7 @@ def _see_simple(
             and pool.node == node.name
             and not pool.slices[0].skip_node_operations
         ),
+        use=use,
     )
 
 
@@ -147,7 +158,7 @@ def _find_rest(
 
 
 def _is_simple(facts: PoolFacts, pool: PoolPart, node: NodePart) -> bool:
-    """Whether a pool is one whole slice for this node that draws from no counters.
+    """True if a pool is one whole slice for this node that draws from no counters.
 
     Nearly every pool is, and nothing else needs to be asked about it.
     """
@@ -216,7 +227,7 @@ def _find_invalid(
     indices: tuple[list[int], list[int]],
     features: Features,
 ) -> str:
-    """Say what makes a whole pool unusable, in upstream's order; empty: nothing.
+    """Return what makes a whole pool unusable, in upstream's order; empty: nothing.
 
     `indices` are of the slices with devices: those meant for the node, and the others.
     """
@@ -238,7 +249,7 @@ def _find_reachable(
     pool: PoolPart, here: list[int], node: NodePart
 ) -> tuple[int, tuple[tuple[int, str], ...]]:
     """Find the devices of slices that a node can reach, and whose selection fails."""
-    starts, bits = _starts(pool), 0
+    starts, bits = _slice_starts(pool), 0
     malformed: list[tuple[int, str]] = []
     for i in here:
         start, pool_slice = starts[i]
@@ -312,7 +323,7 @@ def _list_devices(pool: PoolPart, indices: Iterable[int]) -> list[Device]:
     return [device for i in indices for device in pool.slices[i].devices]
 
 
-def _starts(pool: PoolPart) -> list[tuple[int, PoolSlice]]:
+def _slice_starts(pool: PoolPart) -> list[tuple[int, PoolSlice]]:
     """Pair each slice with the bit of its first device."""
     starts, start = [], 0
     for pool_slice in pool.slices:
@@ -322,7 +333,7 @@ def _starts(pool: PoolPart) -> list[tuple[int, PoolSlice]]:
 
 
 def _bits_of(pool: PoolPart, indices: Iterable[int]) -> int:
-    starts, bits = _starts(pool), 0
+    starts, bits = _slice_starts(pool), 0
     for i in indices:
         start, pool_slice = starts[i]
         bits |= ((1 << len(pool_slice.devices)) - 1) << start
@@ -333,7 +344,7 @@ def slice_of(pool: PoolPart, device: int) -> PoolSlice:
     """Find the slice of the device with this bit."""
     if len(pool.slices) == 1:
         return pool.slices[0]
-    for start, pool_slice in reversed(_starts(pool)):
+    for start, pool_slice in reversed(_slice_starts(pool)):
         if device >= start and pool_slice.devices:
             return pool_slice
     raise IndexError(device)

@@ -1,4 +1,4 @@
-"""Under which names devices publish an attribute that is asked for.
+"""The names under which devices publish an attribute.
 
 A bare name is of the driver's own domain, so what is asked for by its full name may
 be published under either; the full name wins.
@@ -32,7 +32,7 @@ def find_published(device: Device, driver: str, name: str) -> DeviceAttribute | 
 def list_published(
     devices: Sequence[Device], driver: str, name: str
 ) -> list[DeviceAttribute | None]:
-    """Look an attribute of several devices up, as `find_published` does of each."""
+    """Look up an attribute of several devices, each as `find_published` does."""
     first, *others = names_of(driver, name)
     found = [device.attributes.get(first) for device in devices]
     for other in others:

@@ -33,9 +33,9 @@ from solver.engines.spanning import find_tightened, loosen, tighten
 from solver.engines.tier_values import join_parts, weight_in
 from solver.engines.topology_cost import count_preference_cost
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import spans_pods
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
+from solver.kinds.topology import spans_pods
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 from solver.stopping import is_stopped

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from solver.errors import NotPackableError
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import GangRules, PodsTogether
+from solver.kinds.topology import GangRules, PodsTogether
 
 PodCounts = tuple[tuple[int, int], ...]
 """(pod kind, pods), ascending."""

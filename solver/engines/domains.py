@@ -16,9 +16,9 @@ from solver.engines.choose import PATTERN, choose_engine
 from solver.engines.greedy.search import GreedySearch
 from solver.errors import PatternLimitError
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import without_spanning_rules
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind
+from solver.kinds.topology import without_spanning_rules
 from solver.placement import GangPlacement
 from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import DEVICE, MAX_SIZE, ExpectedPart, Problem

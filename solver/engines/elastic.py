@@ -22,12 +22,12 @@ from solver.engines.direct.part import place_part
 from solver.engines.goals import Effort, EngineResult, Goal
 from solver.engines.taking import take
 from solver.engines.tier_values import extra_in, join_parts, weight_in
-from solver.growth import MOST_EXTRA, MOST_GROWN
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import spans_pods
 from solver.kinds.nodes import find_node_kinds
+from solver.kinds.topology import spans_pods
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.gangs import GangPart
+from solver.problem.growth.grow import MOST_EXTRA, MOST_GROWN
 from solver.problem.problem import Problem
 from solver.stopping import is_stopped
 from solver.tiers import Tier

@@ -40,7 +40,7 @@ from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind, NodeShape
-from solver.kinds.shared_claims import SharedClaimLayouts
+from solver.kinds.sharing import SharedClaimLayouts
 from solver.placement import GangPlacement
 from solver.problem.problem import Parameters, Problem
 from solver.stopping import is_stopped

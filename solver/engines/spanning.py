@@ -19,7 +19,7 @@ from solver.engines.values import (
     without_values,
 )
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import PREFERRED, without_spanning_rules
+from solver.kinds.topology import PREFERRED, without_spanning_rules
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 

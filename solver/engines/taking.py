@@ -77,8 +77,8 @@ class _Pages:
     def take_devices(self, cluster: Cluster, pod: MemberAllocated) -> None:
         """Count what a pod got as taken; admin access takes nothing."""
         owners = {
-            PoolID(seen.view.driver, seen.view.pool): NodeName(seen.view.part.owner)
-            for seen in cluster.nodes[pod.node].pools
+            PoolID(view.driver, view.pool): NodeName(view.part.owner)
+            for view in cluster.nodes[pod.node].pools
         }
         for claim in pod.claims:
             for result in claim.allocation.devices.results:

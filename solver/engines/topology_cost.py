@@ -10,8 +10,8 @@ from msgspec import Struct
 from contracts.ids import DeviceID, NodeName
 from contracts.pods.node_resources import PODS
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import DomainKey, GangRules
 from solver.kinds.shapes import NodeKind, NodeView
+from solver.kinds.topology import DomainKey, GangRules
 from solver.placement import GangPlacement, PodPlacement
 from solver.problem.attributes import Element
 

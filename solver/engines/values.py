@@ -18,9 +18,9 @@ from contracts.pods.node_resources import PODS
 from solver.engines.goals import Effort
 from solver.engines.packing.search import PackingSearch
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import POD, GangRules
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind, NodeShape, NodeView
+from solver.kinds.topology import POD, GangRules
 from solver.problem.attributes import Element
 from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Parameters, Problem

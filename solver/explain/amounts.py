@@ -1,4 +1,4 @@
-"""Devices that nobody holds and that still lack something: counters, room for a share.
+"""Free devices that still lack something: counters, or room for a share.
 
 Each is looked at by itself, as if it were the only one asked for: several that draw
 from the same counters may lack together what each has alone.
@@ -10,7 +10,7 @@ from contracts.features import Features
 from contracts.ids import DeviceName
 from contracts.quantity import Quantity
 from solver.devices.candidates import indices_of, is_shareable, sum_shares
-from solver.devices.pools import PoolView, SeenPool
+from solver.devices.pools import PoolView
 from solver.kinds.query import RequestKind
 from solver.kinds.traits import (
     NO_GROUPS,
@@ -26,7 +26,7 @@ MANY = 1 << 16
 
 
 def find_with_enough(
-    seen: SeenPool, free: int, kind: RequestKind, features: Features
+    view: PoolView, free: int, kind: RequestKind, features: Features
 ) -> tuple[int, str]:
     """Narrow free devices to those that lack nothing; and what the first other lacks.
 
@@ -34,17 +34,17 @@ def find_with_enough(
     """
     if kind.admin:
         return free, ""
-    enough = find_with_room(seen, free, kind, features)
+    enough = find_with_room(view, free, kind, features)
     lacking = free & ~enough
-    why = _describe_share(seen, lacking, kind, features) if lacking else ""
-    if not seen.view.counters or not features.partitionable_devices:
+    why = _describe_share(view, lacking, kind, features) if lacking else ""
+    if not view.counters or not features.partitionable_devices:
         return enough, why
-    counters, drawing = Counters(), enough & find_drawing(seen, features)
-    counters.add(seen)
+    counters, drawing = Counters(), enough & find_drawing(view, features)
+    counters.add(view)
     if drawing and counters.unknown:
-        return enough & ~drawing, why or _describe_unknown(seen, counters.unknown)
+        return enough & ~drawing, why or _describe_unknown(view, counters.unknown)
     for index in indices_of(drawing):
-        found = _describe_draw(seen, index, counters, features)
+        found = _describe_draw(view, index, counters, features)
         if found:
             enough &= ~(1 << index)
             why = why or found
@@ -82,11 +82,11 @@ def count_further_uses(
 
 
 def _describe_share(
-    seen: SeenPool, lacking: int, kind: RequestKind, features: Features
+    view: PoolView, lacking: int, kind: RequestKind, features: Features
 ) -> str:
-    """Say of the first of these devices which capacity shares have left too little."""
-    device = seen.view.devices[next(indices_of(lacking))]
-    used = sum_shares(seen.use).get(device.name, {})
+    """Describe what shares have left too little of, on the first of these devices."""
+    device = view.devices[next(indices_of(lacking))]
+    used = sum_shares(view.use).get(device.name, {})
     for name, asked in sorted(
         (costs_of(device, kind.capacity, features) or {}).items()
     ):
@@ -98,23 +98,23 @@ def _describe_share(
     return ""
 
 
-def _describe_unknown(seen: SeenPool, names: list[DeviceName]) -> str:
-    """Say which device in use is published no more, so that its draw is not known."""
-    uses = seen.use.unpublished if seen.use is not None else ()
+def _describe_unknown(view: PoolView, names: list[DeviceName]) -> str:
+    """Describe a device in use that is no longer published, so its draw is unknown."""
+    uses = view.use.unpublished if view.use is not None else ()
     holder = next((use.holder for use in uses if use.device == names[0]), "somebody")
     return (
-        f"{holder} holds {names[0]} of pool {seen.view.pool}, which is published no "
+        f"{holder} holds {names[0]} of pool {view.pool}, which is published no "
         "more: what it draws is not known"
     )
 
 
 def _describe_draw(
-    seen: SeenPool, index: int, counters: Counters, features: Features
+    view: PoolView, index: int, counters: Counters, features: Features
 ) -> str:
-    """Say which counter of a device has too little left; empty: all have enough."""
-    device = seen.view.devices[index]
+    """Describe a counter of a device with too little left; empty: all have enough."""
+    device = view.devices[index]
     names = {number: key[3] for key, number in counters.keys.items()}
-    for number, asked in counters.draws(seen, device):
+    for number, asked in counters.draws(view, device):
         left = counters.left[number]
         if asked > left:
             return (
@@ -122,16 +122,15 @@ def _describe_draw(
                 f"{Quantity.of_nano(max(left, 0))} left"
             )
     if features.compatibility_groups:
-        for number, groups in counters.groups(seen, device):
+        for number, groups in counters.groups(view, device):
             allowed = counters.allowed[number]
             if allowed is not None and not set(allowed) & set(groups):
-                return (
-                    f"{device.name} is {_name(groups)}, those in use {_name(allowed)}"
-                )
+                used = _name_groups(allowed)
+                return f"{device.name} is {_name_groups(groups)}, those in use {used}"
     return ""
 
 
-def _name(groups: tuple[str, ...]) -> str:
+def _name_groups(groups: tuple[str, ...]) -> str:
     if groups in (NO_GROUPS, ()):
         return "in no compatibility group"
     return f"in compatibility group {' or '.join(groups)}"

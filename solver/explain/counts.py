@@ -52,12 +52,12 @@ class NodeCounts(Struct, frozen=True, cache_hash=True):
     taint: str = ""
     """One that keeps devices away which would do otherwise; empty: none does."""
     shortage: str = ""
-    """What devices lack that nobody holds: `gpu-0 draws 40Gi of mem, 30Gi are left`;
+    """What free devices lack: `gpu-0 draws 40Gi of mem, 30Gi are left`;
     empty: nothing."""
     faulty: int = 0
     """Devices on which a selector failed, in pools of drivers that have others."""
     is_plain: bool = True
-    """Whether no eligible device draws from counters or has several users."""
+    """True if no eligible device draws from counters or has several users."""
 
 
 class RequestCounts(Struct, frozen=True):
@@ -72,7 +72,7 @@ class RequestCounts(Struct, frozen=True):
     unusable: tuple[str, ...]
     """Pools and devices that may not be used, and why."""
     is_plain: bool
-    """Whether counting one such request of a pod says all there is to say."""
+    """True if counting one such request of a pod is exact."""
 
 
 class Rooms(Struct, frozen=True):
@@ -91,7 +91,7 @@ class Rooms(Struct, frozen=True):
 
 
 class _NodeResult(Struct, frozen=True):
-    """What one node has to say to one kind of request."""
+    """The counts of one node for one kind of request, and its faults."""
 
     devices: int
     counts: NodeCounts | None
@@ -162,8 +162,7 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
     faulty: Counter[str] = Counter()
     faults: dict[str, SelectorFault] = {}
     unusable: list[str] = []
-    for seen in node.pools:
-        view = seen.view
+    for view in node.pools:
         if not view.usable:
             why = view.invalid or "incomplete"
             unusable.append(f"{view.driver}/{view.pool}: {why}")
@@ -186,20 +185,20 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
         shares += count_further_uses(view, remaining, kind, features)
         if remaining:
             drivers.add(view.driver)
-        remaining &= find_supported(seen, node.node, features)
+        remaining &= find_supported(view, node.node, features)
         able += remaining.bit_count()
-        remaining &= find_free(seen, features, admin=kind.admin)
-        remaining, lacking = find_with_enough(seen, remaining, kind, features)
+        remaining &= find_free(view, features, admin=kind.admin)
+        remaining, lacking = find_with_enough(view, remaining, kind, features)
         shortage = shortage or lacking
         available += remaining.bit_count()
-        for index, blocking in find_blocking_taints(seen, kind.tolerations, features):
+        for index, blocking in find_blocking_taints(view, kind.tolerations, features):
             if remaining >> index & 1:
                 remaining &= ~(1 << index)
                 taint = taint or format_taint(blocking)
         usable += remaining.bit_count()
         marks = view.facts.marks
         is_plain = is_plain and not remaining & (marks.counting | marks.shareable)
-        left += count_further_uses(view, remaining, kind, features, seen.use)
+        left += count_further_uses(view, remaining, kind, features, view.use)
     counts = None
     if chosen:
         # A selector that fails where nothing is wanted has nothing to do with it.
@@ -274,9 +273,9 @@ def _count_pods(
 def is_selector_to_blame(
     counts: RequestCounts, request: SubrequestPart, pods: int
 ) -> bool:
-    """Whether there may be enough devices where a selector fails on some.
+    """True if there may be enough devices where a selector fails on some.
 
-    Where none is selected at all nobody knows what it would have said.
+    Where it selects none at all, what it would have selected is unknown.
     """
     if not counts.nodes:
         return bool(counts.faults)
@@ -295,7 +294,7 @@ def describe_taints(counts: RequestCounts) -> str:
 
 
 def describe_shortages(counts: RequestCounts) -> str:
-    """Name what devices lack that nobody holds: counters, or room for a share."""
+    """Describe what free devices lack: counters, or room for a share."""
     return _describe_each(counts, lambda node: node.shortage)
 
 

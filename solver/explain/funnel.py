@@ -1,9 +1,9 @@
-"""Why a gang is not in: by counting, then by looking at single pods, then at all.
+"""Why a gang is not in: by counting, then by trying one pod, then the whole gang.
 
 Counting comes first: one pass over the nodes for each kind of request says how many
 devices each rule leaves (`requests.py`). Where that leaves enough, one pod of a member
 is looked at by itself (`pods.py`), then the rules of the gang over its pods
-(`gang_rules.py`). Always bounded: what was not looked at is not said.
+(`topology.py`). Always bounded: what was not looked at is not said.
 """
 
 from __future__ import annotations
@@ -18,17 +18,13 @@ from contracts.counts import counted
 from contracts.ids import NodeName
 from solver.cache import Cache
 from solver.devices.gather import Cluster
+from solver.explain.affinity import explain_domains
 from solver.explain.counts import (
     RequestCounts,
     Rooms,
     count_devices,
     count_rooms,
     is_selector_to_blame,
-)
-from solver.explain.gang_rules import (
-    explain_gang_rules,
-    explain_missing_label,
-    explain_together,
 )
 from solver.explain.node_checks import (
     BESIDE,
@@ -39,7 +35,6 @@ from solver.explain.node_checks import (
     Scarcity,
     check_nodes,
     describe_refusals,
-    explain_domains,
     explain_scarcity,
     find_scarcity,
     node_demand_of,
@@ -51,6 +46,11 @@ from solver.explain.requests import (
     explain_fault,
     explain_too_few,
     find_rule,
+)
+from solver.explain.topology import (
+    explain_gang_rules,
+    explain_missing_label,
+    explain_together,
 )
 from solver.explain.values import describe_nearest
 from solver.kinds.query import RequestKind, request_kind_of
@@ -75,7 +75,7 @@ _LET_IN = {
 
 
 class Funnel:
-    """Counts for one Problem, each made once."""
+    """Explains gangs of one Problem; each count is made once."""
 
     def __init__(
         self, problem: Problem, placed: Sequence[GangPart], fits: Fits
@@ -126,7 +126,7 @@ class Funnel:
         return counts
 
     def _is_labelled(self, label: str) -> bool:
-        """Whether any node has a label."""
+        """True if any node has a label."""
         found = self._labelled.get(label)
         if found is None:
             nodes = self._cluster.nodes.values()
@@ -165,18 +165,18 @@ class Funnel:
         return None
 
     def _pod_reason(self, gang: GangPart, member: MemberPart) -> Reason | None:
-        """Return why no node takes even one pod; None: some does, or nobody knows."""
+        """Return why no node takes even one pod; None: some does, or it is unknown."""
         if self._is_counted_exactly(member):
             return None
 
         def describe(claim: ClaimPart) -> str:
-            checks = self._checks(member)
+            checks = self._check_nodes(member)
             return describe_nearest(self._problem, self._cluster, checks, claim)
 
         return explain_pod(gang, member, self._fits, describe)
 
     def _may_fit_alone(self, gang: GangPart) -> bool:
-        """Whether a gang, whose pods have room by count, may fit as the only one."""
+        """True if a gang, whose pods have room by count, may fit as the only one."""
         is_ruled = gang.topology or gang.constraints or gang.separated
         is_single = len(gang.members) == 1 and not is_ruled
         if is_single and self._is_counted_exactly(gang.members[0]):
@@ -184,7 +184,7 @@ class Funnel:
         return self._fits(gang, False) is not False
 
     def _is_counted_exactly(self, member: MemberPart) -> bool:
-        """Whether its pods have a place wherever counting finds room for them.
+        """True if its pods have a place wherever counting finds room for them.
 
         So it is of one request for devices that take nothing from each other.
         """
@@ -195,12 +195,12 @@ class Funnel:
             for alternative in request.alternatives
         ]
         has_constraints = any(claim.constraints for claim in member.claims)
-        has_rules = has_constraints or member.settled.takes or member.settled.roles
+        has_rules = has_constraints or member.resolved.takes or member.resolved.roles
         if len(asked) > 1 or has_rules:
             return False
         return all(self.counts(request_kind_of(each)).is_plain for each in asked)
 
-    def _checks(self, member: MemberPart) -> dict[NodeName, NodeCheck]:
+    def _check_nodes(self, member: MemberPart) -> dict[NodeName, NodeCheck]:
         """Check all nodes for what a member asks of them besides devices."""
         key = node_demand_of(member)
         node_checks = self._node_checks.get(key)
@@ -211,7 +211,7 @@ class Funnel:
 
     def _nodes_reason(self, member: MemberPart) -> Reason | None:
         """Return what keeps a member without devices away."""
-        checks = self._checks(member)
+        checks = self._check_nodes(member)
         for passed, rule in enumerate(NODE_RULES):
             reached = [check for check in checks.values() if check.passed >= passed]
             if any(check.passed > passed for check in reached):
@@ -230,19 +230,19 @@ class Funnel:
         ]
         if sum(map(room_of, willing)) < member.count:
             pods = {check.node.name: PLENTY for check in willing}
-            return explain_scarcity(member, self._scarcity(member, pods, None))
+            return explain_scarcity(member, self._find_scarcity(member, pods, None))
         return None
 
-    def _rooms(self, member: MemberPart, request: SubrequestPart) -> Rooms:
+    def _count_rooms(self, member: MemberPart, request: SubrequestPart) -> Rooms:
         kind = request_kind_of(request)
         key = (kind, request.count, node_demand_of(member))
         room_counts = self._room_counts.get(key)
         if room_counts is None:
-            rooms = count_rooms(self.counts(kind), self._checks(member), request)
+            rooms = count_rooms(self.counts(kind), self._check_nodes(member), request)
             room_counts = self._room_counts.keep(key, rooms)
         return room_counts
 
-    def _scarcity(
+    def _find_scarcity(
         self,
         member: MemberPart,
         pods: dict[NodeName, int],
@@ -252,7 +252,7 @@ class Funnel:
         key = (kind, node_demand_of(member))
         scarcity = self._scarcities.get(key)
         if scarcity is None:
-            scarce = find_scarcity(member, pods, self._checks(member))
+            scarce = find_scarcity(member, pods, self._check_nodes(member))
             scarcity = self._scarcities.keep(key, scarce)
         return scarcity
 
@@ -266,7 +266,7 @@ class Funnel:
         asked = [a for a in request.alternatives if a.all_devices or a.count]
         if len(asked) < len(request.alternatives):
             return None
-        rooms = [self._rooms(member, alternative) for alternative in asked]
+        rooms = [self._count_rooms(member, alternative) for alternative in asked]
         if sum(room.room for room in rooms) >= member.count:
             return None
         reason = self._explain_alternative(member, asked[0], rooms[0], subject)
@@ -285,13 +285,13 @@ class Funnel:
         counts = self.counts(request_kind_of(request))
         rule = find_rule(rooms, member.count)
         if rule is None:
-            scarcity = self._scarcity(member, rooms.otherwise, request)
+            scarcity = self._find_scarcity(member, rooms.otherwise, request)
             return explain_scarcity(member, scarcity)
         if rule is Rule.NO_CANDIDATE and is_selector_to_blame(
             counts, request, member.count
         ):
             return explain_fault(request, subject, counts)
-        checks = self._checks(member)
+        checks = self._check_nodes(member)
         selected = [checks[name] for name, _ in counts.nodes]
         too_few = TooFewDevices(request, counts, rooms, rule)
         reason = explain_too_few(too_few, subject, member, selected)
@@ -305,7 +305,7 @@ class Funnel:
 def _explain_outranked(
     priority: int, wanted: frozenset[str], ahead: Sequence[GangPart]
 ) -> Reason | None:
-    """Name those that come first, of higher priority before others; None: nobody does.
+    """Name those that come first, higher priorities before others; None: none does.
 
     Who asks for the same devices stands before who does not.
     """

@@ -1,4 +1,4 @@
-"""Which nodes let a member in and for how many pods, and what the others say.
+"""Which nodes let a member in and for how many pods, and why the others do not.
 
 First what the pods themselves select, then what may pass: nodes that are away, taints,
 other pods, amounts. Devices are not counted here.
@@ -19,6 +19,13 @@ from contracts.quantity import NANO, Quantity, format_binary
 from contracts.workload import NodeTaint
 from solver.devices.candidates import tolerates_taint
 from solver.devices.gather import Cluster
+from solver.explain.affinity import (
+    explain_crowding,
+    find_obstacle,
+    find_take,
+    list_rooms,
+)
+from solver.kinds.affinity.surroundings import NO_NODE
 from solver.kinds.node_cache import NodeCache
 from solver.kinds.node_fit import (
     UNSCHEDULABLE,
@@ -29,19 +36,12 @@ from solver.kinds.node_fit import (
     left_of,
     need_of,
 )
-from solver.kinds.surroundings import NO_NODE
-from solver.problem.gangs import GangPart, MemberPart
-from solver.problem.pod_rules import APART, CARRIER, NEAR, SPREAD, Take
+from solver.problem.gangs import MemberPart
 from solver.snapshot.parts import NodePart
 
 PLENTY = 1 << 24
 MOST_NAMED = 3
 """Things of a sort that a message names: taints, gangs."""
-_RULE_OF_KIND = {
-    APART: Rule.POD_APART,
-    NEAR: Rule.POD_NEAR,
-    SPREAD: Rule.POD_SPREAD,
-}
 _BYTES = ("memory", "ephemeral-storage")
 
 
@@ -52,7 +52,7 @@ NODE_RULES = (Rule.NODE_SELECTION, Rule.NODE, Rule.NODE_TAINTED, BESIDE)
 
 
 class NodeCheck(Struct, frozen=True):
-    """What one node says to one kind of member."""
+    """How far one node lets a member in."""
 
     node: NodePart
     passed: int
@@ -71,7 +71,7 @@ class Scarcity(Struct, frozen=True):
 
     resource: str
     need: int
-    """Of each pod."""
+    """What each pod needs of it."""
     nodes: int
     """Nodes that would do otherwise."""
     best: NodeName
@@ -85,9 +85,9 @@ _CHECKS: NodeCache[NodeCheck] = NodeCache()
 
 
 def node_demand_of(member: MemberPart) -> Hashable:
-    """Name all that a member asks of nodes besides devices."""
+    """Return a key of all that a member asks of nodes besides devices."""
     amounts = tuple(sorted(member.resources.items()))
-    return (fit_of(member), amounts, member.settled.takes)
+    return (fit_of(member), amounts, member.resolved.takes)
 
 
 def check_nodes(member: MemberPart, cluster: Cluster) -> dict[NodeName, NodeCheck]:
@@ -112,29 +112,19 @@ def _check_node(
         left, need = left_of(node, name), need_of(member, name)
         if left is not None and need:
             room[name] = left // need
-    for take in member.settled.takes:
-        left = take.rule.left_on(node.name, node.labels)
-        if left is not None:
-            room[_name_counted(take)] = left // take.amount
-    # Of a node without a Node object nobody knows what would select it.
+    room.update(list_rooms(member, node))
+    # What would select a node without a Node object is unknown.
     if node.unavailable != NO_NODE and not is_chosen(fit, node):
         return NodeCheck(node, 0, "not selected", room)
     if node.unavailable:
         return NodeCheck(node, 1, node.unavailable, room)
     if not is_tolerated(fit, node):
         return NodeCheck(node, 2, _name_taint(fit, node), room)
-    for nodes in fit.node_sets:
-        if not nodes.has(node.labels):
-            return NodeCheck(node, 3, nodes.why, room, nodes.rule)
-    for take in member.settled.takes:
-        if room.get(_name_counted(take)) == 0:
-            why = f"{take.rule.about} is taken"
-            return NodeCheck(node, 3, why, room, take.rule.rule)
+    obstacle = find_obstacle(member, node, room)
+    if obstacle is not None:
+        rule, why = obstacle
+        return NodeCheck(node, 3, why, room, rule)
     return NodeCheck(node, len(NODE_RULES), "", room)
-
-
-def _name_counted(take: Take) -> str:
-    return f"{take.rule.rule}: {take.rule.about}"
 
 
 def _name_taint(fit: NodeFit, node: NodePart) -> str:
@@ -187,9 +177,9 @@ def find_scarcity(
 
 def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
     """Return which resource, or rule between pods, leaves the least room."""
-    for take in member.settled.takes:
-        if _name_counted(take) == scarcity.resource:
-            return _explain_crowding(member, scarcity, take)
+    take = find_take(member, scarcity.resource)
+    if take is not None:
+        return explain_crowding(member, take, scarcity.nodes, scarcity.room)
     needed, remaining = (
         format_amount(scarcity.resource, n) for n in (scarcity.need, scarcity.left)
     )
@@ -216,49 +206,8 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
     )
 
 
-def _explain_crowding(member: MemberPart, scarcity: Scarcity, take: Take) -> Reason:
-    """Return which rule between pods leaves the least room."""
-    would = "node that would do otherwise"
-    nodes = counted(scarcity.nodes, would, would.replace("node", "nodes", 1))
-    message = (
-        f"{take.rule.about}: room for {scarcity.room} of "
-        f"{counted(member.count, 'pod')} on {nodes}"
-    )
-    facts = {
-        "nodes": scarcity.nodes,
-        "room": scarcity.room,
-        "pods": member.count,
-    }
-    return Reason(
-        rule=take.rule.rule, subject=member.name, message=message, facts=facts
-    )
-
-
-def explain_domains(gang: GangPart) -> Reason | None:
-    """Return which rule about domains a gang's pods have; None: they have none."""
-    rules = [
-        (member, role.rule)
-        for member in gang.members
-        for role in member.settled.roles
-        if role.bits & CARRIER
-    ]
-    if not rules:
-        return None
-    member, rule = rules[0]
-    abouts = dict.fromkeys(rule.about for _, rule in rules)
-    message = (
-        f"each pod fits on some node, but not all of them with {'; '.join(abouts)}"
-    )
-    return Reason(
-        rule=_RULE_OF_KIND[rule.kind],
-        subject=member.name,
-        message=message,
-        facts={"pods": gang.pods},
-    )
-
-
 def describe_refusals(checks: Iterable[NodeCheck], passed: int) -> str:
-    """Say what keeps a member from how many nodes: those that stop at this rule.
+    """Describe what keeps a member from how many nodes: those that stop at this rule.
 
     `a=b:NoSchedule on 3 of 4 nodes, such as node-1`; empty: none stops there.
     """
@@ -271,7 +220,7 @@ def describe_refusals(checks: Iterable[NodeCheck], passed: int) -> str:
 
 
 def describe_nodes(names_by_why: Mapping[str, list[NodeName]], nodes: int) -> str:
-    """Say on which of so many nodes something holds, what concerns most first."""
+    """Describe on which of so many nodes something holds, what concerns most first."""
     most = sorted(names_by_why.items(), key=lambda item: (-len(item[1]), item[0]))
     parts = [
         f"{why} on {min(names)}"

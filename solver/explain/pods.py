@@ -16,8 +16,8 @@ from contracts.counts import counted, listed
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, RequestPart
 
 Fits = Callable[[GangPart, bool], bool | None]
-"""Whether a gang by itself has a place; the second: on a fleet of which nobody holds a
-device. None: nobody knows, or it would take too long to find out."""
+"""True if a gang by itself has a place; with the second argument, if all devices were
+free. None: unknown, or it would take too long to find out."""
 
 
 def explain_pod(
@@ -26,18 +26,18 @@ def explain_pod(
     fits: Fits,
     describe_nearest: Callable[[ClaimPart], str],
 ) -> Reason | None:
-    """Return why one pod of a member has no place; None: it has, or nobody knows.
+    """Return why one pod of a member has no place; None: it has, or it is unknown.
 
     `describe_nearest`: what comes nearest to the constraints of a claim, in words.
     """
-    if gang.separated or not member.claims or member.settled.roles:
+    if gang.separated or not member.claims or member.resolved.roles:
         return None  # what other pods of the gang would bring is not known
     pod = _Pod(gang, member, fits, describe_nearest)
     return pod.explain() if pod.fits(member.claims) is False else None
 
 
 def explain_joint(gang: GangPart, fits: Fits) -> Reason:
-    """Say how many of its pods have a place at once, where that is known."""
+    """Return how many of its pods have a place at once, where that is known."""
     pods = gang.pods
     if fits(gang, False) is not False:
         message = "by count each of its pods has room; no place for all was found"
@@ -83,7 +83,7 @@ class _Pod:
         self._describe_nearest = describe_nearest
 
     def fits(self, claims: Sequence[ClaimPart], *, unheld: bool = False) -> bool | None:
-        """Whether it has a place with these claims; `unheld`: if nobody held any."""
+        """True if it has a place with these claims; `unheld`: were all devices free."""
         alone = structs.replace(
             self._member, count=1, min_count=None, claims=tuple(claims)
         )
@@ -98,7 +98,7 @@ class _Pod:
         return self._fits(gang, unheld)
 
     def explain(self) -> Reason:
-        """Ask for less and less, until it fits."""
+        """Find what is in the way by asking for less and less until it fits."""
         claims = self._member.claims
         single = next((c for c in claims if self.fits([c]) is False), None)
         if single is None:
@@ -148,7 +148,7 @@ class _Pod:
         return self._reason(Rule.TAKEN if is_held else Rule.JOINT, place, message)
 
     def _explain_number(self, claim: ClaimPart) -> Reason:
-        """Say how many devices of the first request that does not fit would."""
+        """Return how many devices would fit of the first request that does not."""
         request = next(
             (
                 request
@@ -175,7 +175,7 @@ class _Pod:
         return self._reason(rule, f"/{claim.name}/{request.name}", message)
 
     def _find_most(self, claim: ClaimPart, request: RequestPart) -> int:
-        """Find the most devices that have a place; 0: none have, or nobody knows."""
+        """Find the most devices that have a place; 0: none have, or it is unknown."""
         for count in _list_fewer(request):
             fewer = tuple(
                 structs.replace(alternative, count=min(alternative.count, count))
@@ -202,6 +202,6 @@ def _with_requests(claim: ClaimPart, requests: Sequence[RequestPart]) -> ClaimPa
 
 
 def _list_fewer(request: RequestPart) -> Iterator[int]:
-    """Go through smaller numbers of devices, as far as a claim may hold them."""
+    """Yield smaller numbers of devices, as far as a claim may hold them."""
     most = max(alternative.count for alternative in request.alternatives)
     yield from range(min(most - 1, MAX_DEVICES), 0, -1)

@@ -1,4 +1,4 @@
-"""Which rule leaves too few devices for a request, told by what is left after each.
+"""Which rule leaves too few devices for a request: what is left after each.
 
 `8 pods need 1 gpu.example.com each; 7 devices match, 1 is on a node that it selects;
 room for 1 of 8 pods`: the counts of all rules that take devices away, so that nobody
@@ -147,7 +147,7 @@ def _describe_steps(too_few: TooFewDevices, checks: Sequence[NodeCheck]) -> str:
 def _describe_why(
     rule: Rule, counts: RequestCounts, checks: Sequence[NodeCheck]
 ) -> str:
-    """Say what is in the way of the others, in brackets; empty: that is plain."""
+    """Describe what is in the way of the others, in brackets; empty: that is plain."""
     if rule is Rule.TAINTED:
         return describe_taints(counts)
     if rule is Rule.TAKEN:

@@ -1,7 +1,8 @@
-"""Which node and value come nearest to what a constraint of a claim asks for.
+"""Which node, value or domain comes nearest to what a constraint or rule asks for.
 
-Devices are counted by value; a device that lacks the attribute has none. Other
-constraints of the claim, and devices that draw from the same counters, do not count.
+For a constraint of a claim, devices are counted by value; a device that lacks the
+attribute has none. Other constraints of the claim, and devices that draw from the same
+counters, do not count.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ from solver.devices.candidates import (
 from solver.devices.gather import Cluster, NodePools
 from solver.devices.published import list_published
 from solver.explain.amounts import find_with_enough
-from solver.explain.node_checks import NODE_RULES, NodeCheck
+from solver.explain.node_checks import MOST_NAMED, NODE_RULES, NodeCheck
 from solver.kinds.query import RequestKind, request_kind_of
 from solver.kinds.traits import find_targets
 from solver.problem.gangs import ClaimPart, SubrequestPart
 from solver.problem.problem import Problem
+
+RoomByName = dict[object, int]
+"""Pods that there is room for, by domain or value."""
 
 
 def describe_nearest(
@@ -83,7 +87,7 @@ def _count_values(
     for request in asked:
         kind, of_request = request_kind_of(request), Counter[str | None]()
         for attribute in _list_attributes(problem, node, kind, constraint):
-            of_request[None if attribute is None else _format(attribute)] += 1
+            of_request[None if attribute is None else _format_value(attribute)] += 1
         lacking += of_request.pop(None, 0)
         for value, count in of_request.items():
             if value is not None:
@@ -94,23 +98,22 @@ def _count_values(
 def _list_attributes(
     problem: Problem, node: NodePools, kind: RequestKind, constraint: DeviceConstraint
 ) -> Iterator[DeviceAttribute | None]:
-    """Go through the devices that may serve a request, by what they publish."""
+    """Yield the devices that may serve a request, by what they publish."""
     features, name = problem.parameters.features, constraint.match_attribute or ""
-    for seen in node.pools:
-        view = seen.view
+    for view in node.pools:
         if not view.usable:
             continue
         bits = select_devices(view.part, kind.selectors, problem.selectors).bits
         bits = find_targets(view, bits, kind, features)
-        bits &= find_supported(seen, node.node, features)
-        bits &= find_free(seen, features, admin=kind.admin)
-        bits &= find_tolerated(seen, kind.tolerations, features)
-        bits, _ = find_with_enough(seen, bits, kind, features)
+        bits &= find_supported(view, node.node, features)
+        bits &= find_free(view, features, admin=kind.admin)
+        bits &= find_tolerated(view, kind.tolerations, features)
+        bits, _ = find_with_enough(view, bits, kind, features)
         published = list_published(view.devices, view.driver, name)
         yield from (published[index] for index in indices_of(bits))
 
 
-def _format(attribute: DeviceAttribute) -> str:
+def _format_value(attribute: DeviceAttribute) -> str:
     """Write a value as kubectl shows it; lists with commas."""
     for value in (
         attribute.string_value,
@@ -127,3 +130,15 @@ def _format(attribute: DeviceAttribute) -> str:
         attribute.bool_values,
     )
     return ", ".join(str(value) for values in lists for value in values or ())
+
+
+def describe_rooms(rooms: RoomByName, whole: str) -> str:
+    """Name those that come nearest: `r3 has room for 14 of 16 pods, r1 for 9`."""
+    nearest = sorted(rooms.items(), key=lambda pair: (-pair[1], repr(pair[0])))
+    if not nearest:
+        return f"none has room for any of {whole}"
+    (first, room), *others = nearest
+    more = "".join(f", {name} for {count}" for name, count in others[: MOST_NAMED - 1])
+    hidden = len(nearest) - MOST_NAMED
+    rest = f", {hidden} more for as many or fewer" if hidden > 0 else ""
+    return f"{first} has room for {room} of {whole}{more}{rest}"

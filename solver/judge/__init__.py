@@ -1,1 +1,1 @@
-"""Whether an answer is right, in plain Python, knowing no engine."""
+"""Checks an answer by every rule, in plain Python, knowing no engine."""

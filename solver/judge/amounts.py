@@ -21,14 +21,16 @@ def consumption_of(
     for name, capacity in device.capacity.items():
         amount: int | None = capacity.value.nano  # as mostly: all of it
         if requested or capacity.request_policy is not None:
-            amount = _amount(capacity, requested.get(name), fractional=fractional)
+            amount = _consumed_amount(
+                capacity, requested.get(name), fractional=fractional
+            )
         if amount is None or not 0 <= amount <= capacity.value.nano:
             return None
         amounts[name] = amount
     return amounts
 
 
-def _amount(
+def _consumed_amount(
     capacity: DeviceCapacity, requested: Quantity | None, *, fractional: bool
 ) -> int | None:
     policy = capacity.request_policy
@@ -63,7 +65,7 @@ def _round_up(
     least = span.min.nano if span.min is not None else 0
     if requested < least or span.step is None:
         return max(requested, least)
-    unit = _unit(span, fractional=fractional)
+    unit = _unit_of_range(span, fractional=fractional)
     if unit != NANO and requested % unit:
         return None
     first, step = ceil(Fraction(least, unit)), ceil(Fraction(span.step.nano, unit))
@@ -81,7 +83,7 @@ def _is_within(
         return False
     if span.step is None:
         return True
-    unit = _unit(span, fractional=fractional)
+    unit = _unit_of_range(span, fractional=fractional)
     if span.min is None or (unit != NANO and amount % unit):
         return False
     step = ceil(Fraction(span.step.nano, unit))
@@ -89,7 +91,7 @@ def _is_within(
     return step > 0 and (ceil(Fraction(amount, unit)) - first) % step == 0
 
 
-def _unit(span: CapacityRequestPolicyRange, *, fractional: bool) -> int:
+def _unit_of_range(span: CapacityRequestPolicyRange, *, fractional: bool) -> int:
     """Choose the units in which a range counts: whole ones, or thousandths."""
     milli = NANO // 1000
     limits = [q.nano for q in (span.min, span.max, span.step) if q is not None]

@@ -1,4 +1,4 @@
-"""Whether a request may have a device at all, whoever else has what in the decision."""
+"""What a single device must be for a request, whatever else is given out."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ from solver.snapshot.parts import ClassPart, NodePart, PoolPart, PoolSlice, UseP
 
 Violations = Iterator[str]
 """What breaks rules: `rule: subject and what it does`."""
-_SeenPool = tuple[tuple[NodeName, PoolID], VisiblePool | None]
+_PoolOnNode = tuple[tuple[NodeName, PoolID], VisiblePool | None]
 KINDS = ("int", "bool", "string", "version")
-"""Of attributes, in the order in which lists count."""
+"""Fields of attributes, in the order in which lists count."""
 EXPERIMENTAL = (
     "list_type_attributes",
     "optional_node_operations",
@@ -68,8 +68,8 @@ class Facts:
         self._shared: list[PoolID] = []
         """Pools that several nodes may see."""
         self._visible: dict[tuple[NodeName, PoolID], VisiblePool | None] = {}
-        """Of pools that several nodes may see."""
-        self._visible_last: _SeenPool | None = None
+        """Pools that several nodes may see."""
+        self._visible_last: _PoolOnNode | None = None
         """The pool that was read last: what is asked next is asked of it mostly."""
         self._devices: dict[NodeName, dict[DeviceID, DeviceFacts | None]] = {}
         self._verdicts: dict[
@@ -82,10 +82,10 @@ class Facts:
         """What was not looked at yet, by the node that it belongs to."""
         for page in problem.pages:
             self._unread.update(page.nodes)
-        self._read("")
+        self._read_owner("")
 
-    def _read(self, owner: str) -> None:
-        """Sort what belongs to a node (or, for "", to the cluster), once."""
+    def _read_owner(self, owner: str) -> None:
+        """Read the parts of a node (or, for "", of the cluster), once."""
         if owner not in self._unread:
             return
         for part in self._unread.pop(owner).parts.values():
@@ -106,16 +106,16 @@ class Facts:
 
     @cached_property
     def classes_configure(self) -> bool:
-        """Whether any class has configuration for drivers."""
+        """True if any class has configuration for drivers."""
         return any(each.config for each in self.classes.values())
 
     def has_node(self, name: NodeName) -> bool:
-        """Whether there is such a node."""
-        self._read(name)
+        """True if there is such a node."""
+        self._read_owner(name)
         return name in self._nodes or name in self._local
 
     def is_readable(self, name: NodeName) -> bool:
-        """Whether every node selection that the node must read can be read."""
+        """True if every node selection that the node must read can be read."""
         if not self._selective_slices:
             return True
         node = self.find_node(name)
@@ -139,14 +139,14 @@ class Facts:
         """Look a node up; one that only its devices name has no labels."""
         node = self._nodes.get(name)
         if node is None:
-            self._read(name)
+            self._read_owner(name)
             node = self._nodes.get(name) or NodePart(name=name)
         return node
 
     def all_nodes(self) -> Iterator[NodePart]:
-        """Go through all nodes that say of themselves what they are."""
+        """Yield all nodes that say of themselves what they are."""
         for owner in tuple(self._unread):
-            self._read(owner)
+            self._read_owner(owner)
         return iter(self._nodes.values())
 
     def find_pool(self, node: NodeName, pool: PoolID) -> VisiblePool | None:
@@ -157,20 +157,20 @@ class Facts:
             return last[1]
         if key in self._visible:
             return self._visible[key]
-        self._read(node)
+        self._read_owner(node)
         part = self._pools.get(pool)
         visible = None
         if part is not None:
             visible = read_pool(part, self.find_node(node), self.features)
-            # One of a single node is read as a whole by whoever needs it, mostly once.
+            # A pool of a single node is read as a whole when it is needed, mostly once.
             if not part.node:
                 self._visible[key] = visible
         self._visible_last = (key, visible)
         return visible
 
     def pools_of(self, node: NodeName) -> Iterator[tuple[PoolID, VisiblePool]]:
-        """Go through all pools that a node sees."""
-        self._read(node)
+        """Yield all pools that a node sees."""
+        self._read_owner(node)
         for name in (*self._local.get(node, ()), *self._shared):
             pool = self.find_pool(node, name)
             if pool is not None:
@@ -180,13 +180,13 @@ class Facts:
         return self._uses.get(pool) or UsePart(driver=pool.driver, pool=pool.pool)
 
     def has_device(self, name: DeviceID) -> bool:
-        """Whether any node could see a device of this name."""
+        """True if any node could see a device of this name."""
         return self.read_device(name) is not None
 
     def read_device(self, name: DeviceID) -> Device | None:
-        """Read what is published of a device, whoever has it; None: nothing is."""
+        """Read what is published of a device, held or not; None: nothing is."""
         for owner in tuple(self._unread):
-            self._read(owner)
+            self._read_owner(owner)
         pool = self._pools.get(name.pool_id)
         devices = () if pool is None else pool.devices
         return next((each for each in devices if each.name == name.device), None)
@@ -255,7 +255,7 @@ class Facts:
     def _read_verdicts(
         self, node: NodeName, name: DeviceID, selectors: tuple[str, ...]
     ) -> dict[str, bool | None]:
-        """Read verdicts on all devices of a pool, once for pools that look alike."""
+        """Read verdicts on all devices of a pool, once for equal projections."""
         self.find_device(node, name)  # and all others of its pool
         pool, driver = name.pool, name.driver
         devices = [
@@ -274,15 +274,15 @@ class Facts:
         verdicts = self._verdicts_by_look.get(key)
         if verdicts is None:
             each = zip(*looks, strict=True) if looks else ((),) * len(devices)
-            read = (self._conclude(selectors, look) for look in each)
+            read = (self._conclude_selection(selectors, look) for look in each)
             verdicts = dict(zip(names, read, strict=True))
             self._verdicts_by_look[key] = verdicts
         return verdicts
 
-    def _conclude(
+    def _conclude_selection(
         self, selectors: tuple[str, ...], look: Iterable[Projection]
     ) -> bool | None:
-        """Put verdicts together; None: one fails before any refuses."""
+        """Combine verdicts; None: one is an error before any is false."""
         for expression, projection in zip(selectors, look, strict=True):
             verdict = self.problem.selectors.get(expression, projection)
             if verdict is None or verdict.error:
@@ -299,7 +299,7 @@ class Facts:
             project(footprint_of(expression), driver, device)
             for expression in subrequest.selectors
         )
-        return self._conclude(subrequest.selectors, looks)
+        return self._conclude_selection(subrequest.selectors, looks)
 
     def compared_values(
         self, subrequest: SubrequestPart, name: str, driver: str, device: Device
@@ -367,7 +367,7 @@ class Facts:
     def draws_in_use(
         self, pool: VisiblePool, name: PoolID
     ) -> list[DeviceCounterConsumption] | None:
-        """List what others draw from the counters of a pool; None: nobody knows.
+        """List what others draw from the counters of a pool; None: unknown.
 
         Of a device that is not published any more an older slice may tell, else what
         was remembered.

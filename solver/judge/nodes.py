@@ -1,4 +1,4 @@
-"""Whether pods may be on their nodes: what kube-scheduler asks besides devices.
+"""What nodes ask of their pods, devices aside, as kube-scheduler checks it.
 
 Names, labels, taints and amounts, read from the parts of the Problem.
 """
@@ -41,18 +41,18 @@ def judge_node(node: NodePart, pod: MemberPart, subject: str) -> Violations:
 
 
 def keeps_away(node: NodePart, pod: MemberPart) -> Iterator[str]:
-    """Go through the taints that a pod does not tolerate; "": the node is cordoned."""
+    """Yield the taints that a pod does not tolerate; "": the node is cordoned."""
     for taint in node.taints:
         hard = taint.effect in ("NoSchedule", "NoExecute")
-        if hard and not any(_tolerates(each, taint) for each in pod.tolerations):
+        if hard and not any(_tolerates_taint(each, taint) for each in pod.tolerations):
             yield taint.key
     if node.unschedulable:
         cordon = NodeTaint(key=CORDON, effect="NoSchedule")
-        if not any(_tolerates(each, cordon) for each in pod.tolerations):
+        if not any(_tolerates_taint(each, cordon) for each in pod.tolerations):
             yield ""
 
 
-def _tolerates(toleration: NodeToleration, taint: NodeTaint) -> bool:
+def _tolerates_taint(toleration: NodeToleration, taint: NodeTaint) -> bool:
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

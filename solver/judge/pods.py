@@ -1,4 +1,4 @@
-"""Whether a pod's node may be used, and whether each claim is served there.
+"""What a pod needs: a node that may be used, and each claim served there.
 
 Single devices are judged in `devices.py`, what is written down in `results.py`.
 """
@@ -17,7 +17,7 @@ from solver.judge.devices import judge_device, judge_device_alone
 from solver.judge.facts import DeviceFacts, Facts, Violations
 from solver.judge.nodes import judge_node
 from solver.judge.results import results_are_written
-from solver.judge.shared import Use
+from solver.judge.uses import Use
 from solver.problem.gangs import (
     ClaimPart,
     GangPart,
@@ -118,17 +118,17 @@ class PodJudge:
     def claim(self, claim: ClaimPart, number: int) -> Violations:
         """List what is wrong with one claim; `number`: its place in the pod."""
         where = f"{self._subject}/{claim.name}"
-        served, devices = self._serve(claim, number)
+        served, devices = self._serve_request(claim, number)
         if served is None or sum([len(each.devices) for each in served]) != devices:
             yield f"requestKnown: {where} has results for other requests"
             return
         if devices > LIMIT:
             yield f"claimLimit: {where} holds more than {LIMIT} devices"
-        all_exist = yield from self._devices(claim, number, served, where)
+        all_exist = yield from self._judge_devices(claim, number, served, where)
         # Constraints and results compare what devices say, so all must exist.
         if all_exist:
             for constraint in claim.constraints:
-                yield from self._constraint(constraint, served, where)
+                yield from self._judge_constraint(constraint, served, where)
             yield from results_are_written(
                 self._facts,
                 claim,
@@ -142,7 +142,7 @@ class PodJudge:
                 (self._pod.node, self._pod.claims[number].allocation, where),
             )
 
-    def _serve(
+    def _serve_request(
         self, claim: ClaimPart, number: int
     ) -> tuple[list[ServedRequest] | None, int]:
         """Sort the results of a claim by request; None: an alternative is unclear."""
@@ -172,14 +172,14 @@ class PodJudge:
             )
         return served, len(results)
 
-    def _devices(
+    def _judge_devices(
         self, claim: ClaimPart, number: int, served: list[ServedRequest], where: str
     ) -> Generator[str, None, bool]:
         """Judge each device on its own; returns whether all of them exist here."""
         all_exist, node = True, self._pod.node
         for position, each in enumerate(served):
             subject = f"{where}/{claim.requests[position].name}"
-            yield from self._count(each, subject)
+            yield from self._judge_count(each, subject)
             for name, facts in zip(each.devices, each.facts, strict=True):
                 if facts is None:
                     all_exist = False
@@ -203,7 +203,7 @@ class PodJudge:
                 self.uses.append(use)
         return all_exist
 
-    def _count(self, served: ServedRequest, subject: str) -> Violations:
+    def _judge_count(self, served: ServedRequest, subject: str) -> Violations:
         """A request has as many devices as it asks for, or all that it means."""
         subrequest = served.subrequest
         if len(set(served.devices)) < len(served.devices):
@@ -234,7 +234,7 @@ class PodJudge:
         alone = judge_device_alone(self._facts, node, subrequest, (name, facts), "")
         return not list(alone)
 
-    def _constraint(
+    def _judge_constraint(
         self, constraint: DeviceConstraint, served: list[ServedRequest], where: str
     ) -> Violations:
         """All devices in scope have the attribute: one in common, or none twice."""

@@ -1,4 +1,4 @@
-"""What a node sees of a pool, as the judge reads it: its own words, its own code."""
+"""What a node sees of a pool, as the judge reads it, with code of its own."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def read_pool(pool: PoolPart, node: NodePart, features: Features) -> VisiblePool
             return VisiblePool(usable=False)
         names = {s.name for s in here}
         elsewhere = [s for s in same_generation if s.name not in names]
-    return _merge(here, elsewhere, node, features)
+    return _merge_slices(here, elsewhere, node, features)
 
 
-def _merge(
+def _merge_slices(
     here: list[PoolSlice],
     elsewhere: list[PoolSlice],
     node: NodePart,
@@ -94,7 +94,7 @@ def _merge(
 
 
 def _draws_from_nothing(devices: Iterable[Device], sets: list[CounterSet]) -> bool:
-    """Whether a device draws from a counter that none of some sets has."""
+    """True if a device draws from a counter that none of these sets has."""
     drawing = [device for device in devices if device.consumes_counters]
     if not drawing:
         return False
@@ -121,7 +121,7 @@ def _list_unreachable(
 
 
 def _is_published(pool_slice: PoolSlice, features: Features) -> bool:
-    """Whether the API server shows a slice; groups hide it while they are off."""
+    """True if the API server shows a slice; groups hide it while they are off."""
     if features.compatibility_groups:
         return True
     drawing = [device for device in pool_slice.devices if device.consumes_counters]
@@ -156,7 +156,7 @@ def _selects_nodes(pool_slice: PoolSlice) -> bool:
 
 
 def _is_at(source: PoolSlice | Device, node: NodePart) -> bool:
-    """Whether what a slice, or a device of its own, says of nodes means this one."""
+    """True if the node selection of a slice, or of a device, matches this node."""
     if source.node_name:
         return source.node_name == node.name
     return bool(source.all_nodes) or (
@@ -165,7 +165,7 @@ def _is_at(source: PoolSlice | Device, node: NodePart) -> bool:
 
 
 def is_readable(pool_slice: PoolSlice, node: NodePart, features: Features) -> bool:
-    """Whether a slice's node selection, as far as it is read, is well-formed."""
+    """True if a slice's node selection, as far as it is read, is well-formed."""
     hidden = _is_partitioned(pool_slice) and not features.partitionable_devices
     if hidden or not _is_published(pool_slice, features):
         return True
@@ -211,7 +211,7 @@ def _is_sound(requirement: NodeSelectorRequirement) -> bool:
 
 
 def selects(selector: NodeSelector, node: NodePart) -> bool:
-    """Whether a well-formed selector means a node."""
+    """True if a well-formed selector matches a node."""
     return any(
         (term.match_expressions or term.match_fields)
         and all(_label_matches(each, node.labels) for each in term.match_expressions)

@@ -1,10 +1,10 @@
-"""Whether namespaces hold no more devices than they may, in the judge's own words."""
+"""What namespaces may hold: no more devices than their quotas, counted anew."""
 
 from __future__ import annotations
 
 from solver.decision import Decision
 from solver.judge.facts import Violations
-from solver.judge.shared_claims import list_allocations
+from solver.judge.sharing import list_allocations
 from solver.problem.problem import Problem
 
 

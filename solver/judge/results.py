@@ -1,4 +1,4 @@
-"""Whether what is written down says what was decided: results, config, node selector.
+"""What allocations must say of what was decided: results, config, node selector.
 
 Source: AllocationResult of resource.k8s.io/v1, as kube-scheduler 1.37 fills it.
 """
@@ -34,17 +34,19 @@ def results_are_written(
     given: Sequence[Given],
     written: Written,
 ) -> Violations:
-    """Judge one claim's AllocationResult.
+    """Judge the AllocationResult of one claim.
 
     `chosen` holds the alternative of each request, with its rank; `given` the devices
     of the claim, request by request.
     """
-    yield from _copied(facts.features, given, written[2])
-    yield from _config(facts, claim, chosen, written)
+    yield from _fields_are_copied(facts.features, given, written[2])
+    yield from _config_is_written(facts, claim, chosen, written)
     yield from _node_selector(given, written)
 
 
-def _copied(features: Features, given: Iterable[Given], where: str) -> Violations:
+def _fields_are_copied(
+    features: Features, given: Iterable[Given], where: str
+) -> Violations:
     """What the request and the device say is copied, as far as it is switched on.
 
     A share has an id and says what it consumes; whole devices do neither.
@@ -55,8 +57,8 @@ def _copied(features: Features, given: Iterable[Given], where: str) -> Violation
         if bool(result.admin_access) != subrequest.admin_access:
             yield f"adminWritten: {where} {result.device_id} says otherwise"
         if result.tolerations or subrequest.tolerations:
-            said = list(map(_toleration, result.tolerations))
-            if said != list(map(_toleration, subrequest.tolerations)):
+            said = list(map(_toleration_key, result.tolerations))
+            if said != list(map(_toleration_key, subrequest.tolerations)):
                 yield f"tolerationsWritten: {where} {result.device_id} has others"
         conditions = (device.binding_conditions if binds else None) or ()
         failures = (device.binding_failure_conditions if binds else None) or ()
@@ -72,10 +74,12 @@ def _copied(features: Features, given: Iterable[Given], where: str) -> Violation
             has = "has one and is whole" if result.share_id else "has none"
             yield f"shareId: {where} {result.device_id} {has}"
         if facts.shareable or result.consumed_capacity:
-            yield from _consumed(features, (subrequest, result, facts), where)
+            yield from _consumption_is_written(
+                features, (subrequest, result, facts), where
+            )
 
 
-def _consumed(features: Features, given: Given, where: str) -> Violations:
+def _consumption_is_written(features: Features, given: Given, where: str) -> Violations:
     """What is consumed of a device is what its share says; a whole one says nothing."""
     subrequest, result, facts = given
     amounts: dict[str, int] = {}
@@ -90,11 +94,11 @@ def _consumed(features: Features, given: Given, where: str) -> Violations:
         yield f"consumedWritten: {where} {result.device_id} {what}"
 
 
-def _toleration(each: DeviceToleration | ResultToleration) -> tuple[object, ...]:
+def _toleration_key(each: DeviceToleration | ResultToleration) -> tuple[object, ...]:
     return (each.key, each.operator, each.value, each.effect, each.toleration_seconds)
 
 
-def _config(
+def _config_is_written(
     facts: Facts,
     claim: ClaimPart,
     chosen: list[tuple[SubrequestPart, int]],
@@ -164,25 +168,32 @@ def _node_selector(given: Iterable[Given], written: Written) -> Violations:
         return
     selector = allocation.node_selector
     written_terms = selector.node_selector_terms if selector is not None else ()
-    if _meaning(written_terms) != _meaning(device_terms) or len(written_terms) > 1:
+    if (
+        _selector_meaning(written_terms) != _selector_meaning(device_terms)
+        or len(written_terms) > 1
+    ):
         yield f"nodeSelectorWritten: {where} means other nodes than its devices"
 
 
 Requirement = tuple[str, str, frozenset[str]]
 
 
-def _meaning(
+def _selector_meaning(
     terms: Iterable[NodeSelectorTerm],
 ) -> tuple[set[Requirement], set[Requirement]]:
     """Collect what terms ask of names and of labels, whatever their order."""
     listed = tuple(terms)
     return (
-        {_requirement(field) for term in listed for field in term.match_fields},
-        {_requirement(label) for term in listed for label in term.match_expressions},
+        {_requirement_key(field) for term in listed for field in term.match_fields},
+        {
+            _requirement_key(label)
+            for term in listed
+            for label in term.match_expressions
+        },
     )
 
 
-def _requirement(each: NodeSelectorRequirement) -> Requirement:
+def _requirement_key(each: NodeSelectorRequirement) -> Requirement:
     return (each.key, each.operator, frozenset(each.values))
 
 

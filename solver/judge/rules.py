@@ -1,12 +1,12 @@
-"""Whether a decision is right: every rule again, in plain Python, on its own.
+"""Every rule of a decision again, in plain Python, on its own.
 
 Looks at the Problem and the Decision only; knows no engine, no kinds, no counts.
-A violation names the rule and what breaks it. Here: gangs and the value; pods with
-their claims and requests are in `pods.py`, claims that several pods have in
-`shared_claims.py`, what nodes ask of pods in `nodes.py`, what pods ask of each other in
-`between.py`, gangs of their pods in `gang_rules.py`, single devices in `devices.py`,
-what pods share of devices in `shared.py`, what namespaces hold in `quotas.py`, slack
-value in `slack.py`, what is written down in `results.py`.
+A violation names the rule and what breaks it. Here: whole gangs and the value. The
+other rules, each in its file: pods with their claims (`pods.py`), claims that several
+pods share (`sharing.py`), what nodes ask of pods (`nodes.py`), what pods ask of each
+other (`affinity.py`), what gangs ask of their pods (`topology.py`), single devices
+(`devices.py`), how uses of devices get along (`uses.py`), what namespaces hold
+(`quotas.py`), slack value (`slack.py`), what is written down (`results.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,14 @@ from collections import Counter
 
 from contracts.ids import NodeName
 from solver.decision import Decision
-from solver.judge.between import pods_agree
+from solver.judge.affinity import pods_agree
 from solver.judge.facts import Facts, Violations
-from solver.judge.gang_rules import (
+from solver.judge.nodes import nodes_suffice
+from solver.judge.pods import PodJudge
+from solver.judge.quotas import quotas_are_kept
+from solver.judge.sharing import SharedClaims, list_allocations
+from solver.judge.slack import value_lost
+from solver.judge.topology import (
     GangPod,
     count_extra,
     gang_is_whole,
@@ -26,12 +31,7 @@ from solver.judge.gang_rules import (
     preference_cost,
     standing_pods,
 )
-from solver.judge.nodes import nodes_suffice
-from solver.judge.pods import PodJudge
-from solver.judge.quotas import quotas_are_kept
-from solver.judge.shared import Use, judge_sharing
-from solver.judge.shared_claims import SharedClaims, list_allocations
-from solver.judge.slack import value_lost
+from solver.judge.uses import Use, judge_uses
 from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Problem
 from solver.tiers import Tier
@@ -71,7 +71,7 @@ def judge(problem: Problem, decision: Decision) -> tuple[str, ...]:
     violations.extend(_value_is_true(problem, decision, ranks))
     violations.extend(_preferences_are_counted(problem, decision, cost))
     violations.extend(_later_values_are_true(facts, decision, uses))
-    violations.extend(judge_sharing(facts, uses))
+    violations.extend(judge_uses(facts, uses))
     violations.extend(quotas_are_kept(problem, decision))
     violations.extend(nodes_suffice(facts, problem, decision))
     violations.extend(pods_agree(facts, problem, decision))

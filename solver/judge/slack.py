@@ -1,4 +1,4 @@
-"""What room on nodes is worth, as the judge counts it, by what devices look like.
+"""What room on nodes is worth, as the judge counts it.
 
 Room for an expected pod is the least of what bounds it: of each of the node's resources
 that it needs, how often the need is there; of each request, how often its devices are
@@ -17,7 +17,6 @@ from collections.abc import Iterable, Sequence
 from contracts.ids import DeviceID, NodeName
 from solver.judge.facts import Facts
 from solver.judge.nodes import judge_node
-from solver.judge.shared import Use
 from solver.judge.slack_counters import LeftCounters
 from solver.judge.slack_devices import (
     Consumed,
@@ -28,6 +27,7 @@ from solver.judge.slack_devices import (
     amounts_of,
 )
 from solver.judge.slack_kinds import NumberedKind, NumberedKinds
+from solver.judge.uses import Use
 from solver.problem.gangs import MemberPart
 from solver.snapshot.parts import NodePart
 
@@ -81,7 +81,7 @@ class _Room:
     def _leave(
         self, node: NodeName, seen: Sequence[SeenDevice], uses: Sequence[Use]
     ) -> list[LeftDevice]:
-        """Say what pods leave of the devices of a node."""
+        """Return what pods leave of the devices of a node."""
         taken, amounts = set[DeviceID](), dict[DeviceID, Counter[str]]()
         for use in uses:
             device = self._facts.find_device(use.node, use.device)

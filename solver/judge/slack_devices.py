@@ -26,7 +26,7 @@ from solver.selectors.projection import find_faults, project_all
 Draws = tuple[tuple[str, str, int], ...]
 """(counter set, counter, 1e-9 units)."""
 MOST_SHARES = 1 << 24
-"""Of one device, for one request."""
+"""The most uses of one device that are counted for one request."""
 Consumed = tuple[tuple[str, int], ...]
 """1e-9 units by capacity, sorted."""
 Left = tuple[int, Consumed, Draws, int]
@@ -110,7 +110,10 @@ class DeviceLooks:
             if number == len(self._examples):
                 self._examples.append((node, name, facts))
                 self._serves.append(
-                    [not lacks and self._serve(number, r) for r in self._requests]
+                    [
+                        not lacks and self._serves_request(number, r)
+                        for r in self._requests
+                    ]
                 )
             is_drawn = self._facts.features.partitionable_devices and not shared
             drawn = device.consumes_counters if is_drawn else ()
@@ -126,7 +129,7 @@ class DeviceLooks:
                 is_exclusive=not facts.shareable,
             )
 
-    def _serve(self, look: int, request: SubrequestPart) -> bool:
+    def _serves_request(self, look: int, request: SubrequestPart) -> bool:
         node, name, device = self._examples[look]
         return not any(judge_device(self._facts, node, request, (name, device), ""))
 
@@ -159,10 +162,10 @@ class DeviceLooks:
         uses = self._uses_of.get(key)
         if uses is None:
             serves = self._serves[left[0]][request]
-            uses = self._uses_of[key] = self._count(left, request) if serves else 0
+            uses = self._uses_of[key] = self._count_uses(left, request) if serves else 0
         return uses
 
-    def _count(self, left: Left, request: int) -> int:
+    def _count_uses(self, left: Left, request: int) -> int:
         """Count the uses of a device that nobody has for itself."""
         _, _, device = self._examples[left[0]]
         if not self._facts.features.consumable_capacity:

@@ -62,14 +62,14 @@ class NumberedKinds:
         self.groupings = Numbered[tuple[int, ...]]()
         """The comparisons that a matchAttribute makes; none: devices in all."""
         self.scopes = defaultdict[int, Numbered[Scope]](Numbered)
-        """Of each grouping."""
+        """By grouping."""
         self.places = Numbered[MemberPart]()
         """What is asked of nodes besides amounts: a pod for each."""
         self.needs = Numbered[Needs]()
         self.claims = Numbered[Claims]()
-        self.kinds = [self._number(kind) for kind in expected]
+        self.kinds = [self._number_kind(kind) for kind in expected]
 
-    def _number(self, kind: ExpectedPart) -> NumberedKind:
+    def _number_kind(self, kind: ExpectedPart) -> NumberedKind:
         member = kind.member
         place = (
             member.node_name,

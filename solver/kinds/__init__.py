@@ -1,1 +1,1 @@
-"""What cannot be told apart, counted: requests, pods, gangs, devices, nodes."""
+"""Kinds: requests, pods, gangs, devices and nodes that a batch cannot tell apart."""

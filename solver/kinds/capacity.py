@@ -34,7 +34,7 @@ class CapacityRow(Struct, frozen=True):
     """sum(uses x pods) <= capacity, in any answer."""
 
     uses: tuple[int, ...]
-    """Of a pod, by member kind."""
+    """What a pod uses, by member kind."""
     capacity: int
 
 
@@ -85,7 +85,7 @@ def _member_rows(demand: Demand, kinds: Sequence[NodeKind]) -> Iterator[Capacity
 
 
 def _device_rows(demand: Demand, kinds: Sequence[NodeKind]) -> Iterator[CapacityRow]:
-    """Bound the uses of each set of devices that some requests have to be of."""
+    """Bound the uses of each set of devices to which some requests are limited."""
     requests = range(len(demand.query.requests))
     groups = Counter[GroupShape]()
     for kind in kinds:
@@ -128,7 +128,7 @@ class _CountedDevices:
         self._counters = shape.counters
         self.groups = [g for g in shape.groups if g.mask in devices and g.size]
         self._most: dict[int, int] = {}
-        """That a device draws from each counter."""
+        """What a device draws from each counter."""
         for group in self.groups:
             for counter, amount in group.traits.draws:
                 if amount:
@@ -145,7 +145,7 @@ class _CountedDevices:
         )
 
     def use_of(self, group: GroupShape) -> int:
-        """Say how much of a device one use takes at least."""
+        """Return how much of a device one use takes at least."""
         draw = self._draw_of(group)
         return UNIT * draw // self._largest if draw else UNIT
 
@@ -195,7 +195,7 @@ def _count_shares(
 
 
 def _to_row(demand: Demand, uses: Mapping[int, int], capacity: int) -> CapacityRow:
-    """Say what pods use by what one use for each kind of request takes."""
+    """Bound what each kind of pod uses, given the use of each kind of request."""
     return CapacityRow(
         tuple(_use_of_pod(member, uses) for member in demand.member_kinds), capacity
     )

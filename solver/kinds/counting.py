@@ -37,7 +37,7 @@ def bound_pods(kind: MemberKind, shape: NodeShape) -> int:
 
 
 def has_room(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
-    """Whether all nodes together could hold each kind of pod of a batch, by itself."""
+    """True if all nodes together could hold each kind of pod of a batch by itself."""
     counted = tuple(kinds)
     return all(
         pods
@@ -47,7 +47,7 @@ def has_room(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
 
 
 def is_one_to_a_node(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
-    """Whether all pods of a batch are alike, and no node takes two of them."""
+    """True if all pods of a batch are alike, and no node takes two of them."""
     if len(demand.member_kinds) != 1:
         return False
     (member,) = demand.member_kinds
@@ -89,7 +89,7 @@ def bound_weight(demand: Demand, kinds: Iterable[NodeKind], priority: int) -> in
 
 
 def _sole_asks(member: MemberKind) -> list[RequestAlternative]:
-    """List what a pod certainly takes for itself: a number of devices, no other way."""
+    """List the requests that take a fixed number of devices: those without a choice."""
     by_request = [member.alternatives(request) for request in range(member.requests)]
     sole = [member.asks[asks[0]] for asks in by_request if len(asks) == 1]
     return [ask for ask in sole if not ask.all_devices and not ask.admin]
@@ -228,7 +228,7 @@ def bound_pods_by_values(
 def _can_all_share(
     ask: RequestAlternative, column: int, constraint: LocalConstraint, shape: NodeShape
 ) -> bool:
-    """Whether all devices that a request means may meet a constraint at once."""
+    """True if all devices of a request may meet a constraint at once."""
     meant = [group for group in shape.groups if group.mask >> ask.kind & 1]
     lists = [group.values[column] for group in meant for _ in range(group.size)]
     if not all(lists):

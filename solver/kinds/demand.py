@@ -1,4 +1,4 @@
-"""What the batch asks for, with everything that cannot be told apart counted.
+"""What the batch asks for, counted by kinds.
 
 Requests that mean the same devices are one request kind, pods with equal claims one
 member kind, gangs with equal members, priority and weight one gang kind. The models
@@ -15,7 +15,9 @@ from itertools import chain
 from msgspec import Struct, structs
 
 from contracts.gang_rules import GangConstraint
-from solver.kinds.gang_rules import (
+from solver.kinds.node_fit import fit_of, needs_of
+from solver.kinds.query import column_of, list_named, make_query, request_kind_of
+from solver.kinds.topology import (
     POD,
     Cell,
     attribute_of,
@@ -27,10 +29,8 @@ from solver.kinds.gang_rules import (
     spans_pods,
     split_into_cells,
 )
-from solver.kinds.node_fit import fit_of, needs_of
-from solver.kinds.query import column_of, list_named, make_query, request_kind_of
+from solver.problem.affinity.rules import DomainRule
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
-from solver.problem.pod_rules import DomainRule
 from solver.problem.problem import (
     DEVICE,
     ExpectedPart,
@@ -83,7 +83,7 @@ class MemberKind(Struct, frozen=True, cache_hash=True):
     cell: tuple[int, int, int] | None = None
     """(gang, member, cell) where rules of its gang set the pods apart from others."""
     is_single: bool = False
-    """Whether it matters which of its pods has which devices."""
+    """True if it matters which of its pods has which devices."""
 
     def alternatives(self, request: int) -> list[int]:
         """List the asks of a request, best first."""
@@ -114,7 +114,7 @@ class GangKind(Struct, frozen=True, cache_hash=True):
     members: tuple[tuple[int, int], ...]
     """(member kind, pods), ascending: the pods without which the gang is not in."""
     extra: tuple[tuple[int, int], ...] = ()
-    """Likewise the pods that may be there besides."""
+    """(member kind, pods) of those that may be there besides."""
 
 
 class ExpectedKind(Struct, frozen=True):
@@ -156,7 +156,7 @@ class Demand:
             tuple(
                 tuple(
                     Cell(numbers.setdefault(kind, len(numbers)), pods, least)
-                    for kind, pods, least in self._cells(index, number)
+                    for kind, pods, least in self._make_cells(index, number)
                 )
                 for number in range(len(gang.members))
             )
@@ -169,7 +169,7 @@ class Demand:
             for index, gang in enumerate(self.gangs)
             if spans_pods(gang)
         )
-        """Of the gangs whose rules span pods."""
+        """Rules of the gangs whose rules span pods."""
         self.expected = tuple(
             ExpectedKind(
                 self._member_kind(member),
@@ -182,7 +182,7 @@ class Demand:
 
     @property
     def has_alternatives(self) -> bool:
-        """Whether any pod has a choice."""
+        """True if any pod has a choice."""
         return any(ask.rank for kind in self.member_kinds for ask in kind.asks)
 
     @cached_property
@@ -214,7 +214,7 @@ class Demand:
 
     @property
     def is_elastic(self) -> bool:
-        """Whether any gang may be in with fewer pods than it asks for."""
+        """True if any gang may be in with fewer pods than it asks for."""
         return any(kind.extra for kind in self.gang_kinds)
 
     def kinds_of_pods(self, gang: int) -> list[list[int]]:
@@ -224,8 +224,10 @@ class Demand:
             for cells in self.cells_of[gang]
         ]
 
-    def _cells(self, index: int, number: int) -> Iterator[tuple[MemberKind, int, int]]:
-        """Go through the kinds of a member's pods, in the order of their index.
+    def _make_cells(
+        self, index: int, number: int
+    ) -> Iterator[tuple[MemberKind, int, int]]:
+        """Yield the kinds of a member's pods, in the order of their index.
 
         With each: how many pods, and how many of them at least.
         """
@@ -293,10 +295,10 @@ class Demand:
             first = len(asks)
             for request in claim.requests:
                 asks.extend(
-                    self._asks(claim_number, request_number, request.alternatives)
+                    self._list_asks(claim_number, request_number, request.alternatives)
                 )
                 request_number += 1
-            constraints.extend(self._constraints(claim, first))
+            constraints.extend(self._list_constraints(claim, first))
         return MemberKind(
             asks=tuple(asks),
             constraints=tuple(constraints),
@@ -306,7 +308,7 @@ class Demand:
             roles=_roles_of(member, self.query.domains),
         )
 
-    def _asks(
+    def _list_asks(
         self, claim: int, request: int, alternatives: tuple[SubrequestPart, ...]
     ) -> Iterator[RequestAlternative]:
         for rank, sub in enumerate(alternatives):
@@ -320,7 +322,9 @@ class Demand:
                 admin=sub.admin_access,
             )
 
-    def _constraints(self, claim: ClaimPart, first: int) -> Iterator[LocalConstraint]:
+    def _list_constraints(
+        self, claim: ClaimPart, first: int
+    ) -> Iterator[LocalConstraint]:
         for constraint in claim.constraints:
             name = constraint.match_attribute or constraint.distinct_attribute or ""
             scope = tuple(
@@ -334,6 +338,6 @@ class Demand:
 
 
 def _roles_of(member: MemberPart, domains: tuple[DomainRule, ...]) -> tuple[int, ...]:
-    """Return what a member is to each rule about domains."""
-    bits = {role.rule: role.bits for role in member.settled.roles}
+    """Return the roles of a member in rules about domains."""
+    bits = {role.rule: role.bits for role in member.resolved.roles}
     return tuple(bits.get(rule, 0) for rule in domains)

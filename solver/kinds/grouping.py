@@ -1,4 +1,4 @@
-"""Devices of a node that the batch cannot tell apart, put into groups.
+"""Groups the devices of a node that the batch cannot tell apart.
 
 What a group's values are does not matter, only which of them are equal, so they are
 numbered canonically: values of an attribute are ranked by what has them, so nodes that
@@ -56,10 +56,10 @@ class Grouper:
                     tuple(devices[index].position for index in members),
                 ),
             )
-            for shape, members in self._sort(devices)
+            for shape, members in self._sort_devices(devices)
         ]
 
-    def _sort(self, devices: list[ServingDevice]) -> SortedGroups:
+    def _sort_devices(self, devices: list[ServingDevice]) -> SortedGroups:
         """Sort devices into groups; once where nodes have the same plain devices."""
         if self._query.is_by_device or any(
             device.traits is not PLAIN or device.identity for device in devices
@@ -129,7 +129,7 @@ def _order_of(shape: GroupShape) -> tuple[object, ...]:
 
 
 def _identity_of(group: list[ServingDevice]) -> Identity:
-    """Return who the devices of a group are, for whoever else sees them."""
+    """Return what names the devices of a group to other nodes that see them."""
     if not group[0].identity:
         return ()
     return (*group[0].identity[:2], *(item.name.device for item in group))

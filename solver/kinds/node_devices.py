@@ -30,7 +30,7 @@ from solver.devices.likeness import (
     number_equal,
     values_of,
 )
-from solver.devices.pools import SeenPool, slice_of
+from solver.devices.pools import PoolView, slice_of
 from solver.devices.published import find_published
 from solver.errors import VerdictMissingError
 from solver.kinds.grouping import Grouper, ServingDevice
@@ -55,10 +55,10 @@ from solver.snapshot.parts import Part, PoolPart
 MOST_ATTRIBUTES = 16
 """Whose values are remembered of one pool."""
 _BITS_BY_VALUE: Slots[tuple[str, bool], Mapping[Element, int]] = Slots(MOST_ATTRIBUTES)
-"""Of a pool's part, by attribute and whether lists count: who has a value."""
+"""By part of a pool, attribute and whether lists count: the devices with a value."""
 
 
-class SeenDevices(Struct, frozen=True, eq=False):
+class DeviceShapes(Struct, frozen=True, eq=False):
     """What the batch sees of a node's devices, whatever it asks of the node.
 
     Nodes that are alike share one; compared by identity.
@@ -73,24 +73,23 @@ class SeenDevices(Struct, frozen=True, eq=False):
 
 
 Groups = tuple[DeviceGroup, ...]
-"""As many as `SeenDevices.shapes`, in its order."""
-_DEVICES: NodeCache[tuple[SeenDevices, Groups]] = NodeCache()
+"""As many as `DeviceShapes.shapes`, in its order."""
+_DEVICES: NodeCache[tuple[DeviceShapes, Groups]] = NodeCache()
 
 
 class _Likes(Struct, frozen=True):
-    """What nodes that are alike have: the names of devices by pool, group by group."""
+    """What alike nodes have in common: the names of devices by pool, group by group."""
 
-    devices: SeenDevices
+    devices: DeviceShapes
     members: tuple[tuple[tuple[int, DeviceName], ...], ...]
     """(index of the node's pool, device), by group."""
     positions: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, node: NodePools, devices: SeenDevices, groups: Groups) -> _Likes:
-        """Forget which node it was."""
+    def of(cls, node: NodePools, devices: DeviceShapes, groups: Groups) -> _Likes:
+        """Keep of one node what holds for all that are alike."""
         numbers = {
-            (seen.view.driver, seen.view.pool): number
-            for number, seen in enumerate(node.pools)
+            (view.driver, view.pool): number for number, view in enumerate(node.pools)
         }
         members = tuple(
             tuple((numbers[name.driver, name.pool], name.device) for name in g.devices)
@@ -102,7 +101,7 @@ class _Likes(Struct, frozen=True):
         """Name the devices of one of these nodes."""
         if not self.members:
             return ()
-        views = [seen.view for seen in node.pools]
+        views = node.pools
         return tuple(
             [
                 DeviceGroup(
@@ -139,16 +138,16 @@ class DeviceReader:
         is_by_value = any(kind.values for kind in query.requests)
         is_derived = any(column.expression for column in query.columns)
         self._is_by_node = is_by_value or is_derived
-        """Whether more of devices decides than what alike nodes are equal in."""
+        """True if more of devices decides than what alike nodes are equal in."""
 
-    def read(self, node: NodePools) -> tuple[SeenDevices, Groups]:
-        """See the devices of a node."""
+    def read(self, node: NodePools) -> tuple[DeviceShapes, Groups]:
+        """Read the devices of a node."""
         entry = self._devices_by_node.get(node.name)
         if entry is None or entry[0] is not node:
-            entry = self._devices_by_node[node.name] = (node, self._read(node))
+            entry = self._devices_by_node[node.name] = (node, self._read_node(node))
         return entry[1]
 
-    def _read(self, node: NodePools) -> tuple[SeenDevices, Groups]:
+    def _read_node(self, node: NodePools) -> tuple[DeviceShapes, Groups]:
         key = self._find_likeness(node)
         likes = None if key is None else self._alike.get(key)
         if likes is not None:
@@ -159,7 +158,7 @@ class DeviceReader:
         return devices, groups
 
     def _find_likeness(self, node: NodePools) -> Hashable | None:
-        """Say what decides about a node's devices here; None: it is like no other."""
+        """Return a key of what decides about its devices; None: it is like no other."""
         query = self._query
         if self._is_by_node:
             return None
@@ -174,25 +173,25 @@ class DeviceReader:
             values.append(read if number in query.named else number_equal(read))
         return likeness, tuple(values)
 
-    def _read_each(self, node: NodePools) -> tuple[SeenDevices, Groups]:
+    def _read_each(self, node: NodePools) -> tuple[DeviceShapes, Groups]:
         # First pool by pool: what its counters have left, whom its devices may serve.
         counters, devices = Counters(), list[ServingDevice]()
         meant_kinds = blocked_kinds = position = 0
-        for seen in node.pools:
-            if not seen.view.usable:
+        for view in node.pools:
+            if not view.usable:
                 continue
-            sound = counters.add(seen)
-            masks, meant, lacking = self._find_masks(seen, node, sound=sound)
+            sound = counters.add(view)
+            masks, meant, lacking = self._find_masks(view, node, sound=sound)
             meant_kinds |= meant
             blocked_kinds |= lacking
-            devices.extend(self._read_serving(seen, masks, counters, position))
-            position += seen.view.targeting.bit_count()
+            devices.extend(self._read_serving(view, masks, counters, position))
+            position += view.targeting.bit_count()
         # A pool that is not whole keeps every request for all devices away.
         if node.blocks_all:
             blocked_kinds = -1
         # Then, with all counters known, devices that cannot be told apart.
         groups = self._grouper.group(devices)
-        read = SeenDevices(
+        read = DeviceShapes(
             shapes=tuple(shape for shape, _ in groups),
             all_free=meant_kinds & ~blocked_kinds,
             counters=tuple(map(CounterShape, counters.left, counters.owners)),
@@ -202,20 +201,20 @@ class DeviceReader:
         return read, tuple(group for _, group in groups)
 
     def _find_masks(
-        self, seen: SeenPool, node: NodePools, *, sound: bool
+        self, view: PoolView, node: NodePools, *, sound: bool
     ) -> tuple[list[int], int, int]:
         """Find what each device may serve; and the kinds that mean any, or lack one."""
         # First what holds for every request, then what each of them means and may have.
-        features, view = self._features, seen.view
+        features = self._features
         masks = [0] * len(view.devices)
-        supported = find_supported(seen, node.node, features)
-        drawing = 0 if sound else find_drawing(seen, features)
+        supported = find_supported(view, node.node, features)
+        drawing = 0 if sound else find_drawing(view, features)
         tolerated = {
-            tolerations: find_tolerated(seen, tolerations, features)
+            tolerations: find_tolerated(view, tolerations, features)
             for tolerations in self._tolerations
         }
         free = {
-            admin: find_free(seen, features, admin=admin) for admin in self._accesses
+            admin: find_free(view, features, admin=admin) for admin in self._accesses
         }
         meant_kinds = lacking_kinds = 0
         for number, kind in enumerate(self._query.requests):
@@ -225,7 +224,7 @@ class DeviceReader:
             meant = find_targets(view, selection.bits, kind, features)
             usable = meant & supported & free[kind.admin] & tolerated[kind.tolerations]
             if not kind.admin:
-                usable = find_with_room(seen, usable & ~drawing, kind, features)
+                usable = find_with_room(view, usable & ~drawing, kind, features)
             for attribute, value in kind.values:
                 usable &= _find_values(view.part, attribute, features).get(value, 0)
             meant_kinds |= bool(meant) << number
@@ -236,9 +235,9 @@ class DeviceReader:
         return masks, meant_kinds, lacking_kinds
 
     def _read_serving(
-        self, seen: SeenPool, masks: list[int], counters: Counters, first: int
+        self, view: PoolView, masks: list[int], counters: Counters, first: int
     ) -> Iterator[ServingDevice]:
-        view, query = seen.view, self._query
+        query = self._query
         pool = pool_of(view.part)
         for index, mask in enumerate(masks):
             if not mask:
@@ -246,7 +245,7 @@ class DeviceReader:
             device = view.devices[index]
             traits = PLAIN
             if not is_plain(device):
-                traits = traits_of(seen, device, counters, query, self._features)
+                traits = traits_of(view, device, counters, query, self._features)
             name = DeviceID(view.driver, view.pool, device.name)
             identity: Identity = ()
             if not pool.node:
@@ -256,7 +255,7 @@ class DeviceReader:
                 first + (view.targeting & ((1 << index) - 1)).bit_count(),
                 mask,
                 tuple(
-                    self._read_value(seen, index, column) for column in query.columns
+                    self._read_value(view, index, column) for column in query.columns
                 ),
                 traits,
                 identity,
@@ -264,9 +263,9 @@ class DeviceReader:
             )
 
     def _read_value(
-        self, seen: SeenPool, index: int, column: Column
+        self, view: PoolView, index: int, column: Column
     ) -> frozenset[Element]:
-        device, driver = seen.view.devices[index], seen.view.driver
+        device, driver = view.devices[index], view.driver
         if not column.expression:
             attribute = find_published(device, driver, column.attribute)
             return elements_of(attribute, self._features)
@@ -281,7 +280,7 @@ class DeviceReader:
 def _name_reach(part: Part, index: int) -> tuple[str, ...]:
     """Name what other nodes see together with a device: its slice, if nothing less.
 
-    A name that several slices use is one device, whoever looks (DRA: device ids).
+    A name that several slices use is one device (DRA: device ids).
     """
     pool = pool_of(part)
     pool_slice = slice_of(pool, index)
@@ -294,7 +293,7 @@ def _name_reach(part: Part, index: int) -> tuple[str, ...]:
 
 
 def _is_pinning(pool: PoolPart, index: int) -> bool:
-    """Whether the result of a claim names one node: see `Results`."""
+    """True if the result of a claim names one node: see `Results`."""
     device, pool_slice = pool.devices[index], slice_of(pool, index)
     selector = pool_slice.node_selector
     if pool_slice.per_device_node_selection:

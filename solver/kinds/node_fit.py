@@ -1,4 +1,4 @@
-"""Whether kube-scheduler would let a pod onto a node, devices aside.
+"""What kube-scheduler asks before it lets a pod onto a node, devices aside.
 
 What a pod asks of its node in kind (name, labels, taints, what the node must not offer
 itself) is a `NodeFit`: a node has it or not. What it asks in amounts is counted: of
@@ -22,8 +22,8 @@ from contracts.pods.node_resources import PODS
 from contracts.workload import NodeTaint
 from solver.devices.candidates import tolerates_taint
 from solver.devices.node_selectors import node_matches
+from solver.problem.affinity.rules import CountedRule, NodeSet
 from solver.problem.gangs import MemberPart
-from solver.problem.pod_rules import CountedRule, NodeSet
 from solver.snapshot.parts import NodePart
 
 UNSCHEDULABLE = NodeTaint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -72,7 +72,7 @@ def fit_of(member: MemberPart) -> NodeFit:
         affinity=member.affinity,
         tolerations=member.tolerations,
         extended_resources=member.extended_resources,
-        node_sets=member.settled.node_sets,
+        node_sets=member.resolved.node_sets,
     )
 
 
@@ -85,7 +85,7 @@ def needs_of(
     member: MemberPart, resources: Iterable[str], counted: Iterable[CountedRule]
 ) -> tuple[int, ...]:
     """Return how much a pod needs of some resources, then of what is counted."""
-    taken = {take.rule: take.amount for take in member.settled.takes}
+    taken = {take.rule: take.amount for take in member.resolved.takes}
     return (
         *(need_of(member, name) for name in resources),
         *(taken.get(rule, 0) for rule in counted),
@@ -93,7 +93,7 @@ def needs_of(
 
 
 def is_fit(fit: NodeFit, node: NodePart) -> bool:
-    """Whether a node is one that a pod may be on, amounts aside.
+    """True if a node is one that a pod may be on, amounts aside.
 
     Raises:
         NodeSelectorError: the affinity is malformed.
@@ -106,7 +106,7 @@ def is_fit(fit: NodeFit, node: NodePart) -> bool:
 
 
 def is_tolerated(fit: NodeFit, node: NodePart) -> bool:
-    """Whether the pod tolerates the node's taints, and that it is cordoned."""
+    """True if the pod tolerates the node's taints, and that it is cordoned."""
     if not (node.taints or node.unschedulable):
         return True
     taints = [*node.taints, *([UNSCHEDULABLE] if node.unschedulable else [])]
@@ -117,7 +117,7 @@ def is_tolerated(fit: NodeFit, node: NodePart) -> bool:
 
 
 def is_chosen(fit: NodeFit, node: NodePart) -> bool:
-    """Whether the node is one that the pod names, selects and requires.
+    """True if the node is one that the pod names, selects and requires.
 
     Raises:
         NodeSelectorError: the affinity is malformed.
@@ -164,7 +164,7 @@ def _step_of(needs: list[tuple[int, int]]) -> Step:
 
 
 def round_to_step(left: int | None, step: Step, devices: int | None) -> int | None:
-    """Forget of an amount what no answer depends on; None: there is enough of it.
+    """Round an amount to what answers depend on; None: there is always enough.
 
     `devices`: how many the node has for pods of their own, None: no limit. Pods with
     so many devices need at most `devices * most` together, and all sums of needs are

@@ -1,4 +1,4 @@
-"""Nodes as this batch sees them, and the kinds that they come to.
+"""Views of nodes, and the kinds into which they fall.
 
 A node is read with a query: which of its devices may serve which kind of request, what
 sets them apart, what the node has left. What is read of a node is remembered until the
@@ -13,17 +13,17 @@ from contracts.features import Features
 from solver.cache import Cache
 from solver.devices.gather import Cluster, NodePools
 from solver.devices.likeness import MOST_ALIKE
+from solver.kinds.affinity.surroundings import place_of
 from solver.kinds.node_cache import ViewCache
-from solver.kinds.node_devices import DeviceReader, SeenDevices
+from solver.kinds.node_devices import DeviceReader, DeviceShapes
 from solver.kinds.node_fit import is_fit, left_of, round_to_step
-from solver.kinds.pod_places import place_of
 from solver.kinds.query import Query
 from solver.kinds.shapes import DomainPlace, NodeKind, NodeShape, NodeView
 from solver.problem.problem import Problem
 from solver.selectors.table import SelectorTable
 from solver.snapshot.parts import NodePart
 
-_VIEWS: ViewCache[NodeView] = ViewCache()
+_VIEWS = ViewCache()
 
 
 def find_node_kinds(problem: Problem, query: Query) -> tuple[NodeKind, ...]:
@@ -36,13 +36,13 @@ def find_node_kinds(problem: Problem, query: Query) -> tuple[NodeKind, ...]:
 
 
 def view_of(node: NodePools, query: Query, problem: Problem) -> NodeView | None:
-    """See one node as a batch does; None: nothing may be placed there."""
+    """View one node as a batch does; None: nothing may be placed there."""
     features = problem.parameters.features
     return _NodeReader(query, problem.selectors, features).view(node)
 
 
 class _NodeReader:
-    """Looks at nodes with one query."""
+    """Reads nodes with one query."""
 
     def __init__(self, query: Query, table: SelectorTable, features: Features) -> None:
         self._query = query
@@ -50,10 +50,10 @@ class _NodeReader:
         self._unlimited = (None,) * len(query.resources)
         """What is left of a node that limits nothing."""
         self._shapes: Cache[Hashable, NodeShape] = Cache(MOST_ALIKE)
-        """By all that they say: equal ones are mostly one object."""
+        """By content, so that equal ones are mostly one object."""
 
     def view(self, node: NodePools) -> NodeView | None:
-        """See one node as the batch does; None: nothing may be placed there."""
+        """View one node as the batch does; None: nothing may be placed there."""
         if node.error or node.node.unavailable:
             return None
         part, query = node.node, self._query
@@ -71,7 +71,7 @@ class _NodeReader:
         return NodeView(node.name, shape, groups)
 
     def _round_left(
-        self, part: NodePart, devices: SeenDevices
+        self, part: NodePart, devices: DeviceShapes
     ) -> tuple[int | None, ...]:
         """List what a node has left of all that is counted, as far as it matters."""
         query = self._query
@@ -86,7 +86,7 @@ class _NodeReader:
 
 
 def _shape_of(
-    devices: SeenDevices,
+    devices: DeviceShapes,
     fits: int,
     free: tuple[int | None, ...],
     places: tuple[DomainPlace | None, ...],

@@ -1,4 +1,4 @@
-"""What a batch wants to know of nodes and devices, collected from all its pods.
+"""The query of a batch: what its pods ask of nodes and devices.
 
 All else is invisible to it: two nodes that answer a query alike are of one kind.
 """
@@ -11,11 +11,6 @@ from msgspec import Struct
 
 from contracts.claim import DeviceToleration
 from contracts.pods.node_resources import PODS
-from solver.kinds.gang_rules import (
-    attribute_of,
-    list_labels,
-    list_spanning_attributes,
-)
 from solver.kinds.node_fit import (
     Load,
     NodeFit,
@@ -24,9 +19,14 @@ from solver.kinds.node_fit import (
     needs_of,
     steps_of,
 )
+from solver.kinds.topology import (
+    attribute_of,
+    list_labels,
+    list_spanning_attributes,
+)
+from solver.problem.affinity.rules import CountedRule, DomainRule
 from solver.problem.attributes import Element
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, SubrequestPart
-from solver.problem.pod_rules import CountedRule, DomainRule
 
 
 class RequestKind(Struct, frozen=True, cache_hash=True):
@@ -48,18 +48,18 @@ class Column(Struct, frozen=True, order=True):
     attribute: str
     """Fully qualified name."""
     expression: str = ""
-    """That derives it; empty: it is published."""
+    """CEL that derives it; empty: it is published."""
 
 
 class Query(Struct, frozen=True, cache_hash=True):
-    """What this batch wants to know of a node: all else is invisible to it."""
+    """What this batch reads of a node: all else is invisible to it."""
 
     requests: tuple[RequestKind, ...]
     columns: tuple[Column, ...]
     fits: tuple[NodeFit, ...] = (NodeFit(),)
     """What some pod asks of its node in kind."""
     resources: tuple[str, ...] = ()
-    """Of its node's resources, those that some pod asks for; sorted."""
+    """Resources of nodes that some pod asks for; sorted."""
     counted: tuple[CountedRule, ...] = ()
     """What rules between pods make nodes have besides."""
     steps: tuple[Step, ...] = ()
@@ -67,11 +67,11 @@ class Query(Struct, frozen=True, cache_hash=True):
     domains: tuple[DomainRule, ...] = ()
     """Rules between pods on several nodes."""
     labels: tuple[str, ...] = ()
-    """Of nodes, those that say in which domain a gang's topology has them; sorted."""
+    """Labels of nodes that a gang's topology has as keys; sorted."""
     named: tuple[int, ...] = ()
     """Columns that are compared between nodes, so that the very values matter."""
     is_exact: bool = False
-    """Whether every device is to be told apart, alike or not."""
+    """True if every device is to be told apart, alike or not."""
 
     def column_of_attribute(self, name: str) -> int:
         """Find the column of what drivers publish under a name."""
@@ -79,7 +79,7 @@ class Query(Struct, frozen=True, cache_hash=True):
 
     @property
     def is_by_device(self) -> bool:
-        """Whether groups are of one device each: counts cannot say who had it first."""
+        """True if groups are of one device each: counts cannot say who had it first."""
         return self.is_exact or any(kind.admin for kind in self.requests)
 
 
@@ -103,9 +103,9 @@ def make_query(
     )
     names = {name for member in members for name in (PODS, *member.resources)}
     resources = tuple(sorted(names))
-    settled = [member.settled for member in batch]
-    counted = tuple(dict.fromkeys(t.rule for each in settled for t in each.takes))
-    domains = tuple(dict.fromkeys(r.rule for each in settled for r in each.roles))
+    resolved = [member.resolved for member in batch]
+    counted = tuple(dict.fromkeys(t.rule for each in resolved for t in each.takes))
+    domains = tuple(dict.fromkeys(r.rule for each in resolved for r in each.roles))
     loads = {_load_of(member, resources, counted) for member in batch}
     loads |= {_load_of_expected(member, resources, counted) for member in countable}
     named = {column for gang in gangs for column in _list_spanning_columns(gang)}
@@ -127,7 +127,7 @@ def make_query(
 
 
 def request_kind_of(sub: SubrequestPart) -> RequestKind:
-    """Forget of a (sub)request what does not decide who may serve it."""
+    """Keep of a (sub)request only what decides which devices may serve it."""
     return RequestKind(
         sub.selectors,
         sub.tolerations,
@@ -167,7 +167,7 @@ def _count_devices(sub: SubrequestPart) -> int:
 
 
 def list_named(claim: ClaimPart) -> Iterator[tuple[SubrequestPart, set[str]]]:
-    """Go through the alternatives of a claim, with the names that may mean them."""
+    """Yield the alternatives of a claim, with the names that may mean them."""
     for request in claim.requests:
         for rank, sub in enumerate(request.alternatives):
             yield sub, {request.name, request.result_name(rank)}
@@ -181,7 +181,7 @@ def _list_columns(claim: ClaimPart) -> Iterator[Column]:
 
 
 def column_of(sub: SubrequestPart, name: str) -> Column:
-    """Say how a request has an attribute: derived by itself, else published."""
+    """Return how a request has an attribute: derived by itself, else published."""
     for attribute, expression in sub.derived_attributes:
         if attribute == name:
             return Column(name, expression)
@@ -189,13 +189,13 @@ def column_of(sub: SubrequestPart, name: str) -> Column:
 
 
 def _list_pod_columns(gang: GangPart) -> Iterator[Column]:
-    """Go through what the constraints of a gang compare, whatever they name."""
+    """Yield what the constraints of a gang compare, whatever they name."""
     for constraint in gang.constraints:
         yield from _columns_of(gang, attribute_of(constraint))
 
 
 def _list_spanning_columns(gang: GangPart) -> Iterator[Column]:
-    """Go through what a gang compares between nodes."""
+    """Yield what a gang compares between nodes."""
     for name, counts_derived in list_spanning_attributes(gang):
         if counts_derived:
             yield from _columns_of(gang, name)
@@ -204,7 +204,7 @@ def _list_spanning_columns(gang: GangPart) -> Iterator[Column]:
 
 
 def _columns_of(gang: GangPart, name: str) -> Iterator[Column]:
-    """Say how each request of a gang has an attribute."""
+    """Return how each request of a gang has an attribute."""
     for member in gang.members:
         for claim in member.claims:
             for sub, _ in list_named(claim):

@@ -48,11 +48,11 @@ class GroupShape(Struct, frozen=True, cache_hash=True):
     elements: tuple[tuple[Element, ...], ...] = ()
     """The values themselves, by `Query.named`: what gangs compare between nodes."""
     is_pinning: bool = False
-    """Whether a claim that has one is for one node, though several see the device."""
+    """True if a claim that has one is for one node, though several see the device."""
 
     @property
     def is_shareable(self) -> bool:
-        """Whether several requests may have its one device."""
+        """True if several requests may have its one device."""
         return self.traits.left is not None
 
 
@@ -73,7 +73,7 @@ class DomainPlace(Struct, frozen=True):
     domain: str
     """Empty where the node is a domain alone."""
     is_open: bool
-    """Whether it has what is wanted already."""
+    """True if it has what is wanted already."""
     count: int
     """Pods that run and count, where it is a domain alone."""
 

@@ -102,7 +102,7 @@ def _bound_rooms(
 def list_rooms_by_devices(
     members: tuple[MemberKind, ...], shape: NodeShape
 ) -> list[int]:
-    """List the same for arrays: UNBOUNDED where no request bounds them."""
+    """Like `bound_rooms_by_devices`, for arrays: UNBOUNDED in place of None."""
     rooms = bound_rooms_by_devices(members, shape)
     return [UNBOUNDED if room is None else room for room in rooms]
 

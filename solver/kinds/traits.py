@@ -1,4 +1,4 @@
-"""What sets a device apart for this batch besides what it may serve: its traits.
+"""Traits: what tells a device apart for this batch besides what it may serve.
 
 Shares that several requests may have, counters that it draws from, groups that must
 agree. A plain device has none, and most devices are plain.
@@ -18,8 +18,8 @@ from solver.cache import Slots, cached
 from solver.devices.candidates import indices_of, is_shareable, sum_shares
 from solver.devices.capacity_amounts import compute_consumed
 from solver.devices.facts import pool_of
-from solver.devices.looks import MOST_LISTS
-from solver.devices.pools import PoolView, SeenPool
+from solver.devices.pool_projections import MOST_LISTS
+from solver.devices.pools import PoolView
 from solver.errors import AmountError
 from solver.kinds.query import Query, RequestKind
 from solver.snapshot.parts import Part
@@ -56,18 +56,17 @@ class Counters:
         self.allowed: list[tuple[str, ...] | None] = []
         """Groups that the devices in use leave for each counter set; None: any."""
         self.owners: list[tuple[str, ...]] = []
-        """Who each counter is, where several nodes see it; empty: the node's own."""
+        """Identity of each counter that several nodes see; empty: the node's own."""
         self.set_owners: list[tuple[str, ...]] = []
-        """Likewise of each counter set."""
+        """By counter set, as those of counters."""
         self.unknown: list[DeviceName] = []
-        """Devices in use of which nobody knows what they draw."""
+        """Devices in use whose draw is unknown."""
 
-    def add(self, seen: SeenPool) -> bool:
-        """Add the counters of a pool; False: nobody may draw from them.
+    def add(self, view: PoolView) -> bool:
+        """Add the counters of a pool; False: no device may draw from them.
 
         One of them is overdrawn already, or it is not known what others draw.
         """
-        view = seen.view
         if not view.counters:
             return True
         is_own = bool(pool_of(view.part).node)
@@ -84,14 +83,16 @@ class Counters:
         start = len(self.left) - sum(
             len(counter_set.counters) for counter_set in view.counters
         )
-        in_use, unknown = _list_in_use(seen)
+        in_use, unknown = _list_in_use(view)
         self.unknown += unknown
         for consumption in in_use:
-            self._charge(seen, consumption)
+            self._charge_counters(view, consumption)
         return not unknown and all(amount >= 0 for amount in self.left[start:])
 
-    def _charge(self, seen: SeenPool, consumption: DeviceCounterConsumption) -> None:
-        place = (seen.view.driver, seen.view.pool, consumption.counter_set)
+    def _charge_counters(
+        self, view: PoolView, consumption: DeviceCounterConsumption
+    ) -> None:
+        place = (view.driver, view.pool, consumption.counter_set)
         if place not in self.sets:
             return
         for name, counter in consumption.counters.items():
@@ -103,14 +104,14 @@ class Counters:
         elif allowed != NO_GROUPS and groups:
             self.allowed[number] = tuple(g for g in allowed if g in groups)
 
-    def draws(self, seen: SeenPool, device: Device) -> tuple[tuple[int, int], ...]:
+    def draws(self, view: PoolView, device: Device) -> tuple[tuple[int, int], ...]:
         """List what a device draws."""
         return tuple(
             sorted(
                 (
                     self.keys[
-                        seen.view.driver,
-                        seen.view.pool,
+                        view.driver,
+                        view.pool,
                         consumption.counter_set,
                         name,
                     ],
@@ -122,12 +123,12 @@ class Counters:
         )
 
     def groups(
-        self, seen: SeenPool, device: Device
+        self, view: PoolView, device: Device
     ) -> tuple[tuple[int, tuple[str, ...]], ...]:
         """List the groups of a device by counter set."""
         return tuple(
             (
-                self.sets[seen.view.driver, seen.view.pool, consumption.counter_set],
+                self.sets[view.driver, view.pool, consumption.counter_set],
                 tuple(sorted(consumption.compatibility_groups or ())) or NO_GROUPS,
             )
             for consumption in device.consumes_counters
@@ -139,19 +140,19 @@ NO_GROUPS = ("",)
 
 
 def _list_in_use(
-    seen: SeenPool,
+    view: PoolView,
 ) -> tuple[list[DeviceCounterConsumption], list[DeviceName]]:
-    """List what devices in use draw; and those of which nobody knows it.
+    """List what devices in use draw; and those of which it is unknown.
 
     A device that the pool has no more counts as an older slice says that is still
     there, or else as was remembered.
     """
-    if seen.use is None:
+    if view.use is None:
         return [], []
-    view, drawn, unknown = seen.view, list[DeviceCounterConsumption](), []
+    drawn, unknown = list[DeviceCounterConsumption](), []
     current = view.targeting | view.elsewhere
-    remembered = {each.device: each for each in seen.use.unpublished}
-    for name in sorted({*seen.use.taken, *(s.device for s in seen.use.shared)}):
+    remembered = {each.device: each for each in view.use.unpublished}
+    for name in sorted({*view.use.taken, *(s.device for s in view.use.shared)}):
         bits = view.facts.bits_by_name.get(name, 0)
         published = list(indices_of(bits & current or bits))
         if bits & current:
@@ -167,21 +168,21 @@ def _list_in_use(
 
 
 def is_plain(device: Device) -> bool:
-    """Whether uses of a device cost nothing but the device."""
+    """True if uses of a device cost nothing but the device."""
     return not (device.consumes_counters or device.allow_multiple_allocations)
 
 
 def traits_of(
-    seen: SeenPool,
+    view: PoolView,
     device: Device,
     counters: Counters,
     query: Query,
     features: Features,
 ) -> Traits:
-    """Find what sets a device apart."""
+    """Find the traits of a device."""
     left: tuple[int, ...] | None = None
     costs: tuple[tuple[int, ...], ...] = ()
-    shares = sum_shares(seen.use).get(device.name)
+    shares = sum_shares(view.use).get(device.name)
     if is_shareable(device, features):
         names = sorted(device.capacity)
         left = tuple(
@@ -196,18 +197,18 @@ def traits_of(
     return Traits(
         left=left,
         costs=costs,
-        draws=counters.draws(seen, device),
-        groups=(counters.groups(seen, device) if features.compatibility_groups else ()),
+        draws=counters.draws(view, device),
+        groups=(counters.groups(view, device) if features.compatibility_groups else ()),
     )
 
 
-def find_drawing(seen: SeenPool, features: Features) -> int:
-    """Find the devices that would draw from counters anew: shared ones already have."""
-    shares = sum_shares(seen.use)
+def find_drawing(view: PoolView, features: Features) -> int:
+    """Find the devices that would draw from counters; those with shares already do."""
+    shares = sum_shares(view.use)
     return sum(
         1 << index
-        for index in indices_of(seen.view.targeting & seen.view.facts.marks.counting)
-        for device in (seen.view.devices[index],)
+        for index in indices_of(view.targeting & view.facts.marks.counting)
+        for device in (view.devices[index],)
         if not (device.name in shares and is_shareable(device, features))
     )
 
@@ -215,7 +216,7 @@ def find_drawing(seen: SeenPool, features: Features) -> int:
 def find_targets(
     view: PoolView, chosen: int, kind: RequestKind, features: Features
 ) -> int:
-    """Find the devices that a request means: what `All` must have all of."""
+    """Find the devices that a request means; `All` must have all of them."""
     bits, marks = view.reachable & chosen, view.facts.marks
     if features.partitionable_devices:
         bits &= ~marks.negative
@@ -228,18 +229,18 @@ def find_targets(
 
 
 def find_with_room(
-    seen: SeenPool, chosen: int, kind: RequestKind, features: Features
+    view: PoolView, chosen: int, kind: RequestKind, features: Features
 ) -> int:
     """Narrow devices to those whose capacity, less what shares consume, is enough."""
-    if seen.use is None or not features.consumable_capacity:
+    if view.use is None or not features.consumable_capacity:
         return chosen
-    for share in seen.use.shared:
-        bits = seen.view.facts.bits_by_name.get(share.device, 0) & chosen
+    for share in view.use.shared:
+        bits = view.facts.bits_by_name.get(share.device, 0) & chosen
         if bits and share.consumed:
             used = {name: amount.nano for name, amount in share.consumed}
-            amounts = _list_amounts(seen.view.part, kind.capacity, features)
+            amounts = _list_amounts(view.part, kind.capacity, features)
             for index in indices_of(bits):
-                device = seen.view.devices[index]
+                device = view.devices[index]
                 if not _is_large_enough(device, used, amounts[index]):
                     chosen &= ~(1 << index)
     return chosen
@@ -248,9 +249,9 @@ def find_with_room(
 _AMOUNTS: Slots[tuple[Amounts, bool], tuple[Mapping[str, int] | None, ...]] = Slots(
     MOST_LISTS
 )
-"""Of a pool's part: what one use would consume of each device."""
+"""By part of a pool: what one use would consume of each device."""
 _LARGE: Slots[tuple[Amounts, bool], int] = Slots(MOST_LISTS)
-"""Of a pool's part: the devices that have what is asked for, while nobody has any."""
+"""By part of a pool: the devices that have what is asked for, while all are free."""
 
 
 def _find_large(part: Part, requested: Amounts, features: Features) -> int:
@@ -326,7 +327,7 @@ def _compute_costs(
     requested: Amounts,
     fractional: bool,
 ) -> dict[str, int] | None:
-    """Compute it once for all devices of equal capacity."""
+    """Compute the costs, once for all devices of equal capacity."""
     amounts = {name: Quantity.of_nano(amount) for name, amount in requested}
     try:
         consumed = compute_consumed(dict(capacities), amounts, fractional=fractional)

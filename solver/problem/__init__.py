@@ -1,1 +1,1 @@
-"""What is to be decided, frozen and hashed; and who may serve whom."""
+"""The recorded question of a solve, frozen and hashed, and how it is put together."""

@@ -18,19 +18,18 @@ from contracts.ids import DeviceClassName
 from contracts.lifecycle import GangRecord
 from contracts.messages import SubmitGang
 from solver.cache import Slots
-from solver.devices.candidates import select_seen
+from solver.devices.candidates import select_projected
 from solver.devices.facts import pool_of
-from solver.devices.looks import (
+from solver.devices.pool_projections import (
     MOST_LISTS,
     find_distinct_pools,
     forget_distinct_pools,
 )
 from solver.errors import VerdictMissingError
+from solver.problem.affinity.neighbours import find_neighbours
 from solver.problem.attributes import DERIVED
 from solver.problem.gangs import GangPart
-from solver.problem.growth import ask_for_more
-from solver.problem.joined import join_running
-from solver.problem.neighbours import find_neighbours
+from solver.problem.growth.grow import ask_for_more, join_running
 from solver.problem.problem import (
     ExpectedPart,
     Parameters,
@@ -40,7 +39,7 @@ from solver.problem.problem import (
 )
 from solver.problem.resolve import ResolveOptions
 from solver.problem.resolved import resolve_once
-from solver.problem.shared_claims import refuse_shared
+from solver.problem.sharing import refuse_shared
 from solver.selectors.projection import Projection
 from solver.selectors.table import SelectorTable, VerdictRow
 from solver.snapshot.pages import Page
@@ -50,11 +49,11 @@ from solver.snapshot.snapshot import Snapshot
 MissingVerdict = tuple[str, str, Device]
 """(expression, driver, device) of a verdict that is not known."""
 _ROWS: Slots[tuple[str, ...], frozenset[VerdictRow]] = Slots(MOST_LISTS)
-"""Of a page: the rows that it needs, by list of selectors."""
+"""By page: the rows that it needs, by list of selectors."""
 
 
 class SnapshotLookup:
-    """Where the references of gangs lead."""
+    """Looks up the references of gangs in a Snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -123,7 +122,7 @@ def resolve_gangs(
 def _resolve_one(
     record: GangRecord, submission: SubmitGang, how: ResolveOptions
 ) -> GangPart:
-    """Resolve a gang; of one that is in what it could have besides."""
+    """Resolve a gang; for one that is in, ask for the pods without a place."""
     of_pods = bool(submission.places)
     options = structs.replace(how, of_pods=of_pods)
     gang = resolve_once(record.uid, submission.gang, options)
@@ -151,9 +150,9 @@ def find_missing_verdicts(
         for page, known in pages:
             if selectors in known:
                 continue
-            for look, part in find_distinct_pools(page, selectors).items():
+            for distinct, part in find_distinct_pools(page, selectors).items():
                 pool = pool_of(part)
-                missing = select_seen(look, selectors, table).missing
+                missing = select_projected(distinct, selectors, table).missing
                 for expression, projection, index in missing:
                     missing_verdict = (expression, pool.driver, pool.devices[index])
                     missing_by_row.setdefault((expression, projection), missing_verdict)
@@ -229,17 +228,17 @@ def _collect_rows(
 ) -> frozenset[VerdictRow] | None:
     """Collect the rows that a page needs; None: the table lacks some."""
     row_sets = set()
-    for look in find_distinct_pools(page, selectors):
-        selection = select_seen(look, selectors, table)
+    for projection in find_distinct_pools(page, selectors):
+        selection = select_projected(projection, selectors, table)
         if selection.missing:
             return None
         row_sets.add(selection.rows)
     forget_distinct_pools(page, selectors)
-    return _ROWS.of(page.memory).keep(selectors, _unite(row_sets))
+    return _ROWS.of(page.memory).keep(selectors, _unite_rows(row_sets))
 
 
-def _unite(row_sets: set[frozenset[VerdictRow]]) -> frozenset[VerdictRow]:
-    """Unite sets; of one, itself, so that equal ones are the same."""
+def _unite_rows(row_sets: set[frozenset[VerdictRow]]) -> frozenset[VerdictRow]:
+    """Unite sets; a single set is returned itself: equal ones stay one object."""
     if len(row_sets) == 1:
         return row_sets.pop()
     return frozenset[VerdictRow]().union(*row_sets)

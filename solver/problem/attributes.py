@@ -27,7 +27,7 @@ def find_derived(
     driver: str,
     table: SelectorTable,
 ) -> Verdict | None:
-    """Read what a request derives under this name; None: it derives nothing so."""
+    """Read what a request derives under this name; None: nothing."""
     expressions = dict(request.derived_attributes)
     if name not in expressions:
         return None
@@ -40,7 +40,7 @@ def find_derived(
 def elements_of(
     attribute: DeviceAttribute | None, features: Features
 ) -> frozenset[Element]:
-    """List what a device's attribute may be equal in; empty: nothing.
+    """List the elements by which a device's attribute is compared; empty: it has none.
 
     While lists are switched off, an attribute with a list has no value.
     """

@@ -18,7 +18,7 @@ from msgspec import structs
 from contracts.codec import encode
 from contracts.ids import DeviceClassName, GangKey, Namespace
 from contracts.lifecycle import GangRecord
-from solver.devices.looks import Selectors
+from solver.devices.pool_projections import Selectors
 from solver.problem.gangs import (
     ClaimPart,
     GangPart,
@@ -47,21 +47,21 @@ REVIEW = 256
 """Gangs after which it is chosen anew which kinds are expected; at first more often."""
 PRIOR = 1
 """Pods that the shapes of nodes count as: to begin with, and where pods that came have
-no preference. More of them keeps nodes whole that nobody asks for."""
+no preference. More of them keeps nodes whole without anyone asking for that."""
 MOST_PODS = 4096
-"""Of a batch whose answer regards what is left over."""
+"""Largest batch whose answer regards what is left over."""
 MOST_CLASSES, MOST_SHAPES = 4, 2
 """Classes whose shapes count, and different nodes of each."""
 
 
 class PastDemand:
-    """Counts what was asked for, and says what is expected."""
+    """Counts what was asked for, and predicts what will be."""
 
     def __init__(self) -> None:
         self._gangs: dict[Namespace, dict[GangKey, Counter[bytes]]] = {}
         """The last gangs of each namespace, oldest first: the pods of each kind."""
         self._pods: dict[Namespace, Counter[bytes]] = {}
-        """Of each kind."""
+        """By namespace and kind."""
         self._kinds: dict[bytes, MemberPart] = {}
         self._chosen: set[bytes] = set()
         """The kinds that are expected."""
@@ -72,12 +72,12 @@ class PastDemand:
         """Count gangs that came up for a decision, each once."""
         for gang in gangs:
             if gang.key not in self._gangs.get(gang.namespace, ()) and not gang.refused:
-                self._note(gang)
+                self._note_gang(gang)
 
     def expect(
         self, batch: Iterable[GangPart], pages: Iterable[Page], table: SelectorTable
     ) -> tuple[ExpectedPart, ...]:
-        """Say which pods are expected, as far as the table knows their selectors.
+        """Return which pods are expected, as far as the table knows their selectors.
 
         None beside a batch of more than `MOST_PODS`. Kinds keep their order while they
         stay, so that what was read of nodes holds.
@@ -119,10 +119,10 @@ class PastDemand:
             )
         }
 
-    def _note(self, gang: GangPart) -> None:
+    def _note_gang(self, gang: GangPart) -> None:
         pods: Counter[bytes] = Counter()
         for member in gang.members:
-            kind = _strip(member)
+            kind = _strip_member(member)
             if kind is not None:
                 key = encode(kind)
                 self._kinds.setdefault(key, kind)
@@ -134,10 +134,10 @@ class PastDemand:
         self._noted += 1
         is_early = self._noted < REVIEW and self._noted.bit_count() == 1
         if is_early or self._noted % REVIEW == 0:
-            self._review()
+            self._choose_kinds()
 
     def _forget_one(self) -> None:
-        """Forget the oldest gang of the namespace that most are known of."""
+        """Forget the oldest gang of the namespace with the most gangs."""
         most = max(self._gangs, key=lambda namespace: len(self._gangs[namespace]))
         gangs = self._gangs[most]
         self._pods[most].subtract(gangs.pop(next(iter(gangs))))
@@ -161,8 +161,8 @@ class PastDemand:
                 counted[key] += count if total <= most else -(-count * most // total)
         return counted
 
-    def _review(self) -> None:
-        """Choose anew which kinds are expected, and forget those that nobody wants."""
+    def _choose_kinds(self) -> None:
+        """Choose anew which kinds are expected, and forget those without pods."""
         pods = self._count_pods()
         self._kinds = {key: self._kinds[key] for key in pods}
         often = sorted(pods, key=lambda key: (-pods[key], key))
@@ -187,7 +187,7 @@ class PastDemand:
 
 
 def list_last(records: Iterable[GangRecord]) -> list[GangRecord]:
-    """List the gangs that a past of these would still know, oldest first.
+    """List those of these gangs that the past still counts, oldest first.
 
     Of each namespace the last ones, as many as the others have.
     """
@@ -202,8 +202,8 @@ def list_last(records: Iterable[GangRecord]) -> list[GangRecord]:
     return sorted(last, key=lambda record: record.submission_sequence)
 
 
-def _strip(member: MemberPart) -> MemberPart | None:
-    """Leave of a member what pods like it have in common; None: nothing is counted."""
+def _strip_member(member: MemberPart) -> MemberPart | None:
+    """Strip a member to what its kind has in common; None: nothing of it is counted."""
     countable = keep_countable(member)
     claims = tuple(
         ClaimPart(name="", requests=claim.requests, constraints=claim.constraints)
@@ -217,7 +217,7 @@ def _strip(member: MemberPart) -> MemberPart | None:
 
 
 def _list_first(member: MemberPart) -> Iterator[SubrequestPart]:
-    """Go through what is counted of a kind: the first choice of each request."""
+    """Yield what is counted of a kind: the first choice of each request."""
     for claim in member.claims:
         for request in claim.requests:
             yield request.alternatives[0]
@@ -232,7 +232,7 @@ def _scale(pods: int, most: int) -> int:
 
 
 def _whole(sub: SubrequestPart, count: int) -> MemberPart:
-    """Ask for so many devices of a class at once."""
+    """Make a member that asks for so many devices of a class at once."""
     request = RequestPart(
         name="shape", alternatives=(structs.replace(sub, count=count),)
     )
@@ -260,7 +260,7 @@ def _list_prior(
     surveys: dict[Selectors, ClassSurvey],
     most: int,
 ) -> list[ExpectedPart]:
-    """List what is expected before anybody asks: the shapes of nodes, class by class.
+    """List what is expected without a past: the shapes of nodes, class by class.
 
     `most` pods were asked for of the kind that counts most.
     """

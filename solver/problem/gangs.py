@@ -24,8 +24,8 @@ from contracts.ids import (
 )
 from contracts.pods.pod_rules import PodRules
 from contracts.quantity import Quantity
-from solver.problem.pod_rules import SettledRules
-from solver.problem.standing import StandingPart, StandingRules
+from solver.problem.affinity.rules import ResolvedRules
+from solver.problem.growth.standing import StandingPart, StandingRules
 
 
 class SubrequestPart(
@@ -34,7 +34,7 @@ class SubrequestPart(
     """One way to serve a request, its class looked up and its defaults filled in."""
 
     name: str = ""
-    """Of the subrequest; empty where a request has no alternatives."""
+    """Name of the subrequest; empty where a request has no alternatives."""
     device_class: DeviceClassName = DeviceClassName("")
     selectors: tuple[str, ...] = ()
     """Those of the class, then those of the request."""
@@ -84,9 +84,9 @@ class ClaimPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     """One claim that each pod of a member has."""
 
     name: str
-    """In the member."""
+    """As the member names it."""
     claim_name: str = ""
-    """Of the ResourceClaim, when it exists already; else it is made up."""
+    """Name of the ResourceClaim, when it exists already; else it is made up."""
     claim_uid: str = ""
     requests: tuple[RequestPart, ...] = ()
     constraints: tuple[DeviceConstraint, ...] = ()
@@ -120,15 +120,15 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     Those that claims ask for are not in it; `pods` only where it is not 1."""
     node_selector: dict[str, str] = {}
     affinity: NodeSelector | None = None
-    """Of the affinity to nodes, what is required."""
+    """The required node affinity."""
     tolerations: tuple[NodeToleration, ...] = ()
     labels: dict[str, str] = {}
-    """Of its pods, as far as all have them."""
+    """Labels that all its pods have."""
     varying_labels: tuple[str, ...] = ()
     """Keys of labels that its pods do not all have alike."""
     pod_rules: PodRules = PodRules()
     """What each pod asks of other pods."""
-    settled: SettledRules = SettledRules()
+    resolved: ResolvedRules = ResolvedRules()
     """What that comes to; never recorded, since it follows from the Problem."""
 
     @property
@@ -179,13 +179,13 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     separated: tuple[SeparatedClaim, ...] = ()
     """Shared claims as engines see them; never recorded, since it follows."""
     rejected: bool = False
-    """Whether `refused` can never change for the gang as written."""
+    """True if `refused` can never change for the gang as written."""
     refused: tuple[Reason, ...] = ()
     """Why it is not even tried; empty when it is."""
 
     @property
     def key(self) -> GangKey:
-        """By what it is known: a uid is one namespace's alone."""
+        """Its uid with its namespace: uids are unique within one only."""
         return GangKey(self.namespace, self.uid)
 
     @property
@@ -195,17 +195,17 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
 
     @property
     def is_elastic(self) -> bool:
-        """Whether it may be in with fewer pods than it asks for."""
+        """True if it may be in with fewer pods than it asks for."""
         return any(member.least < member.count for member in self.members)
 
     @property
     def is_in(self) -> bool:
-        """Whether it has its place already, and is only asked to have more pods."""
+        """True if it has its place already, and is only asked for more pods."""
         return not any(member.least for member in self.members)
 
     @property
     def core(self) -> GangPart:
-        """The gang with the pods alone without which it is not in."""
+        """The gang with only the pods that it needs to be in."""
         if not self.is_elastic:
             return self
         members = (

@@ -21,7 +21,7 @@ from contracts.pods.pod_rules import (
 from contracts.quantity import NANO
 from solver.devices.node_selectors import node_matches
 from solver.errors import NodeSelectorError
-from solver.problem.refusals import invalid, not_modelled
+from solver.problem.gang_refusals import invalid, not_modelled
 from solver.snapshot.parts import NodePart
 
 FIELD = "spec.members[].node"
@@ -72,7 +72,7 @@ def read_rules_between_pods(namespace: str, member: Member) -> PodRules:
     """Read what a member's pods ask of other pods.
 
     Raises:
-        RefusedError: it is malformed, means namespaces by labels that nobody knows, or
+        RefusedError: it is malformed, selects namespaces by unknown labels, or
             is of a place of several pods.
     """
     node = member.node

@@ -20,8 +20,8 @@ from contracts.features import Features
 from contracts.ids import DriverName, Namespace, NodeName
 from contracts.pods.pod_rules import PodRules
 from solver.errors import ExpectedError
+from solver.problem.affinity.rules import ResolvedRules
 from solver.problem.gangs import ClaimPart, GangPart, MemberPart, RequestPart
-from solver.problem.pod_rules import SettledRules
 from solver.selectors.table import SelectorRows, SelectorTable
 from solver.snapshot.pages import Page, Pages
 from solver.snapshot.running import RunningPod
@@ -51,7 +51,7 @@ class ExpectedPart(Struct, frozen=True, kw_only=True, rename="camel"):
     """A kind of pod that is likely to come, for which room is worth keeping."""
 
     member: MemberPart
-    """Its count says nothing."""
+    """Its count has no meaning."""
     weight: int
     """How likely it is beside the others."""
     size: int
@@ -74,7 +74,7 @@ def asks_for_shares(member: MemberPart) -> bool:
 
 
 def keep_countable(member: MemberPart) -> MemberPart:
-    """Leave of an expected member what room for it is counted by.
+    """Strip an expected member to what room for it is counted by.
 
     Only first choices that ask for a number of devices of their own: what bounds
     nothing (all devices, admin access, none) is left out, and so are constraints that
@@ -88,7 +88,7 @@ def keep_countable(member: MemberPart) -> MemberPart:
         labels={},
         varying_labels=(),
         pod_rules=PodRules(),
-        settled=SettledRules(),
+        resolved=ResolvedRules(),
     )
 
 
@@ -118,19 +118,19 @@ MAX_EXPECTED = 64
 DEVICE = 1000
 """The thousandths of one device."""
 MAX_WEIGHT, MAX_SIZE = 10_000, 1_000_000
-"""Of an expected kind; so values stay whole numbers of 64 bits."""
+"""Limits of an expected kind; they keep values within 64 bits."""
 
 
 class Parameters(Struct, frozen=True, kw_only=True, rename="camel"):
     """What else an answer depends on."""
 
     version: str
-    """Of the decision procedure; replay compares bytes within one version."""
+    """Version of the decision procedure; replay compares bytes within one."""
     work_limit: float = 8.0
     """CP-SAT deterministic time of one solve."""
     seed: int = 1
     last_tier: Tier = Tier.NODES
-    """Of the objective, the last one that is pursued and reported."""
+    """The last tier of the objective that is pursued and reported."""
     features: Features = Features()
 
 
@@ -190,7 +190,7 @@ class Problem:
         )
 
     def with_gangs(self, gangs: tuple[GangPart, ...]) -> Problem:
-        """Ask the same about other gangs."""
+        """Return the same Problem for other gangs."""
         return Problem(
             self.pages,
             gangs,
@@ -202,7 +202,7 @@ class Problem:
         )
 
     def with_pages(self, pages: tuple[Page, ...]) -> Problem:
-        """Ask the same of another cluster."""
+        """Return the same Problem on another cluster."""
         return Problem(
             pages,
             self.gangs,

@@ -1,4 +1,4 @@
-"""Who is tried, as far as the quotas of devices of its namespace are left.
+"""Which gangs are tried, by what is left of their namespaces' quotas of devices.
 
 A gang asks for as many devices as it might get, counted as Kubernetes' ResourceQuota
 does: of alternatives the most, of all devices as many as a claim can hold. In the order
@@ -23,7 +23,7 @@ from contracts.lifecycle import GangRecord
 from solver.problem.assemble import resolve_gangs
 from solver.problem.gangs import ClaimPart, GangPart, SubrequestPart
 from solver.problem.problem import QuotaPart
-from solver.problem.shared_claims import count_claims
+from solver.problem.sharing import count_claims
 from solver.quotas import ALL_DRIVERS, Quotas
 from solver.selectors.drivers import driver_of
 from solver.snapshot.snapshot import Snapshot
@@ -62,7 +62,7 @@ def refuse_over_quota(
     asked = tuple(gangs)
     cores = [_take_or_refuse(gang, quotas, reserved) for gang in asked]
     return tuple(
-        core if core.refused else _grow(gang, core, quotas, reserved)
+        core if core.refused else _grow_gang(gang, core, quotas, reserved)
         for gang, core in zip(asked, cores, strict=True)
     )
 
@@ -70,7 +70,7 @@ def refuse_over_quota(
 def _take_or_refuse(
     gang: GangPart, quotas: tuple[QuotaPart, ...], reserved: Reserved
 ) -> GangPart:
-    """Return the gang with the pods alone that it needs, or refused."""
+    """Return the gang with only the pods that it needs, or refused."""
     mine = _list_own(gang, quotas)
     if gang.refused or not mine:
         return gang
@@ -78,11 +78,11 @@ def _take_or_refuse(
     reason = _find_reason(mine, asked, reserved)
     if reason is not None:
         return structs.replace(gang.core, refused=(reason,), rejected=False)
-    _reserve(reserved, gang.namespace, asked)
+    _reserve_devices(reserved, gang.namespace, asked)
     return gang.core
 
 
-def _grow(
+def _grow_gang(
     gang: GangPart,
     core: GangPart,
     quotas: tuple[QuotaPart, ...],
@@ -113,7 +113,7 @@ def _grow(
         reason = _find_reason(mine, count_extra(gang), reserved)
         return structs.replace(gang, refused=(reason,) if reason else ())
     grown = gang.with_extra(fits) if fits < every[-1] else gang
-    _reserve(reserved, gang.namespace, count_extra(grown))
+    _reserve_devices(reserved, gang.namespace, count_extra(grown))
     return grown
 
 
@@ -161,11 +161,11 @@ class QuotaAdmission:
                 return False
         elif _find_reason(mine, asked, self._reserved) is not None:
             return False
-        _reserve(self._reserved, record.namespace, asked)
+        _reserve_devices(self._reserved, record.namespace, asked)
         return True
 
 
-def _reserve(
+def _reserve_devices(
     reserved: Reserved, namespace: Namespace, asked: Mapping[DriverName, int]
 ) -> None:
     for driver, count in asked.items():
@@ -175,7 +175,7 @@ def _reserve(
 def _find_reason(
     quotas: Iterable[QuotaPart], asked: Mapping[DriverName, int], reserved: Reserved
 ) -> Reason | None:
-    """Find the first quota that has too little left; who asks for nothing passes."""
+    """Return the reason of the first quota with too little left; None: all suffice."""
     for quota in quotas:
         ahead, count = reserved[quota.namespace, quota.driver], asked[quota.driver]
         if count and quota.used + ahead + count > quota.limit:
@@ -203,7 +203,7 @@ def _make_reason(quota: QuotaPart, asked: int, ahead: int) -> Reason:
 
 
 def is_held_up_by_others(reasons: Iterable[Reason]) -> bool:
-    """Whether a gang was refused for what others of its batch ask for, not hold."""
+    """True if a gang was refused for what others of its batch ask for, not hold."""
     for reason in reasons:
         if reason.rule is Rule.DEVICE_QUOTA:
             facts = reason.facts

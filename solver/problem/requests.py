@@ -27,7 +27,7 @@ _INT_MAX = 2**63 - 1
 
 
 class Classes(Protocol):
-    """Where names of classes lead."""
+    """Looks up DeviceClasses."""
 
     def device_class(self, name: DeviceClassName) -> ClassPart | None:
         """Look up a class."""
@@ -48,7 +48,7 @@ def resolve_requests(
 
 
 def find_constraint_fault(claim: DeviceClaim, subject: str) -> str:
-    """Name the first constraint that says nothing."""
+    """Name the first constraint without an attribute."""
     for index, constraint in enumerate(claim.constraints):
         if constraint.match_attribute is None and constraint.distinct_attribute is None:
             return (

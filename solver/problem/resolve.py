@@ -37,26 +37,26 @@ from contracts.meta import ObjectMeta
 from contracts.quantity import NANO
 from contracts.validate import validate
 from solver.errors import RefusedError
-from solver.problem.gang_paths import check_paths
-from solver.problem.gangs import ClaimPart, GangPart, MemberPart
-from solver.problem.node_needs import (
-    count_node_resources,
-    read_required_affinity,
-    read_rules_between_pods,
-)
-from solver.problem.refusals import (
+from solver.problem.gang_refusals import (
     invalid,
     not_before_binding,
     not_modelled,
     shared,
     unknown,
 )
+from solver.problem.gangs import ClaimPart, GangPart, MemberPart
+from solver.problem.node_needs import (
+    count_node_resources,
+    read_required_affinity,
+    read_rules_between_pods,
+)
 from solver.problem.requests import find_constraint_fault, resolve_requests
-from solver.problem.shared_claims import (
+from solver.problem.sharing import (
     check_shared_claims,
     count_claims,
     find_shared_claims,
 )
+from solver.problem.topology import check_paths
 from solver.snapshot.parts import ClassPart
 
 EXTENDED_RESOURCES = "extended-resources"
@@ -64,7 +64,7 @@ EXTENDED_RESOURCES = "extended-resources"
 
 
 class Lookup(Protocol):
-    """Where references lead."""
+    """Looks up what a gang refers to."""
 
     def device_class(self, name: DeviceClassName) -> ClassPart | None:
         """Look up a class."""
@@ -96,14 +96,14 @@ class ResolveOptions(Struct, frozen=True, kw_only=True):
 
 
 def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
-    """Make a gang ready to be decided, or say why it is not tried."""
+    """Make a gang ready to be decided, or refuse it with a reason."""
     members: tuple[MemberPart, ...] = ()
     refused: tuple[Reason, ...] = ()
     rejected = False
     try:
         if not how.lenient:
             gang = default_gang(gang)
-            _validate(gang.metadata.name, gang)
+            _validate_object(gang.metadata.name, gang)
             _refuse_held(GangKey(Namespace(gang.metadata.namespace), uid), gang, how)
         members = tuple(
             _resolve_member(gang, member, how) for member in gang.spec.members
@@ -119,7 +119,7 @@ def resolve(uid: GangUID, gang: Gang, how: ResolveOptions) -> GangPart:
         namespace=Namespace(gang.metadata.namespace),
         name=gang.metadata.name,
         priority=gang.spec.priority,
-        weight=_weigh(gang, members),
+        weight=_weigh_gang(gang, members),
         members=members,
         constraints=gang.spec.constraints,
         topology=gang.spec.topology,
@@ -136,7 +136,7 @@ def _refuse_held(asking: GangKey, gang: Gang, how: ResolveOptions) -> None:
             raise shared(key, f"gang {holder.uid} has it")
 
 
-def _weigh(gang: Gang, members: tuple[MemberPart, ...]) -> int:
+def _weigh_gang(gang: Gang, members: tuple[MemberPart, ...]) -> int:
     """Count the devices asked for by the pods without which the gang is not in."""
     if gang.spec.weight is not None:
         return gang.spec.weight
@@ -152,7 +152,7 @@ def _refuse_unmodelled(members: tuple[MemberPart, ...]) -> None:
         raise not_modelled(growing, field)
 
 
-def _validate(subject: str, value: Gang | ResourceClaim) -> None:
+def _validate_object(subject: str, value: Gang | ResourceClaim) -> None:
     for violation in validate(value):
         raise invalid(subject, violation.field, violation.reason)
 
@@ -229,7 +229,7 @@ def _resolve_claim(
     if not how.lenient and claim.spec is None:  # else it was validated with the gang
         spec = default_claim_spec(spec)
         claim_object = ResourceClaim(metadata=ObjectMeta(name="claim"), spec=spec)
-        _validate(subject, claim_object)
+        _validate_object(subject, claim_object)
     name = claim.claim_name or claim.name
     namespace = gang.metadata.namespace
     place = f"claim {namespace}/{name}" if namespace else f"claim {name}"

@@ -64,25 +64,25 @@ class _NotingLookup:
 
     def device_class(self, name: DeviceClassName) -> ClassPart | None:
         """Look up a class."""
-        return self._note("device_class", name, self._lookup.device_class(name))
+        return self._note_lookup("device_class", name, self._lookup.device_class(name))
 
     def template(self, key: str) -> ResourceClaimTemplate | None:
         """Look up a template by `namespace/name`."""
-        return self._note("template", key, self._lookup.template(key))
+        return self._note_lookup("template", key, self._lookup.template(key))
 
     def claim(self, key: str) -> ResourceClaim | None:
         """Look up a claim by `namespace/name`."""
-        return self._note("claim", key, self._lookup.claim(key))
+        return self._note_lookup("claim", key, self._lookup.claim(key))
 
     def claim_holder(self, key: str) -> GangRecord | None:
         """Find the gang that was given a claim by `namespace/name`, if any was."""
-        return self._note("claim_holder", key, self._lookup.claim_holder(key))
+        return self._note_lookup("claim_holder", key, self._lookup.claim_holder(key))
 
     def class_serving(self, resource: str) -> DeviceClassName | None:
         """Find the class that serves an extended resource (KEP-5004)."""
         found = self._lookup.class_serving(resource)
-        return self._note("class_serving", resource, found)
+        return self._note_lookup("class_serving", resource, found)
 
-    def _note(self, method: str, name: str, found: F) -> F:
+    def _note_lookup(self, method: str, name: str, found: F) -> F:
         self.followed.append((method, name, found))
         return found

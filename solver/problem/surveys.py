@@ -14,14 +14,14 @@ from math import floor
 from msgspec import Struct
 
 from solver.cache import Cache
-from solver.devices.candidates import indices_of, select_seen
+from solver.devices.candidates import indices_of, select_projected
 from solver.devices.facts import facts_of, pool_of
-from solver.devices.looks import (
+from solver.devices.pool_projections import (
     MOST_LISTS,
     Selectors,
     find_distinct_pools,
-    look_of,
     pools_of,
+    projection_of,
 )
 from solver.problem.problem import DEVICE
 from solver.selectors.table import SelectorTable
@@ -30,7 +30,7 @@ from solver.snapshot.parts import Part, PoolPart
 
 
 class ClassSurvey(Struct, frozen=True):
-    """What nodes have of a class."""
+    """How many devices of a class nodes have."""
 
     nodes: dict[int, int]
     """How many nodes have so many devices."""
@@ -44,7 +44,7 @@ class _SurveyedPage(Struct, frozen=True):
     page: Page
     pools: tuple[Part, ...]
     surveys: Cache[Selectors, ClassSurvey]
-    """Of these pools."""
+    """Surveys of these pools, by selectors."""
     known: Cache[Selectors, bool]
     """Selectors of which a table knew what they say of these pools."""
 
@@ -55,7 +55,7 @@ class Surveys:
     def __init__(self) -> None:
         self._pages: list[_SurveyedPage] = []
         self._unions: Cache[Selectors, ClassSurvey] = Cache(MOST_LISTS)
-        """Of all pages, where all is known."""
+        """Surveys of all pages, where all is known."""
         self._known: Cache[Selectors, bool] = Cache(MOST_LISTS)
         """What the table knew of all pages."""
         self._table = SelectorTable()
@@ -68,7 +68,7 @@ class Surveys:
             self._pages = [_survey_later(page) for page in pages]
         else:
             pairs = zip(pages, before, strict=True)
-            self._pages = [_follow(page, last) for page, last in pairs]
+            self._pages = [_follow_page(page, last) for page, last in pairs]
         pairs_after = zip(before, self._pages, strict=False)
         if len(pages) != len(before) or any(
             last.surveys is not now.surveys for last, now in pairs_after
@@ -77,7 +77,7 @@ class Surveys:
             self._known.clear()
 
     def is_known(self, selectors: Selectors, table: SelectorTable) -> bool:
-        """Whether the table knows what these selectors say of every device."""
+        """True if the table has the verdicts of these selectors on every device."""
         self._forget_unless_grown(table)
         if selectors in self._known:
             return True
@@ -90,7 +90,7 @@ class Surveys:
         self._forget_unless_grown(table)
         union = self._unions.get(selectors)
         if union is None:
-            union = self._unite(selectors, table)
+            union = self._unite_surveys(selectors, table)
             if self.is_known(selectors, table):
                 self._unions.keep(selectors, union)
         return union
@@ -103,12 +103,12 @@ class Surveys:
                 page.known.clear()
         self._table = table
 
-    def _unite(self, selectors: Selectors, table: SelectorTable) -> ClassSurvey:
+    def _unite_surveys(self, selectors: Selectors, table: SelectorTable) -> ClassSurvey:
         nodes: Counter[int] = Counter()
         capacity: dict[str, int] = {}
         drawn: list[int] = []
         for page in self._pages:
-            survey = _survey(page, selectors, table)
+            survey = _survey_pools(page, selectors, table)
             if survey is not None:
                 nodes.update(survey.nodes)
                 drawn += [survey.drawn] if survey.drawn else []
@@ -121,7 +121,7 @@ def _survey_later(page: Page) -> _SurveyedPage:
     return _SurveyedPage(page, pools_of(page), Cache(MOST_LISTS), Cache(MOST_LISTS))
 
 
-def _follow(page: Page, last: _SurveyedPage) -> _SurveyedPage:
+def _follow_page(page: Page, last: _SurveyedPage) -> _SurveyedPage:
     if page is last.page:
         return last
     pools = pools_of(page)
@@ -133,35 +133,41 @@ def _follow(page: Page, last: _SurveyedPage) -> _SurveyedPage:
 
 
 def _is_known(page: _SurveyedPage, selectors: Selectors, table: SelectorTable) -> bool:
-    """Whether a table knows what selectors say of the pools of a page."""
+    """True if a table has the verdicts of selectors on the pools of a page."""
     if selectors in page.known:
         return True
-    looks = find_distinct_pools(page.page, selectors)
-    if any(select_seen(look, selectors, table).missing for look in looks):
+    projections = find_distinct_pools(page.page, selectors)
+    if any(
+        select_projected(projection, selectors, table).missing
+        for projection in projections
+    ):
         return False
     return page.known.keep(selectors, True)
 
 
-def _survey(
+def _survey_pools(
     page: _SurveyedPage, selectors: Selectors, table: SelectorTable
 ) -> ClassSurvey | None:
     """Count what the nodes of a page have; None: the table does not know all."""
     survey = page.surveys.get(selectors)
-    return survey or _count(page, selectors, table)
+    return survey or _count_devices(page, selectors, table)
 
 
-def _count(
+def _count_devices(
     page: _SurveyedPage, selectors: Selectors, table: SelectorTable
 ) -> ClassSurvey | None:
     if not _is_known(page, selectors, table):
         return None
-    looks = find_distinct_pools(page.page, selectors)
-    bits_by_look = {look: select_seen(look, selectors, table).bits for look in looks}
+    projections = find_distinct_pools(page.page, selectors)
+    bits_by_projection = {
+        projection: select_projected(projection, selectors, table).bits
+        for projection in projections
+    }
     devices: dict[str, int] = {}
     capacity: dict[str, int] = {}
     drawn: list[int] = []
     for part in page.pools:
-        bits = bits_by_look[look_of(part, selectors)]
+        bits = bits_by_projection[projection_of(part, selectors)]
         if bits and part.owner:
             devices[part.owner] = devices.get(part.owner, 0) + bits.bit_count()
         shareable = bits & facts_of(part).marks.shareable

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
-from solver.growth import MOST_EXTRA, MOST_GROWN
+from solver.problem.growth.grow import MOST_EXTRA, MOST_GROWN
 from solver.queueing.hints import events_for, widen_events
 from solver.queueing.places import Moved, Places
 from solver.queueing.rounds import Admits, Batch, BatchLimits, Rounds

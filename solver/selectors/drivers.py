@@ -20,15 +20,15 @@ def driver_of(expression: str) -> str | None:
     """Return the only driver whose devices an expression can select; None: any."""
     tokens = None if is_too_long(expression) else tokens_of(expression)
     for term in _split_conjunction(tokens or ()):
-        if len(term) != 5 or term[3 if _starts(term) else 1].text != "==":
+        if len(term) != 5 or term[3 if _begins_comparison(term) else 1].text != "==":
             continue
-        literal = term[4] if _starts(term) else term[0]
-        if _starts(term) or [token.text for token in term[2:]] == _DRIVER:
+        literal = term[4] if _begins_comparison(term) else term[0]
+        if _begins_comparison(term) or [token.text for token in term[2:]] == _DRIVER:
             return read_literal(literal)
     return None
 
 
-def _starts(term: list[Token]) -> bool:
+def _begins_comparison(term: list[Token]) -> bool:
     return [token.text for token in term[:3]] == _DRIVER
 
 

@@ -24,7 +24,7 @@ class Footprint(Struct, frozen=True, cache_hash=True):
     attributes: tuple[tuple[str, str], ...] = ()
     """(domain, identifier); an empty identifier is all of the domain."""
     capacity: tuple[tuple[str, str], ...] = ()
-    """Likewise."""
+    """(domain, identifier); an empty identifier is all of the domain."""
     multiple: bool = False
     """`device.allowMultipleAllocations`."""
     everything: bool = False
@@ -69,7 +69,7 @@ def footprint_of(expression: str) -> Footprint:
 
 
 def is_too_long(expression: str) -> bool:
-    """Whether an expression is refused before anyone parses it."""
+    """True if an expression is refused before it is parsed."""
     return (
         len(expression) > MAX_EXPRESSION_BYTES
         or len(expression.encode(errors="replace")) > MAX_EXPRESSION_BYTES
@@ -77,7 +77,7 @@ def is_too_long(expression: str) -> bool:
 
 
 def _read_access(tokens: tuple[Token, ...], device: int) -> tuple[str, str] | None:
-    """Find what is read of the map at `device.attributes`; None: who knows."""
+    """Find what is read of the map at `device.attributes`; None: unknown."""
     domain = _read_key(tokens, device + 3)
     member = _read_membership(tokens, device)
     if domain is None:

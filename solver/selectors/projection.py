@@ -22,7 +22,7 @@ _MOST_POOLS = 4096
 _LEAST, _BEYOND = -(2**63), 2**63
 """What the integers of CEL are from, and below."""
 _FAULT: Last[Device, str] = Last()
-"""Of the device that was projected last: one is often asked about in a row."""
+"""Projections of the last device: one is often asked about in a row."""
 
 
 def project(footprint: Footprint, driver: str, device: Device) -> Projection:
@@ -79,23 +79,23 @@ class _Projector:
     def of(self, devices: Sequence[Device]) -> tuple[Projection, ...]:
         """Project some devices."""
         if self._is_whole:
-            return tuple(map(self._write, devices))
+            return tuple(map(self._write_device, devices))
         raws = self._read(devices)
         projections = self._by_raws.get(raws)
         if projections is None:
             pairs = zip(raws, devices, strict=True)
-            written = tuple(self._project(raw, device) for raw, device in pairs)
+            written = tuple(self._project_raw(raw, device) for raw, device in pairs)
             projections = self._by_raws.keep(raws, written)
         return projections
 
-    def _project(self, raw: object, device: Device) -> Projection:
+    def _project_raw(self, raw: object, device: Device) -> Projection:
         projection = self._by_raw.get(raw)
         if projection is None:
-            projection = self._by_raw.keep(raw, self._write(device))
+            projection = self._by_raw.keep(raw, self._write_device(device))
         return projection
 
-    def _write(self, device: Device) -> Projection:
-        return _write(self._footprint, self._driver, device)
+    def _write_device(self, device: Device) -> Projection:
+        return _write_projection(self._footprint, self._driver, device)
 
 
 _make_projector = cached(bound=16384)(_Projector)
@@ -104,7 +104,7 @@ _make_projector = cached(bound=16384)(_Projector)
 def _make_reader(
     attributes: tuple[str, ...], capacity: tuple[str, ...], *, multiple: bool
 ) -> Callable[[Sequence[Device]], tuple[object, ...]]:
-    """Read what is seen of devices as it stands: equal means equal looks."""
+    """Make a reader of what is seen of devices: equal values, equal projections."""
     if multiple or (attributes and capacity):
         return lambda devices: tuple(
             (
@@ -136,9 +136,9 @@ def _list_names(driver: str, accesses: tuple[tuple[str, str], ...]) -> tuple[str
     return (*full, *(identifier for domain, identifier in accesses if domain == driver))
 
 
-def _write(footprint: Footprint, driver: str, device: Device) -> Projection:
-    attributes = _qualify(driver, device.attributes)
-    capacity = _qualify(driver, device.capacity)
+def _write_projection(footprint: Footprint, driver: str, device: Device) -> Projection:
+    attributes = _qualify_names(driver, device.attributes)
+    capacity = _qualify_names(driver, device.capacity)
     parts = [
         _write_sized(driver),
         *_write_entries(
@@ -157,7 +157,7 @@ def _write(footprint: Footprint, driver: str, device: Device) -> Projection:
     return Projection(" ".join(parts))
 
 
-def _qualify(driver: str, entries: Mapping[str, Any]) -> dict[str, Any]:
+def _qualify_names(driver: str, entries: Mapping[str, Any]) -> dict[str, Any]:
     """Add the domain to bare names; the full name wins over a bare one."""
     bare = {f"{driver}/{name}": v for name, v in entries.items() if "/" not in name}
     return bare | {name: v for name, v in entries.items() if "/" in name}
@@ -259,7 +259,7 @@ def find_fault(device: Device) -> str:
 
 
 def _is_valid(attribute: DeviceAttribute) -> bool:
-    """Whether an attribute has a value that CEL can hold, in upstream's order."""
+    """True if an attribute has a value that CEL can hold, in upstream's order."""
     if attribute.int_values is not None:
         return all(_LEAST <= value < _BEYOND for value in attribute.int_values)
     if attribute.bool_values is not None or attribute.string_values is not None:

@@ -31,7 +31,7 @@ _RELEASE = ((2, 0, ""),)
 
 @cached(bound=65536)
 def precedence_of(text: str) -> Precedence | None:
-    """Return where a version stands among others; None: it is none."""
+    """Return a key that sorts versions; None: it is none."""
     if len(text) > MAX_TEXT:
         return None
     match = _SEMVER.fullmatch(text)
@@ -46,7 +46,7 @@ def precedence_of(text: str) -> Precedence | None:
 
 
 def is_semver(text: str) -> bool:
-    """Whether a text is a Semantic Version 2.0.0, strictly."""
+    """True if a text is a Semantic Version 2.0.0, strictly."""
     return precedence_of(text) is not None
 
 

@@ -17,7 +17,7 @@ from solver.selectors.projection import Projection, project
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
-    """What a selector says of a look: true, false, or why it cannot say."""
+    """What a selector says of a projection: true, false, or an error."""
 
     value: bool | None = None
     error: str = ""
@@ -39,7 +39,7 @@ VerdictRow = tuple[str, Projection, Verdict]
 
 
 class SelectorTable:
-    """Verdicts by expression and look; frozen.
+    """Verdicts by expression and projection; frozen.
 
     `memory`: what is remembered of it.
     """
@@ -75,11 +75,11 @@ class SelectorTable:
         return len(self._verdicts)
 
     def extends(self, other: SelectorTable) -> bool:
-        """Whether this table knows all that another one does."""
+        """True if this table knows all that another one does."""
         return self._verdicts.keys() >= other._verdicts.keys()
 
     def get(self, expression: str, projection: Projection) -> Verdict | None:
-        """Look a verdict up; None: nobody evaluated it."""
+        """Look a verdict up; None: it was not evaluated."""
         return self._verdicts.get((expression, projection))
 
     def with_verdicts(

@@ -1,4 +1,4 @@
-"""CEL text -> tokens, as the grammar cuts it; no meaning is given to them.
+"""Splits CEL into tokens, as its grammar does, without giving them a meaning.
 
 Stands alone because two stages must agree on it to the letter: what an expression
 reads (`footprint_of`) and how the sandbox rewrites it. A text that is cut wrongly here
@@ -45,7 +45,7 @@ class Token(NamedTuple):
 
 @cached(bound=1024)
 def tokens_of(expression: str) -> tuple[Token, ...] | None:
-    """Cut an expression into tokens; None: it is no CEL."""
+    """Split an expression into tokens; None: it is no CEL."""
     tokens: list[Token] = []
     position = 0
     while position < len(expression):
@@ -62,7 +62,7 @@ def tokens_of(expression: str) -> tuple[Token, ...] | None:
 
 
 def read_literal(token: Token) -> str | None:
-    """Read a string literal; None: it is none, or one that needs thought."""
+    """Read a string literal; None: it is none, or its escapes are not read here."""
     if token.kind != "string":
         return None
     raw = token.text[0] in "rR"

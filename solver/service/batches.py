@@ -9,7 +9,7 @@ from contracts.allocation import Reason
 from contracts.ids import GangKey
 from runtime.metrics import QueueMetrics
 from solver.problem.quotas import is_held_up_by_others
-from solver.problem.shared_claims import waits_for_another
+from solver.problem.sharing import waits_for_another
 from solver.queueing.gang_queue import GangQueue
 from solver.queueing.rounds import BatchLimits
 from solver.service.attempts import Attempts

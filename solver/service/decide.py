@@ -26,7 +26,7 @@ from runtime.tracing import GangTraces, trace_id_of
 from runtime.wire import Outgoing
 from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision, GangDecision
-from solver.devices.looks import read_ahead
+from solver.devices.pool_projections import read_ahead
 from solver.errors import (
     RecordError,
     UndecidedError,

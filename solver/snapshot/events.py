@@ -1,4 +1,4 @@
-"""What can turn a no into a yes: changes of the cluster, by whom they may concern.
+"""Events: changes of a cluster that can turn a no into a yes.
 
 A change names what grew, and a gang what it needs; the queue tries again those gangs
 whose needs grew. The idea, and the name, are kube-scheduler's (ClusterEvent, KEP-4247).
@@ -21,25 +21,25 @@ EXTENDED_RESOURCES = ClusterEvent("extended-resources")
 
 
 def driver_event(driver: str) -> ClusterEvent:
-    """Name that devices of a driver are new, free or healthy again."""
+    """Name the event that devices of a driver are new, free or healthy again."""
     return ClusterEvent(f"driver/{driver}")
 
 
 def class_event(name: str) -> ClusterEvent:
-    """Name that a DeviceClass changed, or devices grew that it may choose."""
+    """Name the event that a DeviceClass changed, or devices grew that it may choose."""
     return ClusterEvent(f"class/{name}")
 
 
 def template_event(key: str) -> ClusterEvent:
-    """Name that a ResourceClaimTemplate (`namespace/name`) is new or another one."""
+    """Name the event that a ResourceClaimTemplate (`namespace/name`) changed."""
     return ClusterEvent(f"template/{key}")
 
 
 def claim_event(key: str) -> ClusterEvent:
-    """Name that a ResourceClaim (`namespace/name`) is new or another one."""
+    """Name the event that a ResourceClaim (`namespace/name`) is new or changed."""
     return ClusterEvent(f"claim/{key}")
 
 
 def quota_event(namespace: str) -> ClusterEvent:
-    """Name that a namespace holds less, so that more of its quotas is left."""
+    """Name the event that a namespace holds less, so more of its quotas is left."""
     return ClusterEvent(f"quota/{namespace}")

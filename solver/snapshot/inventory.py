@@ -22,9 +22,8 @@ from contracts.device import (
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DevicesAnnounced, HealthJudged
 from contracts.workload import Node
-from solver.snapshot.device_uses import Uses, list_holders, sum_consumed
+from solver.snapshot.device_uses import Held, Uses, list_holders, sum_consumed
 from solver.snapshot.events import NODE_EVENT, ClusterEvent, class_event, driver_event
-from solver.snapshot.holdings import Held
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.node_state import (
     NodeState,
@@ -72,7 +71,7 @@ class Inventory(Struct, frozen=True, kw_only=True):
     taint_rules: FrozenMap[str, DeviceTaintRule] = FrozenMap()
     nodes: FrozenMap[NodeName, NodeState] = FrozenMap()
     names_nodes: bool = False
-    """Whether Kubernetes says which nodes there are: it has named one."""
+    """True if Kubernetes says which nodes there are: it has named one."""
     node_uses: FrozenMap[NodeName, dict[str, NodeUse]] = FrozenMap()
     """What each holder uses of a node besides devices."""
     repelling: FrozenMap[NodeName, bool] = FrozenMap()
@@ -87,14 +86,14 @@ class Inventory(Struct, frozen=True, kw_only=True):
     """Keys of the pools of several nodes that name a node."""
 
     def with_grown(self, *events: ClusterEvent) -> Inventory:
-        """Note what may have made a no a yes."""
+        """Note events that may have turned a no into a yes."""
         if self.grown.issuperset(events):
             return self
         return structs.replace(self, grown=self.grown.union(events))
 
 
 def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory:
-    """Apply a node agent's inventory: all of it, and nothing it said before."""
+    """Apply a node agent's inventory, which replaces all it announced before."""
     node = message.node
     previous_message = inventory.announced.get(node)
     if previous_message == message:
@@ -131,7 +130,7 @@ def with_inventory(inventory: Inventory, message: DevicesAnnounced) -> Inventory
 
 
 def without_inventory(inventory: Inventory, node: NodeName) -> Inventory:
-    """Drop the inventory of a node that nobody speaks for any more."""
+    """Drop the inventory of a node that is announced no more."""
     last_message = inventory.announced.get(node)
     if last_message is None:
         return inventory
@@ -223,7 +222,7 @@ def with_nodes(
 
 
 def with_presence(inventory: Inventory, name: NodeName, *, away: bool) -> Inventory:
-    """Apply that a node's agent is heard of, or not."""
+    """Apply that a node's agent is heard of, or is not any more."""
     state = inventory.nodes.get(name) or NodeState()
     if state.away == away:
         return inventory
@@ -280,7 +279,7 @@ def _find_grown(
 
 
 def with_pools(inventory: Inventory, keys: Iterable[str]) -> Inventory:
-    """Make the parts of pools again from whoever is their source.
+    """Make the parts of pools again from their sources.
 
     So are those of nodes that pools came to, or left.
     """

@@ -1,7 +1,7 @@
 """The objects of a whole cluster, applied at once.
 
-`observe` copies a page and some buckets for each object. That is nothing beside a
-message, but a hundred thousand nodes make it the square of them. Pure.
+`observe` copies a page and some buckets for each object. That is cheap for a message,
+but quadratic for the objects of a hundred thousand nodes. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is said of one node, and the part that follows from it.
+"""What is known of one node, and the part that follows from it.
 
 Its agent, its Node object, and who uses how much of it: decided gangs and pods.
 Pods of a gang that holds its devices here are not counted beside it. Pure.
@@ -31,7 +31,7 @@ class NodeUse(Struct, frozen=True, kw_only=True):
     """Of a pod: the very gang that it runs for, in its own namespace; of a gang:
     itself. Two gangs may have one name, as when pods of a running gang are replaced."""
     decided: bool = False
-    """Whether it is a gang that was decided, not a pod."""
+    """True if it is a gang that was decided, not a pod."""
     pods: tuple[RunningPod, ...] = ()
     """Its pods, as the rules of others see them."""
 
@@ -42,9 +42,9 @@ class NodeState(Struct, frozen=True, kw_only=True):
     announced: bool = False
     away: bool = False
     labels: dict[str, str] = {}
-    """As its agent says; the Node's win."""
+    """As its agent announces them; those of the Node win."""
     resources: dict[str, Quantity] = {}
-    """As its agent says, where there is no Node that says it."""
+    """As its agent announces them; used where the Node has none."""
     node: Node | None = None
 
 
@@ -142,7 +142,7 @@ def list_running(uses: Iterable[NodeUse]) -> list[RunningPod]:
 
 
 def _is_one(member: RunningPod, pod: RunningPod) -> bool:
-    """Whether a pod may be one of a decided member."""
+    """True if a pod may be one of a decided member."""
     return bool(member.labels) and member.labels.items() <= pod.labels.items()
 
 
@@ -153,7 +153,7 @@ def add_amounts(total: dict[str, int], more: Amounts, times: int = 1) -> None:
 
 
 def is_only_less(before: NodePart, after: NodePart) -> bool:
-    """Whether all that changed is that more of the node is in use."""
+    """True if all that changed is that more of the node is in use."""
     if before.free is None or after.free is None:
         return False
     if before.free.keys() != after.free.keys():

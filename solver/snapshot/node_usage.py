@@ -60,7 +60,7 @@ def uses_of_gang(record: GangRecord) -> dict[NodeName, NodeUse]:
 
 
 def uses_of_pod(pod: Pod | None) -> dict[NodeName, NodeUse]:
-    """Return what a pod uses of its node: nothing before one is settled, or at the end.
+    """Return what a pod uses of its node: nothing before it has one, or at the end.
 
     Raises:
         DecodeError: a pod of a gang has an affinity that cannot be read.
@@ -110,7 +110,7 @@ def with_node_uses(
         )
         if was_in_the_way:
             inventory = inventory.with_grown(ANYTHING)
-        # Whoever looks for pods, or away from them, may find it otherwise now.
+        # Gangs that look for pods, or avoid them, may have a place now.
         inventory = inventory.with_grown(POD_EVENT)
     return inventory
 

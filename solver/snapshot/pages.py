@@ -47,7 +47,7 @@ class NodeParts:
         return NodeParts(self.owner, kept)
 
     def is_same(self, parts: Mapping[str, Part]) -> bool:
-        """Whether these are the very same parts."""
+        """True if these are the very same parts."""
         return self.parts.keys() == parts.keys() and all(
             self.parts[key] is part for key, part in parts.items()
         )
@@ -84,11 +84,11 @@ class Page:
         return cls(_group_by_owner(page_parts, nodes), sha256(data).hexdigest())
 
     def parts(self) -> Iterator[Part]:
-        """Go through all parts, node by node."""
+        """Yield all parts, node by node."""
         return (part for node in self.nodes.values() for part in node.parts.values())
 
     def values_of(self, owner: str) -> Iterator[PartValue]:
-        """Go through the values of a node (or, for "", of the cluster)."""
+        """Yield the values of a node (or, for "", of the cluster)."""
         node = self.nodes.get(owner)
         return (part.value for part in (node.parts.values() if node else ()))
 
@@ -170,15 +170,15 @@ class Pages:
         self._pages = pages
 
     def __iter__(self) -> Iterator[Page]:
-        """Go through the pages that hold anything, in their order."""
+        """Yield the pages that hold anything, in their order."""
         return (page for page in self._pages if page.nodes)
 
     def values(self) -> Iterator[PartValue]:
-        """Go through all values, page by page."""
+        """Yield all values, page by page."""
         return (part.value for page in self for part in page.parts())
 
     def of(self, owner: str) -> Iterator[PartValue]:
-        """Go through the values of a node (or, for "", of the cluster)."""
+        """Yield the values of a node (or, for "", of the cluster)."""
         return self._pages[page_number_of(owner)].values_of(owner)
 
     def get(self, owner: str, key: str) -> PartValue | None:

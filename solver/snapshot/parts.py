@@ -77,7 +77,7 @@ class PoolPart(
     slices: tuple[PoolSlice, ...] = ()
     """By name: kube-scheduler's order."""
     contested: str = ""
-    """Why nobody may use the pool; empty: it may be used."""
+    """Why the pool may not be used; empty: it may."""
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -110,7 +110,7 @@ class UnpublishedUse(
     holder: str
     """One of them: `claim/namespace/name` or `gang/...`."""
     consumes_counters: tuple[DeviceCounterConsumption, ...] | None = None
-    """What it draws, as the last slice said that had it; None: nobody knows."""
+    """What it draws, by the last slice that had it; None: unknown."""
 
 
 class UsePart(
@@ -139,7 +139,7 @@ class NodePart(
     name: NodeName
     labels: dict[str, str] = {}
     declared_features: tuple[str, ...] = ()
-    """Of `status.declaredFeatures`, those of DRA."""
+    """The DRA features in `status.declaredFeatures`."""
     plugin_resources: tuple[str, ...] = ()
     """Extended resources that the node itself offers (device plugins); sorted."""
     unavailable: str = ""

@@ -1,4 +1,4 @@
-"""All that messages say of a cluster, changed by one message at a time.
+"""All that is known of a cluster, changed by one message at a time.
 
 `apply(snapshot, message)` is the only way to a new Snapshot; applied twice, a
 message changes nothing. Each message costs what it is about: one node's page, one
@@ -53,20 +53,20 @@ KEPT_GANGS = 4096
 
 
 class NodePresence(Struct, frozen=True, kw_only=True):
-    """Whether a node's agent is heard of; judged from heartbeats by the service."""
+    """A node's agent is heard of, or is not; the service judges it from heartbeats."""
 
     node: NodeName
     away: bool
 
 
 class InventoryExpired(Struct, frozen=True, kw_only=True):
-    """A node's agent has not said for long what the node has."""
+    """A node's inventory is too old to count any more."""
 
     node: NodeName
 
 
 class GangForgotten(Struct, frozen=True, kw_only=True):
-    """Nothing came of a gang but late messages: its submission is long gone."""
+    """Only late messages about a gang are known: its submission is long gone."""
 
     gang: GangKey
 
@@ -120,15 +120,15 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """The gangs of which no submission was read."""
     ended: EndedGangs = EndedGangs()
     release: str = ""
-    """Of the cluster's API server, such as `1.37`; empty: nobody says."""
+    """Version of the cluster's API server, such as `1.37`; empty: unknown."""
 
     @property
     def grown(self) -> frozenset[ClusterEvent]:
-        """What turned up that may make a no a yes, since `without_grown`."""
+        """Events since `without_grown` that may turn a no into a yes."""
         return self.inventory.grown
 
     def without_grown(self) -> Snapshot:
-        """Take note of what grew: it is told once."""
+        """Return the Snapshot without what grew, once it was read."""
         if not self.grown:
             return self
         inventory = structs.replace(self.inventory, grown=frozenset())
@@ -217,7 +217,7 @@ def _with_gang(
 
 
 def _is_complete(record: GangRecord) -> bool:
-    """Whether the whole life of a gang is known, and nothing can follow."""
+    """True if the whole life of a gang is known, and nothing can follow."""
     return record.submission is not None and record.is_over
 
 
@@ -249,7 +249,7 @@ def _with_holdings(
     """Let a gang take devices, and what its pods need of nodes, or give it back."""
     holder = f"gang/{after.key}"
     if before.allocated != after.allocated:
-        # What stays is not touched: nobody could profit from it.
+        # What stays is not touched: no gang could profit from it.
         held, wanted = _collect_allocations(before), _collect_allocations(after)
         freed = [a for ref, a in held.items() if wanted.get(ref) != a]
         taken = [a for ref, a in wanted.items() if held.get(ref) != a]
@@ -295,7 +295,7 @@ def _with_object(snapshot: Snapshot, message: ObjectObserved) -> Snapshot:
 
 
 def observe(snapshot: Snapshot, key: str, value: KubernetesObject) -> Snapshot:
-    """Apply an object as it is now, for who has read it already.
+    """Apply an object as it is now, decoded already.
 
     `key` is its name, or `namespace/name`; kinds that are not followed change nothing.
     """
@@ -375,7 +375,7 @@ def _with_claim(snapshot: Snapshot, key: str, claim: ResourceClaim | None) -> Sn
 
 
 def _with_pod(snapshot: Snapshot, key: str, pod: Pod | None) -> Snapshot:
-    """Follow a pod: once its node is settled, less of it is left for others."""
+    """Follow a pod: once it has a node, less of it is left for others."""
     pods = snapshot.pod_nodes
     previous_node, uses = pods.get(key), uses_of_pod(pod)
     previous_nodes = () if previous_node is None else (previous_node,)

@@ -13,8 +13,15 @@ from collections.abc import Iterable, Mapping
 from msgspec import structs
 
 from contracts.allocation import AllocationResult, DeviceRequestAllocationResult
-from solver.snapshot.device_uses import DeviceUse, Uses, change_holder
-from solver.snapshot.holdings import Change, count_change, list_freed, with_change
+from solver.snapshot.device_uses import (
+    Change,
+    DeviceUse,
+    Uses,
+    change_holder,
+    count_change,
+    list_freed,
+    with_change,
+)
 from solver.snapshot.inventory import Inventory, with_uses
 from solver.snapshot.parts import pool_key
 

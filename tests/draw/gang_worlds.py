@@ -22,8 +22,8 @@ from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.ids import DeviceID, NodeName
 from contracts.workload import Node
 from solver.problem.gangs import GangPart, MemberPart
+from solver.problem.growth.standing import HeldPart, StandingPart
 from solver.problem.problem import ExpectedPart, Parameters, Problem
-from solver.problem.standing import HeldPart, StandingPart
 from tests.builders import (
     DRIVER,
     constraint,

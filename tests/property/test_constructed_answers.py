@@ -19,10 +19,10 @@ from solver.engines.construct.search import construct
 from solver.engines.goals import EngineResult, goals_of
 from solver.engines.solve import Answer
 from solver.engines.tier_values import tier_values_of
+from solver.kinds.affinity.resolve import resolve_affinity
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
-from solver.kinds.pod_rules import settle_rules
-from solver.kinds.shared_claims import SharedClaimLayouts
+from solver.kinds.sharing import SharedClaimLayouts
 from solver.placement import GangPlacement
 from solver.problem.problem import Problem
 from solver.tiers import Tier
@@ -79,7 +79,7 @@ def test_tiny_batches_are_valid_and_never_above_the_best(first: int) -> None:
         reached = weights_of(pipeline.allocate(problem))
         SEEN.update(feature for feature in FEATURES if seen[feature])
         try:
-            brute = Brute(settle_rules(problem))
+            brute = Brute(resolve_affinity(problem))
             best = brute.value()
         except TooManyWaysError:
             continue

@@ -14,7 +14,7 @@ from contracts.gang import Gang
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DevicesAnnounced
 from solver.allocate import allocate
-from solver.kinds.pod_rules import settle_rules
+from solver.kinds.affinity.resolve import resolve_affinity
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import (
     DRIVER,
@@ -59,7 +59,7 @@ def decided(snapshot: Snapshot) -> list[bool]:
         for part, decided in zip(problem.gangs, decision.gangs, strict=True)
         if decided.members
     )
-    assert Brute(settle_rules(problem)).value()[0] == weight
+    assert Brute(resolve_affinity(problem)).value()[0] == weight
     return [bool(decided.members) for decided in decision.gangs]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from solver.allocate import allocate
 from solver.decision import Status
-from solver.kinds.pod_rules import settle_rules
+from solver.kinds.affinity.resolve import resolve_affinity
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.draw.everything import FEATURES, TINY, draw_everything
@@ -32,7 +32,7 @@ def test_value_is_that_of_brute_force(first: int) -> None:
     """Tiers equal the best of all answers as far as they are proven; none is above."""
     for seed in range(first, first + AT_ONCE):
         problem, seen = draw_everything(seed, TINY)
-        tried = settle_rules(problem)
+        tried = resolve_affinity(problem)
         try:
             brute = Brute(tried)
             best = brute.value()

@@ -25,8 +25,8 @@ from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeView
 from solver.placement import GangPlacement, PodPlacement
+from solver.problem.gang_refusals import find_unmodelled
 from solver.problem.problem import Problem
-from solver.problem.unmodelled import find_unmodelled
 from solver.results import Results
 from tests.draw.crowds import ROOT, World, world
 from tests.draw.drawn import drawn

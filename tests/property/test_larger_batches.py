@@ -15,7 +15,7 @@ import pytest
 
 from solver.allocate import allocate
 from solver.decision import Decision
-from solver.kinds.pod_rules import settle_rules
+from solver.kinds.affinity.resolve import resolve_affinity
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.draw.everything import FEATURES, MIDDLE, draw_everything
@@ -32,7 +32,7 @@ def test_answers_lie_between_greedy_and_linear_programs(first: int) -> None:
     """No answer is below the floor or above a bound, and no bound below the floor."""
     for seed in range(first, first + AT_ONCE):
         problem, seen = draw_everything(seed, MIDDLE)
-        tried = settle_rules(problem)
+        tried = resolve_affinity(problem)
         decision = allocate(problem)
         assert_between(seed, tried, decision)
         SEEN.update(feature for feature in FEATURES if seen[feature])

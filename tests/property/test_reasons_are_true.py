@@ -13,7 +13,7 @@ import pytest
 
 from contracts.allocation import Reason, Rule
 from solver.allocate import allocate
-from solver.kinds.pod_rules import settle_rules
+from solver.kinds.affinity.resolve import resolve_affinity
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 from tests.draw.everything import TINY, draw_everything
@@ -59,7 +59,7 @@ def test_whoever_is_refused_has_no_place_alone(first: int) -> None:
 def can_be_placed(problem: Problem, gang: GangPart) -> bool:
     """Try all ways to place one gang alone, with the pods that it needs."""
     alone = problem.with_gangs((gang.core,))
-    return Brute(settle_rules(alone)).value()[0] > 0
+    return Brute(resolve_affinity(alone)).value()[0] > 0
 
 
 def say(reasons: tuple[Reason, ...]) -> str:

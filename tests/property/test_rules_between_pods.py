@@ -14,7 +14,7 @@ from solver.allocate import allocate
 from solver.decision import Status
 from solver.engines.choose import DIRECT, PATTERN
 from solver.engines.solve import answer
-from solver.kinds.pod_rules import settle_rules
+from solver.kinds.affinity.resolve import resolve_affinity
 from solver.tiers import Tier
 from tests.draw.neighbours import neighbourhood
 from tests.lab.soak import sized
@@ -35,7 +35,7 @@ def test_value_is_that_of_brute_force(first: int) -> None:
     """
     for seed in range(first, first + AT_ONCE):
         problem = neighbourhood(seed)
-        tried = settle_rules(problem)
+        tried = resolve_affinity(problem)
         try:
             brute = Brute(tried)
             best = brute.value()

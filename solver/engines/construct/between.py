@@ -14,7 +14,7 @@ from contracts.pods.node_resources import PODS
 from solver.engines.construct.undo import Table, UndoLog
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeView
-from solver.problem.pod_rules import (
+from solver.problem.affinity.rules import (
     ANCHOR,
     APART,
     CARRIER,

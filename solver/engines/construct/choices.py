@@ -15,7 +15,7 @@ from solver.engines.construct.frame import Frame
 from solver.engines.construct.open_nodes import OpenNodes
 from solver.engines.construct.stock import Stock
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import ClaimShared, PodsTogether, SetRule
+from solver.kinds.topology import ClaimShared, PodsTogether, SetRule
 
 DOMAIN, VALUE, NEAR, REACH = "domain", "value", "near", "reach"
 MOST_OPTIONS = 64

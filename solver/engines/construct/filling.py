@@ -16,8 +16,8 @@ from solver.engines.construct.stock import Stock
 from solver.engines.construct.undo import UndoLog
 from solver.engines.construct.ways import Style, Values, Way, Wish, find_way
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import ClaimShared
 from solver.kinds.shapes import NodeKind, NodeView
+from solver.kinds.topology import ClaimShared
 from solver.placement import GangPlacement, PodPlacement
 
 MOST_TRIES = 120

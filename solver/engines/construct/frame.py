@@ -9,8 +9,8 @@ from msgspec import Struct
 from contracts.pods.node_resources import PODS
 from solver.engines.construct.ways import Condition, Use, Values, Way
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import DomainKey, GangRules, SetRule
 from solver.kinds.shapes import GroupShape, NodeShape
+from solver.kinds.topology import DomainKey, GangRules, SetRule
 
 
 class FramePod(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The rules between pods on several nodes, as constraints of the direct model.
 
 A domain is all nodes with one value of a label, or a node alone. Which pods a rule is
-of, and about, is known beforehand (`solver/kinds/pod_rules.py`).
+of, and about, is known beforehand (`solver/kinds/affinity/resolve.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contracts.pods.node_resources import PODS
 from solver.engines import cp_model
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Lot, Placements
-from solver.problem.pod_rules import (
+from solver.problem.affinity.rules import (
     ANCHOR,
     APART,
     CARRIER,

@@ -1,7 +1,7 @@
 """The rules of whole gangs as constraints of the direct model.
 
 Constraints across claims and pods, and topology. Which pods and devices a rule is about
-is written over member kinds beforehand (`solver/kinds/gang_rules.py`); kinds of such a
+is written over member kinds beforehand (`solver/kinds/topology.py`); kinds of such a
 gang are its own.
 """
 
@@ -16,7 +16,7 @@ from solver.engines import cp_model
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Lot, Placements
 from solver.kinds.demand import GangKind
-from solver.kinds.gang_rules import (
+from solver.kinds.topology import (
     DomainKey,
     GangRules,
     PodsSpread,

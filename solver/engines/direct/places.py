@@ -16,8 +16,8 @@ from msgspec import Struct
 from contracts.ids import NodeName
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
-from solver.kinds.gang_rules import PodsSpread, PodsTogether
 from solver.kinds.shapes import NodeKind
+from solver.kinds.topology import PodsSpread, PodsTogether
 
 Places = dict[int, frozenset[NodeName]]
 """Nodes by member kind."""

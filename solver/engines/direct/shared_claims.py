@@ -1,6 +1,6 @@
 """Claims that pods on several nodes share, in the direct model.
 
-A shared claim is a lot of one pod (`solver/kinds/shared_claims.py`): on the node of one
+A shared claim is a lot of one pod (`solver/kinds/sharing.py`): on the node of one
 of its pods, and all its pods are where each of its devices is seen.
 """
 
@@ -13,8 +13,8 @@ from msgspec import structs
 from contracts.ids import DeviceID, NodeName
 from solver.engines.cpsat import Term, total
 from solver.engines.direct.variables import Lot, Placements
-from solver.kinds.gang_rules import ClaimShared
 from solver.kinds.shapes import Identity, NodeView
+from solver.kinds.topology import ClaimShared
 from solver.placement import GangPlacement
 
 Reach = int | Identity

@@ -14,8 +14,8 @@ from solver.engines import choose
 from solver.engines.choose import DIRECT, PACKING, PATTERN
 from solver.engines.elastic import ElasticSearch
 from solver.engines.solve import answer
-from solver.growth import MOST_EXTRA
 from solver.judge.rules import judge
+from solver.problem.growth.grow import MOST_EXTRA
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.builders import (

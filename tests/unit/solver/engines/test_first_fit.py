@@ -14,9 +14,9 @@ from solver.engines.first_fit import FIRST_FIT, at_least_constructed
 from solver.engines.goals import EngineResult, Goal
 from solver.engines.pattern.search import PatternSearch
 from solver.errors import GraphTooLargeError
+from solver.kinds.affinity.resolve import resolve_affinity
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
-from solver.kinds.pod_rules import settle_rules
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.builders import gang, member, member_claim, request
@@ -166,7 +166,7 @@ def test_pods_with_rules_about_each_other_are_constructed() -> None:
         caring(2, number=number, topology_spread_constraints=(spread(),))
         for number in range(1, 6)
     ]
-    problem = settle_rules(problem_of(zoned("a", "b", gangs=gangs)))
+    problem = resolve_affinity(problem_of(zoned("a", "b", gangs=gangs)))
     assert Demand(problem.gangs).query.domains
     choice, found = raised(problem, NOTHING)
     assert choice.engine == FIRST_FIT

@@ -13,8 +13,8 @@ from solver.allocate import allocate
 from solver.engines import choose, values
 from solver.engines.values import Narrowed, narrow_to_values
 from solver.problem.gangs import GangPart
+from solver.problem.growth.standing import StandingPart
 from solver.problem.problem import Problem
-from solver.problem.standing import StandingPart
 from tests.builders import (
     DRIVER,
     device,

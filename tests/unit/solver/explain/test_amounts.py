@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from contracts.allocation import Reason, Rule
+from msgspec import structs
+
+from contracts.allocation import (
+    AllocationResult,
+    DeviceAllocationResult,
+    Reason,
+    Rule,
+)
+from contracts.claim import ResourceClaimStatus
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
+from contracts.quantity import NANO, Quantity
 from solver.allocate import allocate
 from tests.builders import (
     DRIVER,
+    claim,
     counter_set,
     device,
     gang,
@@ -16,8 +26,9 @@ from tests.builders import (
     member_claim,
     pool,
     request,
+    result,
 )
-from tests.builders.problems import problem_of, snapshot_of
+from tests.builders.problems import observe, problem_of, snapshot_of
 
 
 def reason_of(asked: Any, *content: Any, **world: Any) -> Reason:
@@ -76,4 +87,31 @@ def test_a_card_has_room_for_as_many_as_share_it() -> None:
     assert reason.rule is Rule.NO_CANDIDATE
     assert reason.message == (
         "each of 3 pods needs 1 gpu.example.com; 1 device matches; room for 2 of 3 pods"
+    )
+
+
+def test_what_others_hold_of_a_card_leaves_less_room() -> None:
+    """The card has 10 GB; one claim has 5, so the second of two pods has none."""
+    card = device("card", capacity={"memory": 10}, allow_multiple_allocations=True)
+    held = structs.replace(
+        result("card", pool="n"),
+        share_id="s",
+        consumed_capacity={"memory": Quantity.of_nano(5 * NANO)},
+    )
+    allocation = AllocationResult(devices=DeviceAllocationResult(results=(held,)))
+    holder = structs.replace(
+        claim(name="holder"), status=ResourceClaimStatus(allocation=allocation)
+    )
+    amount = request(capacity={"memory": 5})
+    snapshot = observe(
+        snapshot_of(
+            {"n": [pool(card, name="n")]}, [gang(member(member_claim(amount), count=2))]
+        ),
+        "default/holder",
+        holder,
+    )
+    (reason,) = allocate(problem_of(snapshot)).gangs[0].reasons
+    assert reason.rule is Rule.TAKEN
+    assert reason.message == (
+        "each of 2 pods needs 1 gpu.example.com; 1 device matches; room for 1 of 2 pods"
     )

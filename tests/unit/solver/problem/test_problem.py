@@ -22,7 +22,7 @@ from solver.problem.quotas import (
     is_held_up_by_others,
     refuse_over_quota,
 )
-from solver.problem.shared_claims import find_shared_claims, waits_for_another
+from solver.problem.sharing import find_shared_claims, waits_for_another
 from solver.queueing.gang_queue import GangQueue
 from solver.queueing.rounds import BatchLimits
 from solver.quotas import ALL_DRIVERS, Quotas

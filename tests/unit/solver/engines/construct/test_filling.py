@@ -11,9 +11,9 @@ from contracts.device import ResourcePool
 from contracts.gang import Gang
 from contracts.workload import Pod
 from solver.engines.construct.search import construct
+from solver.kinds.affinity.resolve import resolve_affinity
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
-from solver.kinds.pod_rules import settle_rules
 from tests.builders import (
     DRIVER,
     constraint,
@@ -319,7 +319,9 @@ def place(case: Case) -> list[str]:
     snapshot = snapshot_of(
         {name: [each] for name, each in zip(names, pools, strict=True)}, case.gangs
     )
-    problem = settle_rules(problem_of(observe_core(snapshot, *nodes, *case.running)))
+    problem = resolve_affinity(
+        problem_of(observe_core(snapshot, *nodes, *case.running))
+    )
     demand = Demand(problem.gangs)
     found = construct(demand, find_node_kinds(problem, demand.query))
     placed = {

@@ -12,7 +12,7 @@ from solver.engines.construct.search import Constructed, construct, find_unknown
 from solver.engines.goals import EngineResult, Goal
 from solver.kinds.demand import Demand
 from solver.kinds.nodes import find_node_kinds
-from solver.kinds.shared_claims import SharedClaimLayouts
+from solver.kinds.sharing import SharedClaimLayouts
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.builders import gang, member, member_claim, request, topology_rule

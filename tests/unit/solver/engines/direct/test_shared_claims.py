@@ -10,7 +10,7 @@ from contracts.gang import Gang
 from solver.allocate import allocate
 from solver.engines import cpsat
 from solver.engines.direct.shared_claims import shared_claims_are_reached
-from solver.kinds.shared_claims import SharedClaimLayouts
+from solver.kinds.sharing import SharedClaimLayouts
 from tests.builders import device, gang, member, member_claim, request, topology_rule
 from tests.builders.models import place_all
 from tests.builders.sharing import (

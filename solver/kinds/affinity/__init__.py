@@ -1,0 +1,1 @@
+"""Rules between pods, resolved into node sets, amounts and domains."""

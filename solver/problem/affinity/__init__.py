@@ -1,0 +1,1 @@
+"""Rules between pods: the running pods that matter, and rules once resolved."""

@@ -1,0 +1,1 @@
+"""Gangs that grow: pods asked for beside those that have a place."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from contracts.claim import DeviceClass, ResourceClaimTemplate
+from contracts.device import DeviceTaintRule
 from contracts.features import Features
 from contracts.gang import Gang
 from contracts.kubernetes.decode import WritableObject, find_refused_fields
@@ -19,8 +20,10 @@ from moorings.lint.findings import Finding, Lint, LintRule, Severity, collect_fi
 from moorings.lint.matches import Matches
 from moorings.lint.pods import check_gangs, check_pods
 from moorings.lint.requests import check_admin_access, check_claim, check_class
+from moorings.lint.sizes import check_gang_sizes
 from moorings.lint.slices import check_pools
-from moorings.lint.topology import RuledGang, check_gang_rules
+from moorings.lint.taints import check_taint_rule
+from moorings.lint.topology import LintGang, check_gang_rules
 from moorings.plan.asking import Asked, ask
 from moorings.plan.cluster import make_cluster
 from moorings.plan.disabled import find_disabled_selectors
@@ -68,17 +71,21 @@ def lint(
     cluster = make_cluster(entries)
     asked = ask(cluster.view, cluster.view.groups())
     findings.extend(check_gangs((*cluster.waiting, *asked.waiting)))
-    findings.extend(_check_pools(entries, snapshot, matches))
+    findings.extend(_check_pools(entries, snapshot, matches, features))
     for device_class in classes:
         findings.extend(check_class(device_class, matches))
+    for entry in entries:
+        if isinstance(entry.decoded.value, DeviceTaintRule):
+            findings.extend(check_taint_rule(entry.decoded.value))
     closed = list_without_admin_access(entries)
     for claim in claims:
         findings.extend(check_claim(claim, matches))
         if claim.namespace in closed:
             findings.extend(check_admin_access(claim))
         findings.extend(check_constraints(claim, matches))
-    ruled = _resolve_ruled(asked, SnapshotLookup(snapshot), features)
-    findings.extend(check_gang_rules(ruled, matches, _list_labels(entries)))
+    gangs = list(_resolve_gangs(asked, SnapshotLookup(snapshot), features))
+    findings.extend(check_gang_rules(gangs, matches, _list_labels(entries)))
+    findings.extend(check_gang_sizes(gangs, matches))
     return collect_findings(findings, objects=len(entries), devices=matches.total)
 
 
@@ -92,16 +99,13 @@ def _with_namespace(entry: PlanObject) -> PlanObject:
     return replace(entry, decoded=decoded)
 
 
-def _resolve_ruled(
+def _resolve_gangs(
     asked: Asked, lookup: SnapshotLookup, features: Features
-) -> Iterator[RuledGang]:
-    """Resolve the gangs that have rules across their pods."""
+) -> Iterator[LintGang]:
     how = ResolveOptions(lookup=lookup, features=features)
     for message in asked.gangs:
-        spec = message.gang.spec
-        if spec.constraints or spec.topology:
-            part = resolve(message.uid, message.gang, how)
-            yield RuledGang(gang=message.gang, part=part)
+        part = resolve(message.uid, message.gang, how)
+        yield LintGang(gang=message.gang, part=part)
 
 
 def _list_labels(objects: list[PlanObject]) -> frozenset[str]:
@@ -113,7 +117,10 @@ def _list_labels(objects: list[PlanObject]) -> frozenset[str]:
 
 
 def _check_pools(
-    objects: list[PlanObject], snapshot: Snapshot, matches: Matches
+    objects: list[PlanObject],
+    snapshot: Snapshot,
+    matches: Matches,
+    features: Features,
 ) -> Iterator[Finding]:
     """Check pools against the nodes for which there is a Node object."""
     values = list(snapshot.inventory.pages.values())
@@ -124,7 +131,7 @@ def _check_pools(
         if isinstance(entry.decoded.value, Node)
     }
     nodes = [v for v in values if isinstance(v, NodePart) and v.name in node_names]
-    return check_pools(pools, nodes, matches.cluster)
+    return check_pools(pools, nodes, matches.cluster, features)
 
 
 def _check_validity(entry: PlanObject) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -13,7 +14,7 @@ from contracts.features import Features
 from contracts.ids import NodeName
 from solver.cache import Cache
 from solver.devices.candidates import indices_of, select_devices
-from solver.devices.facts import pool_of
+from solver.devices.facts import facts_of, pool_of
 from solver.devices.gather import Cluster
 from solver.devices.published import find_published
 from solver.kinds.query import request_kind_of
@@ -31,6 +32,10 @@ class SelectorMatch(Struct, frozen=True):
     """Those that pass, as `driver/pool/device`."""
     faults: dict[int, str]
     """By selector: how many devices it fails on, the first of them, and why."""
+    most_on_node: int = 0
+    """At most so many of them are on one node."""
+    are_shareable: bool = False
+    """True if some may be had several times."""
 
 
 MOST_LISTS = 4096
@@ -67,10 +72,13 @@ class Matches:
     def _match(self, selectors: tuple[str, ...]) -> SelectorMatch:
         devices: list[str] = []
         faults: dict[int, list[tuple[str, str]]] = {}
+        by_owner, shareable = Counter[str](), 0
         for part in self._pools:
             pool, passing = pool_of(part), select_devices(part, selectors, self._table)
             names = [f"{pool.driver}/{pool.pool}/{d.name}" for d in pool.devices]
             devices.extend(names[index] for index in indices_of(passing.bits))
+            by_owner[part.owner] += passing.bits.bit_count()
+            shareable |= passing.bits & facts_of(part).marks.shareable
             for fault in passing.faults:
                 row = (names[fault.device], fault.error)
                 faults.setdefault(fault.selector, []).append(row)
@@ -82,7 +90,10 @@ class Matches:
             for index, text in enumerate(selectors)
             if text in self._disabled
         }
-        return SelectorMatch(tuple(devices), described)
+        # Who has no owner may be seen by any node.
+        of_all = by_owner.pop("", 0)
+        most = max(by_owner.values(), default=0) + of_all
+        return SelectorMatch(tuple(devices), described, most, shareable > 0)
 
     def has_capacity(self, subrequest: SubrequestPart) -> bool:
         """Whether any device that passes can give the capacity that is requested."""

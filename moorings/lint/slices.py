@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from contracts.counts import counted
 from contracts.device import Device
+from contracts.features import Features
 from moorings.lint.findings import Finding, LintRule, Severity
 from solver.devices.gather import Cluster
 from solver.devices.node_selectors import node_matches
@@ -16,10 +17,15 @@ POOL = "ResourcePool"
 
 
 def check_pools(
-    pools: list[PoolPart], nodes: list[NodePart], cluster: Cluster
+    pools: list[PoolPart],
+    nodes: list[NodePart],
+    cluster: Cluster,
+    features: Features,
 ) -> Iterator[Finding]:
     """Check all pools, each slice of them, and what nodes see of them."""
     for pool in pools:
+        for pool_slice in pool.slices:
+            yield from _check_features(pool_slice, features)
         yield from _check_generations(pool)
         yield from _check_counters(pool)
         for pool_slice in pool.slices:
@@ -43,10 +49,20 @@ def _check_generations(pool: PoolPart) -> Iterator[Finding]:
         pool_slice for pool_slice in pool.slices if pool_slice.generation == newest
     ]
     slice_count = current[0].slice_count
-    if len(current) != slice_count:
+    nodes = sorted({str(pool_slice.node_name) for pool_slice in current})
+    if len(current) > slice_count and len(nodes) * slice_count == len(current):
+        # Each node sees its own slices alone, and so a whole pool.
         message = (
-            f"{len(current)} of {counted(slice_count, 'slice')} of generation {newest} "
-            "are here; nothing is allocated from it until all are"
+            f"nodes {nodes[0]} and {nodes[1]} publish it, each as a whole pool; a "
+            "device is known by driver, pool and name, so equal names are one device: "
+            "name the pool by its node"
+        )
+        yield _report_pool(name, LintRule.POOL_AMBIGUOUS, Severity.ERROR, message)
+    elif len(current) != slice_count:
+        here = f"{counted(len(current), 'slice')} of generation {newest}"
+        message = (
+            f"has {here}, and says that it has {slice_count}; nothing is allocated "
+            "from it until the numbers are equal"
         )
         yield _report_pool(name, LintRule.POOL_INCOMPLETE, Severity.ERROR, message)
     for pool_slice in pool.slices:
@@ -59,6 +75,28 @@ def _check_generations(pool: PoolPart) -> Iterator[Finding]:
                 rule=LintRule.POOL_OBSOLETE,
                 message=f"generation {pool_slice.generation}; the pool is at {newest}",
             )
+
+
+def _check_features(pool_slice: PoolSlice, features: Features) -> Iterator[Finding]:
+    """Find what makes the allocator ignore a slice while a gate is off."""
+    needed: list[tuple[str, str]] = []
+    if not features.partitionable_devices:
+        if pool_slice.shared_counters:
+            needed.append(("spec.sharedCounters", "DRAPartitionableDevices"))
+        if pool_slice.per_device_node_selection is not None:
+            needed.append(("spec.perDeviceNodeSelection", "DRAPartitionableDevices"))
+    if not features.compatibility_groups:
+        needed += [
+            (
+                f"spec.devices[{index}].consumesCounters[].compatibilityGroups",
+                "DRADeviceCompatibilityGroups",
+            )
+            for index, device in enumerate(pool_slice.devices)
+            if any(each.compatibility_groups for each in device.consumes_counters)
+        ][:1]
+    for field, gate in needed:
+        message = f"the gate {gate} is off: nothing is allocated from the slice"
+        yield _report(pool_slice, field, LintRule.FEATURE_OFF, Severity.ERROR, message)
 
 
 def _check_counters(pool: PoolPart) -> Iterator[Finding]:

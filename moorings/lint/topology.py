@@ -23,8 +23,8 @@ from solver.problem.attributes import Element
 from solver.problem.gangs import GangPart, MemberPart, RequestPart, SubrequestPart
 
 
-class RuledGang(Struct, frozen=True, kw_only=True):
-    """A gang with rules across its pods, as it is written and as it is resolved."""
+class LintGang(Struct, frozen=True, kw_only=True):
+    """A gang that would be submitted, as it is written and as it is resolved."""
 
     gang: Gang
     part: GangPart
@@ -50,7 +50,7 @@ class RuledGang(Struct, frozen=True, kw_only=True):
 
 
 def check_gang_rules(
-    gangs: Iterable[RuledGang], matches: Matches, labels: frozenset[str]
+    gangs: Iterable[LintGang], matches: Matches, labels: frozenset[str]
 ) -> Iterator[Finding]:
     """Hold the rules of gangs against the nodes and devices of the input.
 
@@ -71,7 +71,7 @@ def check_gang_rules(
             yield from _check_topology(ruled, path, topology, matches, labels)
 
 
-def _check_paths(ruled: RuledGang) -> Iterator[Finding]:
+def _check_paths(ruled: LintGang) -> Iterator[Finding]:
     """Find paths that name nothing in the claims of templates."""
     for reason in ruled.part.refused:
         if reason.rule is Rule.INVALID and reason.field.startswith("spec.constraints"):
@@ -90,7 +90,7 @@ def _list_named(part: GangPart, constraint: GangConstraint) -> Iterator[Subreque
 
 
 def _check_attribute(
-    ruled: RuledGang,
+    ruled: LintGang,
     path: str,
     name: str,
     named: Sequence[SubrequestPart],
@@ -110,7 +110,7 @@ def _check_attribute(
 
 
 def _check_topology(
-    ruled: RuledGang,
+    ruled: LintGang,
     path: str,
     topology: GangTopology,
     matches: Matches,

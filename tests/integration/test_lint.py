@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec import structs
 from typer.testing import CliRunner
 
 from contracts.codec import to_builtins
+from contracts.device import DeviceCounterConsumption
 from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from moorings.cli.main import app
 from moorings.lint.findings import LintRule
@@ -27,6 +29,7 @@ from tests.builders import (
     request,
     resource_slice,
     sub_request,
+    taint_rule,
     topology_rule,
 )
 from tests.builders.inputs import written_job, written_pod
@@ -46,6 +49,14 @@ RACKED = {
     "metadata": {"name": THE_NODE, "labels": {"rack": "r1"}},
 }
 NUMA = [constraint(f"{DRIVER}/numa")]
+GROUPED = structs.replace(
+    device(),
+    consumes_counters=(
+        DeviceCounterConsumption(counter_set="c", compatibility_groups=("g",)),
+    ),
+)
+ELSEWHERE = resource_slice(*ROOM, name="elsewhere", node="elsewhere", pool="elsewhere")
+"""As many devices again, on another node."""
 HALVES = (device("half", consumes={"gpu": {"memory": "90Gi"}}),)
 
 
@@ -128,6 +139,20 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
     (LintRule.POOL_INCOMPLETE, (resource_slice(*ROOM, slice_count=2),)),
     (LintRule.POOL_INVALID, (resource_slice(device("a"), device("a")),)),
     (
+        LintRule.POOL_AMBIGUOUS,
+        (
+            resource_slice(device("a"), name="one", node="one", pool="eth"),
+            resource_slice(device("a"), name="two", node="two", pool="eth"),
+        ),
+    ),
+    (LintRule.FEATURE_OFF, (resource_slice(GROUPED),)),
+    (LintRule.TAINT_SCOPE, (taint_rule(),)),
+    (LintRule.GANG_TOO_LARGE, (SLICE, GPU, gang(member(count=3)))),
+    (
+        LintRule.GANG_TOO_LARGE,
+        (SLICE, ELSEWHERE, GPU, gang(member(member_claim(request(count=3))))),
+    ),
+    (
         LintRule.POOL_OBSOLETE,
         (
             resource_slice(*ROOM, name="one", generation=1),
@@ -189,6 +214,9 @@ EVERYWHERE = resource_slice(*ROOM, pool="fabric", all_nodes=True)
 SOUND: list[tuple[Any, ...]] = [
     (SLICE, GPU, claim(request(count=2))),
     (SLICE, GPU, EITHER),
+    (SLICE, GPU, gang(member(count=2))),
+    (SLICE, GPU, gang(member(member_claim(request(admin_access=True)), count=9))),
+    (taint_rule(driver=DRIVER),),
     (EVERYWHERE, GPU, claim(request(capacity={"memory": "8Gi"}))),
     (resource_slice(device(attributes={"numa": 1, "other.org/numa": 2})), GPU),
     (SLICE, GPU, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}),

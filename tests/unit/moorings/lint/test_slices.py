@@ -34,7 +34,8 @@ def rules(*slices: Any) -> set[LintRule]:
     for key, item in named.items():
         snapshot = observe(snapshot, key, item)
     cluster = Cluster(tuple(snapshot.inventory.pages), Features())
-    return {finding.rule for finding in check_pools([pool], NODES, cluster)}
+    found = check_pools([pool], NODES, cluster, Features())
+    return {finding.rule for finding in found}
 
 
 def piece(*content: Any, name: str = "s", **fields: Any) -> Any:

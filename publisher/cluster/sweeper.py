@@ -10,7 +10,7 @@ import asyncio
 
 from publisher.cluster.observer import Observer
 from publisher.gangs.patches import Patch
-from publisher.gangs.plan_repairs import plan_sweep
+from publisher.gangs.running.plan_repairs import plan_sweep
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import ApiError, ConflictError, NotFoundError
 from runtime.log import get_logger

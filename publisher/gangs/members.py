@@ -12,22 +12,18 @@ from collections.abc import (
     Callable,
     Container,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from contracts.allocation import Reason, Rule
+from contracts.allocation import Reason
 from contracts.claim import ResourceClaim
 from contracts.codec import encode
-from contracts.device import NodeSelector
 from contracts.errors import DecodeError
-from contracts.gang import AvoidedNode, Member, MemberClaim, MemberNode
-from contracts.ids import NodeName
+from contracts.gang import Gang, Member, MemberClaim, MemberNode
 from contracts.messages import Place, PodRef
 from contracts.pods.members import (
     MemberPod,
@@ -35,12 +31,12 @@ from contracts.pods.members import (
     read_member_pod,
     with_labels_of,
 )
-from contracts.pods.node_affinity import NODE_AFFINITY, read_pinned_node
+from contracts.pods.membership import read_membership
+from contracts.pods.node_affinity import NODE_AFFINITY
 from contracts.pods.pod_rules import list_mentioned_labels, rules_of_node
-from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs.claims import pod_group_of
-from publisher.gangs.patches import narrow_affinity
+from publisher.gangs.node_affinity import bind_node
 from publisher.gangs.view import View, claim_keys, is_gated
 
 ONLY = "pod"
@@ -170,72 +166,6 @@ def _bind(member: Member, pods: Sequence[Pod], view: View) -> Member | Reason:
     return node if isinstance(node, Reason) else replace(member, node=node)
 
 
-def bind_node(node: MemberNode, pods: Sequence[Pod], view: View) -> MemberNode | Reason:
-    """Bind what pods ask of a node to their volumes, and to claims that hold devices.
-
-    A Reason: the claims hold devices of different nodes.
-    """
-    affinity = _narrow_to_volumes(node.affinity, pods, view)
-    names = set()
-    for selector in _selectors(pods, view):
-        name = selector.only_node
-        if name:
-            names.add(name)
-        else:
-            affinity = narrow_affinity(affinity, selector)
-    if len(names) > 1:
-        where = ", ".join(sorted(names))
-        return Reason(
-            rule=Rule.NODE_SELECTION,
-            subject=pods[0].metadata.name,
-            field="spec.resourceClaims",
-            message=f"its claims are allocated on different nodes: {where}",
-        )
-    return replace(node, affinity=affinity, node_name=NodeName("".join(names)))
-
-
-def pinned_node_of(pod: Pod) -> NodeName:
-    """Return the node that a pod is pinned to; empty: none that can be read."""
-    try:
-        return read_pinned_node(pod.spec.affinity) or NodeName("")
-    except DecodeError:
-        return NodeName("")
-
-
-def leave_out(node: MemberNode, nodes: Iterable[AvoidedNode]) -> MemberNode:
-    """Keep pods from nodes, unless their claims hold devices of one already.
-
-    A term of `matchFields` has one value (core/v1, validation of node selectors).
-    """
-    if node.node_name:
-        return node
-    affinity = node.affinity
-    for avoided in nodes:
-        affinity = narrow_affinity(affinity, NodeSelector.except_node(avoided.node))
-    return replace(node, affinity=affinity)
-
-
-def _narrow_to_volumes(
-    affinity: Mapping[str, Any], pods: Iterable[Pod], view: View
-) -> dict[str, Any]:
-    """Narrow an affinity to the nodes on which the volumes of pods can be had."""
-    narrowed = dict(affinity)
-    for pod in pods:
-        selectors = find_volume_nodes(pod.metadata, pod.spec, view.volumes)
-        if not isinstance(selectors, MissingVolume):
-            for selector in selectors:
-                narrowed = narrow_affinity(narrowed, selector)
-    return narrowed
-
-
-def _selectors(pods: Sequence[Pod], view: View) -> Iterator[NodeSelector]:
-    for key in sorted({key for pod in pods for key in claim_keys(pod).values()}):
-        claim = view.claim(key)
-        held = None if claim is None else claim.allocation
-        if held is not None and held.node_selector is not None:
-            yield held.node_selector
-
-
 def _find_shared_claims(pods: Iterable[MemberPod]) -> frozenset[str]:
     """Find the claims that several of these pods use."""
     users: Counter[str] = Counter()
@@ -259,3 +189,20 @@ def _place(read: MemberPod, pod: Pod, member: Member) -> Place:
         pods=(PodRef(name=read.name, uid=read.uid),),
         claims=tuple(keys[claim.name].partition("/")[2] for claim in member.claims),
     )
+
+
+def default_member_of(gang: Gang | None) -> str:
+    """Return the member of pods without a label: the only one, if it is only one."""
+    if gang is not None and len(gang.spec.members) == 1:
+        return gang.spec.members[0].name
+    return ONLY
+
+
+def member_name_of(pod: Pod, gang: Gang | None) -> str:
+    """Return the name of the member that a pod is."""
+    return read_membership(pod).member or default_member_of(gang)
+
+
+def ref_of(pod: Pod) -> PodRef:
+    """Name a pod."""
+    return PodRef(name=pod.metadata.name, uid=pod.metadata.uid)

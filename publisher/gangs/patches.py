@@ -21,12 +21,9 @@ from contracts.ids import NodeName
 from contracts.messages import PodRef
 from contracts.meta import ObjectMeta
 from contracts.names import FINALIZER, GATE, MANAGED, VOID
-from contracts.pods.node_affinity import NODE_AFFINITY, REQUIRED
 from contracts.workload import Pod
 from publisher.gangs.claims import list_consumers, list_missing
-
-_TERMS = "nodeSelectorTerms"
-_LISTS = ("matchExpressions", "matchFields")
+from publisher.gangs.node_affinity import narrow_affinity
 
 
 class Purpose(StrEnum):
@@ -159,31 +156,3 @@ def _of_claim(
 
 def _identity(meta: ObjectMeta) -> dict[str, str]:
     return {"uid": meta.uid, "resourceVersion": meta.resource_version}
-
-
-def narrow_affinity(
-    affinity: Mapping[str, Any], selector: NodeSelector
-) -> dict[str, Any]:
-    """Narrow an affinity to where the selector holds as well.
-
-    A gated pod's required node affinity may be set, or its terms may ask for more;
-    terms are neither added nor taken away (KEP-3838). So what narrows goes into each
-    term: with a selector of one term their number stays. Idempotent: what a term says
-    already is not said twice.
-    """
-    of_nodes = dict(affinity.get(NODE_AFFINITY) or {})
-    required = (of_nodes.get(REQUIRED) or {}).get(_TERMS) or [{}]
-    selected = to_builtins(selector)[_TERMS]
-    terms = [_both(term, more) for term in required for more in selected]
-    return {**affinity, NODE_AFFINITY: {**of_nodes, REQUIRED: {_TERMS: terms}}}
-
-
-def _both(term: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the term that holds where both hold."""
-    both = dict(term)
-    for name in _LISTS:
-        present = list(term.get(name) or ())
-        new = [entry for entry in more.get(name, ()) if entry not in present]
-        if present or new:
-            both[name] = [*present, *new]
-    return both

@@ -19,43 +19,37 @@ from contracts.names import GANG_UID
 from contracts.pods.members import group_connected
 from contracts.reports import WAITING
 from contracts.workload import Pod
-from publisher.gangs.avoidance import find_avoidance, plan_avoidance
-from publisher.gangs.completeness import list_run, split_by_run, split_replacements
-from publisher.gangs.context import (
-    GroupPlan,
-    PlanContext,
-    StatusReport,
-    SubmittedGang,
-)
-from publisher.gangs.elastic import (
+from publisher.gangs.carry_out.plan_reserved import plan_reservation, plan_reserved
+from publisher.gangs.carry_out.plan_submitted import plan_submitted
+from publisher.gangs.context import GroupPlan, PlanContext, StatusReport, SubmittedGang
+from publisher.gangs.records import PodGangRecord
+from publisher.gangs.reports import report_cancelled
+from publisher.gangs.running.avoidance import find_avoidance, plan_avoidance
+from publisher.gangs.running.growth import (
     keep_placed,
     report_unplaced,
     settles_in,
     tell_growing,
 )
-from publisher.gangs.gang_size import find_company
-from publisher.gangs.gather import (
-    ReadyGang,
-    UnsubmittedPods,
-    assemble,
-    gang_uid,
-    split_joining,
-)
-from publisher.gangs.plan_claims import plan_fresh_start
-from publisher.gangs.plan_finished import plan_commanded, plan_finished
-from publisher.gangs.plan_repairs import plan_repairs
-from publisher.gangs.plan_reserved import plan_reservation, plan_reserved
-from publisher.gangs.plan_running import (
+from publisher.gangs.running.plan_finished import plan_commanded, plan_finished
+from publisher.gangs.running.plan_repairs import plan_repairs
+from publisher.gangs.running.plan_running import (
     find_refused,
     is_displaced,
     plan_running,
     report_misplaced,
 )
-from publisher.gangs.plan_submitted import plan_submitted
-from publisher.gangs.readiness import NotReady
-from publisher.gangs.records import PodGangRecord
-from publisher.gangs.recreation import plan_removal
-from publisher.gangs.reports import report_cancelled
+from publisher.gangs.running.recreation import plan_removal
+from publisher.gangs.submit.assemble import ReadyGang, assemble, gang_uid
+from publisher.gangs.submit.company import find_company
+from publisher.gangs.submit.completeness import list_run
+from publisher.gangs.submit.readiness import NotReady, plan_fresh_start
+from publisher.gangs.submit.split import (
+    UnsubmittedPods,
+    split_by_run,
+    split_joining,
+    split_replacements,
+)
 from publisher.gangs.view import claim_keys, is_gated, is_over, uids_of
 
 

@@ -15,14 +15,7 @@ from publisher.gangs import patches
 from publisher.gangs.claims import reserved_uids
 from publisher.gangs.context import SubmittedGang
 from publisher.gangs.patches import Patch
-from publisher.gangs.view import (
-    View,
-    claim_keys,
-    claims_of,
-    is_done,
-    is_gated,
-    uids_of,
-)
+from publisher.gangs.view import View, claim_keys, claims_of, is_done, is_gated, uids_of
 from publisher.gangs.void_marks import add_void_mark, is_void
 
 

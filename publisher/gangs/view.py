@@ -27,13 +27,12 @@ from contracts.pods.membership import (
     read_membership,
 )
 from contracts.workload import Pod
+from publisher.gang_names import keep_valid_name
+from publisher.gangs.claim_users import ReservationFlips, UngatedUsers
 from publisher.gangs.claims import exclusive_devices_of
-from publisher.gangs.group_names import keep_valid_name
 from publisher.gangs.known_nodes import KnownNode, KnownNodes
 from publisher.gangs.offered_devices import OfferedDevices
 from publisher.gangs.owners import GangOwners
-from publisher.gangs.reservation_flips import ReservationFlips
-from publisher.gangs.ungated_users import UngatedUsers
 from publisher.gangs.volumes import Volumes
 
 _GONE = 10_000

@@ -41,9 +41,9 @@ from publisher.cluster.observer import Observer
 from publisher.gangs.context import GroupPlan, PlanContext
 from publisher.gangs.notes import list_notes
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.plan_repairs import plan_sweep
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.reports import report_on_bus
+from publisher.gangs.running.plan_repairs import plan_sweep
 from publisher.gangs.status import make_gang_status
 from publisher.gangs.view import GroupKey
 from runtime.kube.kinds import RESOURCE_CLAIM

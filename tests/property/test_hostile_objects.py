@@ -27,7 +27,7 @@ from publisher.cluster.observer import Observer
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.gangs.context import GroupPlan, PlanContext
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.plan_repairs import plan_sweep
+from publisher.gangs.running.plan_repairs import plan_sweep
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.informer import Informer

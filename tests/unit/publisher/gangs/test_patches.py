@@ -14,11 +14,11 @@ from contracts.messages import CancelGang, PodRef, SubmitGang
 from contracts.names import FINALIZER, GATE, INDEX, MANAGED, VOID
 from contracts.workload import Pod, PodSchedulingGate
 from publisher.gangs import patches
-from publisher.gangs.bind_pods import Places, bind_pods
+from publisher.gangs.carry_out.bind_pods import Places, bind_pods
+from publisher.gangs.carry_out.plan_reserved import plan_reservation, plan_reserved
 from publisher.gangs.context import GroupPlan
-from publisher.gangs.plan_reserved import plan_reservation, plan_reserved
-from publisher.gangs.readiness import NotReady
 from publisher.gangs.records import PodGangRecord
+from publisher.gangs.submit.readiness import NotReady
 from tests import builders
 from tests.builders.decisions import gang_allocated, gang_pending
 from tests.builders.plans import context_of, gang_of, record_of, submission_of, view_of

@@ -10,19 +10,19 @@ from contracts.messages import CancelGang, PodRef, SubmitGang
 from contracts.meta import OwnerReference
 from contracts.reports import WAITING
 from contracts.workload import Pod
+from publisher.gangs.claim_users import ENDLESS
 from publisher.gangs.context import GroupPlan, PlanContext
 from publisher.gangs.offered_devices import OfferedSlice
 from publisher.gangs.patches import Purpose
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.plan_repairs import (
+from publisher.gangs.records import PodGangRecord
+from publisher.gangs.running.plan_repairs import (
     FINISHED,
     HELD_TWICE,
     REMOVED,
     plan_repairs,
     plan_sweep,
 )
-from publisher.gangs.records import PodGangRecord
-from publisher.gangs.reservation_flips import ENDLESS
 from publisher.gangs.view import GroupKey, View
 from tests import builders
 from tests.builders.plans import NOW, context_of, record_of, submission_of, view_of

@@ -11,10 +11,11 @@ from contracts.gang import Gang
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
-from publisher.gangs.compare import default_member_of, find_difference, member_name_of
 from publisher.gangs.context import StatusReport
+from publisher.gangs.members import default_member_of, member_name_of
 from publisher.gangs.notes import list_notes
 from publisher.gangs.status import make_gang_status
+from publisher.gangs.submit.compare import find_difference
 from publisher.gangs.view import GroupKey, View
 from tests import builders
 from tests.builders.plans import view_of

@@ -31,7 +31,7 @@ from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import NotLeadingError
 from publisher.gangs.context import (
-    GroupPlan,
+    NextSteps,
     PlanContext,
     PublisherMessage,
     StatusReport,
@@ -222,7 +222,7 @@ class GangController:
             removals = [
                 p for p in plan.removals if not self._patches.removal_refusal_of(p)
             ]
-            step = (patches, removals, [] if plan.patches else plan.messages)
+            step = (patches, removals, () if plan.patches else plan.messages)
             if step == last_step or not any(step):
                 refusals = self._report_refusals(situation, plan)
                 self._report(group, [*plan.reports, *refusals])
@@ -305,7 +305,7 @@ class GangController:
         self._reports.report(group, reports)
 
     def _report_refusals(
-        self, situation: PlanContext, plan: GroupPlan
+        self, situation: PlanContext, plan: NextSteps
     ) -> list[StatusReport]:
         """Tell those who wait for a write that is not taken, and who is not let go."""
         reasons = filter(None, map(self._patches.refusal_of, plan.patches))

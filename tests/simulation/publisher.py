@@ -154,10 +154,14 @@ class Publisher:
             due_s = self._world.passed_s + plan.look_again_s
             self._later[group] = min(due_s, self._later.get(group, due_s))
         writes = plan.patches or plan.removals
-        messages = [] if writes else plan.messages
+        messages = () if writes else plan.messages
         if writes or messages:
             self.rounds[group] = Round(
-                context, plan.patches, plan.removals, messages, self.heard
+                context,
+                list(plan.patches),
+                list(plan.removals),
+                list(messages),
+                self.heard,
             )
         return group
 

@@ -16,7 +16,8 @@ from contracts.messages import GangAllocated, MemberAllocated, Place
 from contracts.names import INDEX
 from contracts.workload import Pod
 from publisher.gangs.claims import devices_of
-from publisher.gangs.members import Owns, member_name_of, ref_of
+from publisher.gangs.context import PlanContext
+from publisher.gangs.members import member_name_of, ref_of
 from publisher.gangs.submit.compare import find_difference
 from publisher.gangs.submit.readiness import NotReady, find_missing
 from publisher.gangs.view import View, claim_keys, claims_of
@@ -33,8 +34,7 @@ def bind_pods(
     *,
     opened: Sequence[Pod],
     waiting: Sequence[Pod],
-    view: View,
-    owns: Owns,
+    context: PlanContext,
 ) -> Places | NotReady:
     """Return which pod is which of the members that were decided.
 
@@ -42,10 +42,10 @@ def bind_pods(
     leave their place empty, as nobody waits for them any more.
     """
     # First whether the pods are as the gang says.
-    missing = find_missing(waiting, view)
+    missing = find_missing(waiting, context.view)
     if missing is not None:
         return missing
-    text = find_difference(gang, waiting, view, owns, whole=False)
+    text = find_difference(gang, waiting, context, whole=False)
     text = text or _find_shared(gang, waiting)
     if text:
         return NotReady(reason="ClaimsDiffer", message=text)
@@ -67,9 +67,9 @@ def bind_pods(
             if f"{name}/{index}" in opened_by_index
         }
         free = {index: of_member[index] for index in of_member if index not in pods}
-        pods |= _match(waiting_by_member.get(name, ()), free, view)
+        pods |= _match_pods(waiting_by_member.get(name, ()), free, context.view)
         for index, pod in pods.items():
-            places[name, index] = _place(pod, member)
+            places[name, index] = _make_place(pod, member)
     # Nothing begins before all are there; later the places of others stay empty.
     count = len(decision.members)
     if not opened and len(places) < count:
@@ -83,7 +83,7 @@ def bind_pods(
     }
 
 
-def _match(
+def _match_pods(
     pods: Sequence[Pod], free: Mapping[int, MemberAllocated], view: View
 ) -> dict[int, Pod]:
     """Give pods a free index: first those that hold something, then the others."""
@@ -137,7 +137,7 @@ def _find_shared(gang: Gang, pods: Sequence[Pod]) -> str:
     return ""
 
 
-def _place(pod: Pod, member: Member) -> Place:
+def _make_place(pod: Pod, member: Member) -> Place:
     keys = claim_keys(pod)
     names = (keys.get(claim.name, "") for claim in member.claims)
     return Place(

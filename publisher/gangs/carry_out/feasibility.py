@@ -49,10 +49,9 @@ def find_fault(
     count = len(submitted.record.pods)
     if len(there) < count:
         return f"{count - len(there)} of {counted(count, 'pod is', 'pods are')} gone"
-    if not displaced and not submitted.is_reserved:
-        waiting, gang = submitted.waiting, context.view.gang(context.group)
-        if is_left_alone(waiting, context.view, gang, _count_enough(message)):
-            return "a gang begins whole, and no pod that these were to join runs"
+    begins = not displaced and not submitted.is_reserved
+    if begins and is_left_alone(submitted.waiting, context, _count_enough(message)):
+        return "a gang begins whole, and no pod that these were to join runs"
     decided = {(a.member, a.index): a for a in assignments}
     for member in message.gang.spec.members:
         for index, place in enumerate(message.places.get(member.name, ())):

@@ -31,7 +31,8 @@ from publisher.gangs.claims import (
     list_missing,
     name_holder,
 )
-from publisher.gangs.members import Owns, ref_of
+from publisher.gangs.context import PlanContext
+from publisher.gangs.members import ref_of
 from publisher.gangs.patches import Patch
 from publisher.gangs.view import View, claim_keys, is_gated, is_over
 
@@ -88,7 +89,7 @@ def assignments_of(
             raise DecisionError(decision.uid, reason)
         undecided.discard((member.member, member.index))
         place = places[member.index]
-        claims = tuple(_claims(decision, member, names[member.member], place))
+        claims = tuple(_list_claims(decision, member, names[member.member], place))
         assignments.append(
             Assignment(
                 namespace=decision.namespace,
@@ -105,14 +106,12 @@ def assignments_of(
     return tuple(assignments)
 
 
-def plan_claims(
-    assignments: Iterable[Assignment], view: View, owns: Owns, now: str
-) -> ClaimWrites:
+def plan_claims(assignments: Iterable[Assignment], context: PlanContext) -> ClaimWrites:
     """Plan the next write of every claim; nothing to write: all hold what they should.
 
     Claims of the pods that were allocated before are reserved for them as well.
-    `now` is RFC 3339, whole seconds, UTC.
     """
+    view = context.view
     writes: list[Patch] = []
     refusals: list[str] = []
     joining: dict[str, list[PodRef]] = {}
@@ -126,10 +125,10 @@ def plan_claims(
             _, users = decided.setdefault(key, (allocation, []))
             users += [ref_of(pod) for pod in alive if key in claim_keys(pod).values()]
         for pod in filter(is_gated, alive):
-            for key in prior_claims_of(pod, assignment, view, owns):
+            for key in _prior_claims_of(pod, assignment, context):
                 joining.setdefault(key, []).append(ref_of(pod))
     for key, (allocation, users) in decided.items():
-        step = _plan_step(key, allocation, users, view, now) if users else None
+        step = _plan_claim(key, allocation, users, context) if users else None
         if isinstance(step, str):
             refusals.append(step)
         elif step is not None:
@@ -159,18 +158,18 @@ def plan_gates(
             yield patches.open_gate(pod, assignment.node, annotations)
 
 
-def prior_claims_of(
-    pod: Pod, assignment: Assignment, view: View, owns: Owns
+def _prior_claims_of(
+    pod: Pod, assignment: Assignment, context: PlanContext
 ) -> Iterator[str]:
     """Name the claims of ours that a pod has beside those that were decided."""
     decided = dict(assignment.claims)
     for key in claim_keys(pod).values():
-        claim = view.claim(key)
-        if key not in decided and claim is not None and owns(claim):
+        claim = context.view.claim(key)
+        if key not in decided and claim is not None and context.owns(claim):
             yield key
 
 
-def _claims(
+def _list_claims(
     decision: GangAllocated, member: MemberAllocated, names: list[str], place: Place
 ) -> Iterator[tuple[str, AllocationResult]]:
     if sorted(claim.claim for claim in member.claims) != sorted(names):
@@ -193,24 +192,21 @@ def _plan_joining(joining: Mapping[str, list[PodRef]], view: View) -> Iterator[P
             yield patches.reserve(claim, refs)
 
 
-def _plan_step(
-    key: str,
-    decided: AllocationResult,
-    users: list[PodRef],
-    view: View,
-    now: str,
+def _plan_claim(
+    key: str, decided: AllocationResult, users: list[PodRef], context: PlanContext
 ) -> Patch | str | None:
-    claim = view.claim(key)
+    """Plan the next write of one claim; None: it is done; a str: why it cannot be."""
+    claim = context.view.claim(key)
     if claim is None or claim.metadata.deletion_timestamp:
         return f"ResourceClaim {key} is gone"
-    taken = _find_holder(key, decided, view)
+    taken = _find_holder(key, decided, context.view)
     if taken:
         return taken
     held = claim.allocation
     if held is None:
         if not is_prepared(claim):
             return patches.prepare(claim)
-        return patches.allocate(claim, decided, users, now)
+        return patches.allocate(claim, decided, users, context.now)
     if not is_same_allocation(held, decided):
         return f"ResourceClaim {key} was allocated by somebody else"
     if not list_missing(claim, users):

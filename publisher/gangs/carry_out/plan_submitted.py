@@ -36,7 +36,13 @@ from publisher.gangs.carry_out.plan_claims import (
     plan_claims,
     plan_gates,
 )
-from publisher.gangs.context import GroupPlan, PlanContext, StatusReport, SubmittedGang
+from publisher.gangs.context import (
+    NextSteps,
+    PlanContext,
+    PublisherMessage,
+    StatusReport,
+    SubmittedGang,
+)
 from publisher.gangs.patches import Patch
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.reports import report_undecided
@@ -48,43 +54,45 @@ from publisher.gangs.view import claim_keys, claims_of, is_gated
 from publisher.gangs.void_marks import is_void
 
 
-def plan_submitted(
-    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
-) -> frozenset[str]:
-    """Add what comes next of a gang that is alive, and not open yet, to the plan.
-
-    Returns the uids of the pods that stay with it; others may be asked for again.
-    """
+def plan_submitted(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
+    """Plan what comes next for a gang that is alive, and not open yet."""
     decision = submitted.record.in_force
     refusal = ""
     assignments: tuple[Assignment, ...] = ()
     if decision is not None:
         # First what speaks against the decision, whatever the pods and claims are.
         try:
-            assignments = _assignments(decision, submitted.record)
+            assignments = _read_assignments(decision, submitted.record)
         except DecisionError as error:
             refusal = error.reason
-        refusal = refusal or context.refused(decision.uid, decision.attempt)
-        marked = (
-            is_void(pod, decision.uid, decision.attempt) for pod in submitted.entitled
-        )
-        if any(marked):
-            refusal = refusal or "what was written of it is being taken back"
+        refusal = refusal or _find_refusal(context, submitted, decision)
     if submitted.opened:
-        return _plan_partly_open(context, submitted, assignments, refusal, plan)
+        return _plan_partly_open(context, submitted, assignments, refusal)
     # Then whether what was asked for can still be had: else nothing else matters.
     fault = find_fault(context, submitted, assignments)
     if fault and submitted.is_reserved:
-        plan.reports.append(_report_taken(submitted, decision, fault))
+        report = _report_taken(submitted, decision, fault)
+        steps = NextSteps(reports=(report,))
     elif fault:
-        _plan_given_up(context, submitted, fault, plan)
+        steps = plan_giving_up(context, submitted, fault)
     elif decision is None:
-        _plan_undecided(context, submitted, plan)
+        steps = _plan_undecided(context, submitted)
     elif refusal:
-        _plan_refused(context, submitted, decision, refusal, plan)
+        steps = _plan_refused(context, submitted, decision, refusal)
     else:
-        _plan_decided(context, submitted, decision, assignments, plan)
-    return submitted.record.pods
+        steps = _plan_decided(context, submitted, decision, assignments)
+    return steps + NextSteps(kept=submitted.record.pods)
+
+
+def _find_refusal(
+    context: PlanContext, submitted: SubmittedGang, decision: GangAllocated
+) -> str:
+    """Return what speaks against writing an attempt; empty: nothing does."""
+    uid, attempt = decision.uid, decision.attempt
+    refusal = context.refused(uid, attempt)
+    if not refusal and any(is_void(pod, uid, attempt) for pod in submitted.entitled):
+        return "what was written of it is being taken back"
+    return refusal
 
 
 def _report_taken(
@@ -99,36 +107,34 @@ def _report_taken(
     )
 
 
-def _plan_given_up(
-    context: PlanContext, submitted: SubmittedGang, fault: str, plan: GroupPlan
-) -> None:
+def plan_giving_up(
+    context: PlanContext, submitted: SubmittedGang, fault: str
+) -> NextSteps:
     """Take everything back, then give the gang up."""
-    plan.given_up.append(submitted.record.uid)
-    steps = plan_withdrawal(submitted, submitted.waiting, context.view)
-    plan.patches += steps
-    if not steps:
-        reason = f"{PUBLISHER}{fault}"[:MAX_REASON]
-        address = context.address(submitted.record)
-        plan.messages.append(CancelGang(**address, reason=reason))
+    record = submitted.record
+    given_up = frozenset({record.uid})
+    patches = plan_withdrawal(submitted, submitted.waiting, context.view)
+    if patches:
+        return NextSteps(patches=tuple(patches), given_up=given_up)
+    reason = f"{PUBLISHER}{fault}"[:MAX_REASON]
+    message = CancelGang(**context.address(record), reason=reason)
+    return NextSteps(messages=(message,), given_up=given_up)
 
 
-def _plan_undecided(
-    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
-) -> None:
+def _plan_undecided(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     """Wait for a decision with nothing left of the one before."""
     waiting, view, record = submitted.waiting, context.view, submitted.record
     message = record.submission
-    ended = ""
     if message is not None:
-        ended = find_end(context, message, waiting)
-        ended = ended or find_gone(message, view.pods(context.group))
-    if ended:
-        _plan_given_up(context, submitted, ended, plan)
-        return
-    steps = plan_withdrawal(submitted, waiting, view, record.attempt)
-    plan.patches += steps or plan_prepare(claims_of(waiting), view, context.owns)
+        ended = find_end(context, message, waiting) or find_gone(message, context.pods)
+        if ended:
+            return plan_giving_up(context, submitted, ended)
+    patches = plan_withdrawal(submitted, waiting, view, record.attempt)
     note = find_avoidance(context, waiting).note
-    plan.reports.append(report_undecided(record, submitted.pods, note))
+    return NextSteps(
+        patches=tuple(patches or plan_prepare(claims_of(waiting), context)),
+        reports=(report_undecided(record, submitted.pods, note),),
+    )
 
 
 def _plan_refused(
@@ -136,16 +142,15 @@ def _plan_refused(
     submitted: SubmittedGang,
     decision: GangAllocated,
     refusal: str,
-    plan: GroupPlan,
-) -> None:
+) -> NextSteps:
     """Take all of an attempt back, then have the gang decided again."""
     record, attempt = submitted.record, decision.attempt
-    steps = plan_withdrawal(submitted, submitted.waiting, context.view, attempt)
-    plan.patches += steps
-    if not steps:
-        kind = AllocationLost if record.is_written else AllocationRefused
-        address, reason = context.address(record), refusal[:MAX_REASON]
-        plan.messages.append(kind(**address, attempt=attempt, reason=reason))
+    patches = plan_withdrawal(submitted, submitted.waiting, context.view, attempt)
+    if patches:
+        return NextSteps(patches=tuple(patches))
+    kind = AllocationLost if record.is_written else AllocationRefused
+    address, reason = context.address(record), refusal[:MAX_REASON]
+    return NextSteps(messages=(kind(**address, attempt=attempt, reason=reason),))
 
 
 def _plan_decided(
@@ -153,43 +158,42 @@ def _plan_decided(
     submitted: SubmittedGang,
     decision: GangAllocated,
     assignments: Sequence[Assignment],
-    plan: GroupPlan,
-) -> None:
+) -> NextSteps:
     """Write claims, say so, open gates, say so: one of these at a time."""
-    record, view = submitted.record, context.view
-    claims = plan_claims(assignments, view, context.owns, context.now)
+    record = submitted.record
+    claims = plan_claims(assignments, context)
     if claims.refusals:
         refusal = "; ".join(claims.refusals)
-        _plan_refused(context, submitted, decision, refusal, plan)
-        return
-    plan.reports.append(
-        StatusReport(phase=GangPhase.DECIDED, decision=decision, pods=submitted.waiting)
+        return _plan_refused(context, submitted, decision, refusal)
+    report = StatusReport(
+        phase=GangPhase.DECIDED, decision=decision, pods=submitted.waiting
     )
+    steps = NextSteps(reports=(report,))
     if claims.patches:
-        plan.patches += _of_attempt(claims.patches, decision)
-    elif not record.is_written:
-        plan.messages.append(_confirm_written(context, record, decision, assignments))
-    else:
-        gates = _of_attempt(plan_gates(decision, assignments, view), decision)
-        plan.patches += gates
-        if not gates:
-            plan.messages.append(_confirm_open(context, submitted, decision))
+        return steps + NextSteps(patches=_note_attempt(claims.patches, decision))
+    if not record.is_written:
+        written = _confirm_written(context, record, decision, assignments)
+        return steps + NextSteps(messages=(written,))
+    gates = plan_gates(decision, assignments, context.view)
+    patches = _note_attempt(gates, decision)
+    opened = () if patches else (_confirm_open(context, submitted, decision),)
+    return steps + NextSteps(patches=patches, messages=opened)
 
 
 # --- once a gate is open --------------------------------------------------------------
 
 
-class _Places(Struct):
+class _SortedPlaces(Struct, frozen=True, kw_only=True):
     """The places of a gang some of whose gates are open, by what may become of them."""
 
-    good: list[Assignment] = []
+    good: tuple[Assignment, ...]
     """What was decided for them can be had."""
-    stuck: list[Pod] = []
+    stuck: tuple[Pod, ...]
     """Pods at our gate that cannot get what was decided for them."""
-    lost: list[Pod] = []
+    lost: tuple[Pod, ...]
     """Pods beyond the gate that have lost it."""
-    faults: list[str] = []
-    """Why, of those that are lost."""
+    faults: tuple[str, ...]
+    """Why they have lost it."""
 
 
 def _plan_partly_open(
@@ -197,43 +201,39 @@ def _plan_partly_open(
     submitted: SubmittedGang,
     assignments: Sequence[Assignment],
     refusal: str,
-    plan: GroupPlan,
-) -> frozenset[str]:
+) -> NextSteps:
     """Finish what was begun: each place by itself, now that some gates are open.
 
     `refusal` says why nothing of the decision may be written any more; empty: it may.
     """
     record, view = submitted.record, context.view
     decision = record.in_force
+    kept = NextSteps(kept=record.pods - find_withdrawn(submitted, view))
     if decision is None or not _run_by(decision, submitted.opened):
         # Its pods began to run by an attempt that does not count any more.
-        fault = "its pods run by another attempt"
-        _plan_given_up(context, submitted, fault, plan)
-        return record.pods - find_withdrawn(submitted, view)
-    places = _sort_places(context, submitted, assignments, refusal)
-    # First take back what stuck pods hold, while the good ones get their claims.
-    steps = plan_withdrawal(submitted, places.stuck, view)
-    claims = plan_claims(places.good, view, context.owns, context.now)
-    steps += _of_attempt(claims.patches, decision)
-    # Then confirm the claims, open the gates that are left, and confirm that.
-    if not steps and not record.is_written:
-        plan.messages.append(_confirm_written(context, record, decision, places.good))
-    elif not claims.patches:
-        gates = _of_attempt(plan_gates(decision, places.good, view), decision)
-        steps += gates
-        if not steps:
-            plan.messages.append(_confirm_open(context, submitted, decision))
-    plan.patches += steps
-    plan.reports.append(
-        StatusReport(
-            phase=GangPhase.WRITTEN,
-            reason="PlacementLost" if places.lost else "",
-            message="; ".join(places.faults)[:MAX_REASON],
-            pods=tuple(places.lost),
-            decision=decision,
+        return kept + plan_giving_up(
+            context, submitted, "its pods run by another attempt"
         )
+    places = _sort_places(context, submitted, assignments, refusal)
+    report = StatusReport(
+        phase=GangPhase.WRITTEN,
+        reason="PlacementLost" if places.lost else "",
+        message="; ".join(places.faults)[:MAX_REASON],
+        pods=places.lost,
+        decision=decision,
     )
-    return record.pods - find_withdrawn(submitted, view)
+    # First take back what stuck pods hold, while the good ones get their claims.
+    claims = _note_attempt(plan_claims(places.good, context).patches, decision)
+    patches = (*plan_withdrawal(submitted, places.stuck, view), *claims)
+    messages: tuple[PublisherMessage, ...] = ()
+    # Then confirm the claims, open the gates that are left, and confirm that.
+    if not patches and not record.is_written:
+        messages = (_confirm_written(context, record, decision, places.good),)
+    elif not claims:
+        patches += _note_attempt(plan_gates(decision, places.good, view), decision)
+        if not patches:
+            messages = (_confirm_open(context, submitted, decision),)
+    return kept + NextSteps(patches=patches, messages=messages, reports=(report,))
 
 
 def _sort_places(
@@ -241,9 +241,12 @@ def _sort_places(
     submitted: SubmittedGang,
     assignments: Iterable[Assignment],
     refusal: str,
-) -> _Places:
+) -> _SortedPlaces:
     """Sort places by whether they can have what was decided for them."""
-    places = _Places()
+    good: list[Assignment] = []
+    stuck: list[Pod] = []
+    lost: list[Pod] = []
+    faults: list[str] = []
     for assignment in assignments:
         alive = assignment.alive(context.view)
         waiting = [pod for pod in alive if is_gated(pod)]
@@ -252,13 +255,15 @@ def _sort_places(
         if any(is_void(pod, submitted.record.uid) for pod in waiting):
             fault = fault or "withdrawn"
         if not fault:
-            places.good.append(assignment)
+            good.append(assignment)
         elif waiting:
-            places.stuck += waiting
+            stuck += waiting
         else:
-            places.lost += alive
-            places.faults.append(fault)
-    return places
+            lost += alive
+            faults.append(fault)
+    return _SortedPlaces(
+        good=tuple(good), stuck=tuple(stuck), lost=tuple(lost), faults=tuple(faults)
+    )
 
 
 def _run_by(decision: GangAllocated, pods: Iterable[Pod]) -> bool:
@@ -276,14 +281,14 @@ def _find_assignment_fault(
     place = message.places[assignment.member][assignment.index]
     member = next(m for m in message.gang.spec.members if m.name == assignment.member)
     fault = find_place_fault(context, submitted, member, place, assignment)
-    claims = plan_claims((assignment,), context.view, context.owns, context.now)
+    claims = plan_claims((assignment,), context)
     return fault or "; ".join(claims.refusals)
 
 
 # --- what both need -------------------------------------------------------------------
 
 
-def _assignments(
+def _read_assignments(
     decision: GangAllocated, record: PodGangRecord
 ) -> tuple[Assignment, ...]:
     if record.submission is None:
@@ -291,10 +296,12 @@ def _assignments(
     return assignments_of(decision, record.submission)
 
 
-def _of_attempt(patches: Iterable[Patch], decision: GangAllocated) -> list[Patch]:
+def _note_attempt(
+    patches: Iterable[Patch], decision: GangAllocated
+) -> tuple[Patch, ...]:
     """Note on writes whose decision they carry out."""
     uid, attempt = decision.uid, decision.attempt
-    return [replace(patch, gang=uid, attempt=attempt) for patch in patches]
+    return tuple(replace(patch, gang=uid, attempt=attempt) for patch in patches)
 
 
 def _confirm_open(

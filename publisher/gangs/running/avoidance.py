@@ -19,7 +19,7 @@ from contracts.ids import GangUID, Namespace
 from contracts.messages import MAX_REASON, SubmitGang
 from contracts.names import GANG_UID
 from contracts.workload import Pod
-from publisher.gangs.context import GroupPlan, PlanContext
+from publisher.gangs.context import NextSteps, PlanContext
 from publisher.gangs.node_affinity import pinned_node_of
 from publisher.gangs.running.refusals import find_refusal
 from publisher.times import seconds_between
@@ -66,12 +66,13 @@ def find_end(context: PlanContext, submission: SubmitGang, pods: Sequence[Pod]) 
 
 
 def plan_avoidance(
-    context: PlanContext,
-    pods: Sequence[Pod],
-    refused: Sequence[Pod],
-    plan: GroupPlan,
-) -> None:
-    """Remember the nodes on which pods are refused; forget those that took them."""
+    context: PlanContext, refused: Sequence[Pod], recreations: int = 0
+) -> NextSteps:
+    """Remember the nodes on which pods are refused; forget those that took them.
+
+    `recreations`: so many gangs are made anew now because of such refusals.
+    """
+    pods = context.pods
     said = context.avoided(_name_of(context, pods))
     known = () if said is None else said.nodes
     new = {
@@ -83,11 +84,18 @@ def plan_avoidance(
     kept = [n for n in known if n.node not in new and n.pod_uid not in bound]
     in_force = (node for node in kept if _is_in_force(node, context))
     nodes = (*in_force, *new.values())[:MOST_AVOIDED]
-    if (new or len(kept) < len(known)) and nodes != known:
-        message = said or _nothing(context, pods)
-        plan.messages.append(replace(message, nodes=nodes))
-    if new or any(_is_in_force(node, context) for node in known):
-        plan.look_again_in(_AGAIN_S)
+    is_news = (new or len(kept) < len(known)) and nodes != known
+    message = said or _nothing(context, pods)
+    if is_news:
+        message = replace(message, nodes=nodes)
+    if recreations:
+        count = message.recreations + recreations
+        message = replace(message, recreations=count, recreated_at=context.now)
+    is_waited_for = new or any(_is_in_force(node, context) for node in known)
+    return NextSteps(
+        messages=(message,) if is_news or recreations else (),
+        look_again_s=_AGAIN_S if is_waited_for else None,
+    )
 
 
 def pause_left_s(context: PlanContext, pods: Sequence[Pod]) -> float:
@@ -98,17 +106,6 @@ def pause_left_s(context: PlanContext, pods: Sequence[Pod]) -> float:
     doubled_s = _FIRST_PAUSE_S * 2.0 ** min(said.recreations - 1, 10)
     pause_s: float = min(doubled_s, _LONGEST_PAUSE_S)
     return max(0.0, pause_s - seconds_between(said.recreated_at, context.now))
-
-
-def note_recreation(context: PlanContext, pods: Sequence[Pod], plan: GroupPlan) -> None:
-    """Count that pods are made anew, in what is said of their gang before that."""
-    planned = [m for m in plan.messages if isinstance(m, NodesAvoided)]
-    said = context.avoided(_name_of(context, pods))
-    message = (*planned, said or _nothing(context, pods))[0]
-    plan.messages = [m for m in plan.messages if not isinstance(m, NodesAvoided)]
-    count = message.recreations + 1
-    counted = replace(message, recreations=count, recreated_at=context.now)
-    plan.messages.append(counted)
 
 
 def _name_of(context: PlanContext, pods: Sequence[Pod]) -> str:

@@ -9,7 +9,7 @@ what runs is never moved and the gang's rules hold for all. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -24,7 +24,7 @@ from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import is_gated, is_over, uids_of
 from publisher.times import seconds_between
 
-SETTLE_S = 2.0
+MORE_PODS_S = 2.0
 """So long after the last pod came more are waited for, beyond those that are needed."""
 GROWING = str(Rule.GROWING)
 _COMING = (
@@ -119,42 +119,45 @@ def report_unplaced(
     )
 
 
-def tell_growing(
-    gang: Gang, pods: Sequence[Pod], reports: Sequence[StatusReport]
-) -> Iterator[StatusReport]:
-    """Say of pods that wait while their gang runs that it is growing.
+def report_growth(
+    context: PlanContext, reports: Sequence[StatusReport]
+) -> tuple[StatusReport, ...]:
+    """Say of pods that wait while their elastic gang runs that it is growing.
 
     Not where something is wrong that does not end by itself.
     """
-    run = [pod for pod in pods if not is_gated(pod) and not is_over(pod)]
+    gang = context.gang
+    running = [pod for pod in context.pods if not is_gated(pod) and not is_over(pod)]
+    if gang is None or not gang.spec.is_elastic or not running:
+        return tuple(reports)
     size = sum(member.count for member in gang.spec.members)
-    for report in reports:
-        waits = report.pods and _is_ordinary(report)
-        if run and waits and gang.spec.is_elastic and all(map(is_gated, report.pods)):
-            head = f"{len(run)} of {counted(size, 'pod')} run"
-            text = f"{head}; {report.reason}: {report.message}"
-            yield replace(
-                report,
-                phase=GangPhase.RUNNING,
-                reason=GROWING,
-                message=text[:MAX_REASON],
-            )
-        else:
-            yield report
+    head = f"{len(running)} of {counted(size, 'pod')} run"
+    return tuple(
+        _report_growing(report, head) if _is_for_growth(report) else report
+        for report in reports
+    )
 
 
-def _is_ordinary(report: StatusReport) -> bool:
-    """Whether pods wait for no more than room, or what is still to come."""
+def _report_growing(report: StatusReport, head: str) -> StatusReport:
+    text = f"{head}; {report.reason}: {report.message}"[:MAX_REASON]
+    return replace(report, phase=GangPhase.RUNNING, reason=GROWING, message=text)
+
+
+def _is_for_growth(report: StatusReport) -> bool:
+    """True if pods wait for no more than room, or what is still to come."""
+    if not report.pods or not all(map(is_gated, report.pods)):
+        return False
     if report.phase == WAITING:
         return report.reason in _COMING
     return report.phase == GangPhase.PENDING and report.reason != Rule.NOT_MODELLED
 
 
-def settles_in(context: PlanContext, gang: Gang | None, pods: Sequence[Pod]) -> float:
-    """Say how long (s) a gang that begins waits for more pods; 0: not at all."""
+def wait_for_more_s(context: PlanContext, pods: Sequence[Pod]) -> float:
+    """Return how long (s) a gang that begins waits for more pods; 0: not at all."""
+    gang = context.gang
     if gang is None or not gang.spec.is_elastic:
         return 0.0
-    there = uids_of(context.view.pods(context.group))
+    there = uids_of(context.pods)
     if len(there) >= sum(member.count for member in gang.spec.members):
         return 0.0
     created = (pod.metadata.creation_timestamp for pod in pods)
@@ -163,4 +166,4 @@ def settles_in(context: PlanContext, gang: Gang | None, pods: Sequence[Pod]) -> 
         return 0.0
     age_s = seconds_between(youngest, context.now)
     # The API server's clock is not ours: a pod of the future is not waited for.
-    return SETTLE_S - age_s if abs(age_s) < SETTLE_S else 0.0
+    return MORE_PODS_S - age_s if abs(age_s) < MORE_PODS_S else 0.0

@@ -20,7 +20,7 @@ from contracts.ids import DeviceID
 from contracts.names import FINALIZER, MANAGED
 from contracts.workload import Pod
 from publisher.gangs.claims import exclusive_devices_of, is_reserved, name_holder
-from publisher.gangs.context import GroupPlan, StatusReport
+from publisher.gangs.context import NextSteps, StatusReport
 from publisher.gangs.patches import Patch, clear, prepare
 from publisher.gangs.view import ENDED, View, claim_keys, is_done, is_gated, is_over
 
@@ -35,22 +35,20 @@ _Use: TypeAlias = tuple[Pod, Collection[str]]
 """A pod, and the keys of its claims."""
 
 
-def plan_repairs(pods: Sequence[Pod], view: View, plan: GroupPlan) -> None:
-    """Add what is to be done for pods that run or have ended."""
+def plan_repairs(pods: Sequence[Pod], view: View) -> NextSteps:
+    """Plan what is to be done for pods that run or have ended."""
     alive = [(pod, claim_keys(pod).values()) for pod in pods if not is_over(pod)]
     runs = [(pod, keys) for pod, keys in alive if not is_gated(pod)]
-    plan.patches += _plan_finalizers({key for _, keys in alive for key in keys}, view)
-    plan.reports += _report_held_twice(runs, view)
-    plan.reports += _report_removed(runs, view)
-    for pod in pods:
-        key = _find_endless(pod, view)
-        if not key:
-            continue
-        counted = _is_counted(pod)
-        claim = key.partition("/")[2]
-        plan.reports.append(_report_finished(pod, claim, counted=counted))
-        if counted:
-            plan.removals.append(pod)
+    endless = [(pod, key) for pod in pods if (key := _find_endless(pod, view))]
+    return NextSteps(
+        patches=tuple(_plan_finalizers({k for _, keys in alive for k in keys}, view)),
+        removals=tuple(pod for pod, _ in endless if _is_counted(pod)),
+        reports=(
+            *_report_held_twice(runs, view),
+            *_report_removed(runs, view),
+            *(_report_finished(pod, key.partition("/")[2]) for pod, key in endless),
+        ),
+    )
 
 
 def plan_sweep(view: View) -> Iterator[Patch]:
@@ -147,8 +145,10 @@ def _is_counted(pod: Pod) -> bool:
     )
 
 
-def _report_finished(pod: Pod, claim: str, *, counted: bool) -> StatusReport:
-    then = "it is deleted, its owner has counted it" if counted else "delete it"
+def _report_finished(pod: Pod, claim: str) -> StatusReport:
+    then = "delete it"
+    if _is_counted(pod):
+        then = "it is deleted, its owner has counted it"
     return StatusReport(
         phase=GangPhase.COMPLETED,
         reason=FINISHED,

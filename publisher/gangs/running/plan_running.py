@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec.structs import replace
-
 from contracts.counts import counted
 from contracts.gang import GangPhase
 from contracts.messages import MAX_REASON, GangAllocated, ReleaseGang
 from contracts.workload import Pod
-from publisher.gangs.context import GroupPlan, PlanContext, StatusReport, SubmittedGang
-from publisher.gangs.members import Owns
+from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
 from publisher.gangs.node_affinity import pinned_node_of
 from publisher.gangs.rollback import find_withdrawn, plan_withdrawal
 from publisher.gangs.running.recreation import plan_recreation, wants_recreation
@@ -29,67 +26,73 @@ NAMED = 5
 """So many pods are named in a text."""
 
 
-def plan_running(
-    context: PlanContext, submitted: SubmittedGang, plan: GroupPlan
-) -> frozenset[str]:
-    """Watch over pods whose gates are open; give up those whose devices were lost.
-
-    Returns the uids of the pods that stay with the gang.
-    """
-    record, view, owns = submitted.record, context.view, context.owns
+def plan_running(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
+    """Watch over pods whose gates are open; give up those whose devices were lost."""
+    record, view = submitted.record, context.view
     # First the pods that still wait, though all gates were said to be open: these were
     # withdrawn, and what they hold is taken back.
     withdrawn = [pod for pod in submitted.waiting if is_void(pod, record.uid)]
-    plan.patches += plan_withdrawal(submitted, withdrawn, view)
-    alive = submitted.alive
-    if not alive:
-        if record.command is None:
-            plan.messages.append(ReleaseGang(**context.address(record)))
-        return record.pods - find_withdrawn(submitted, view)
-    # Then those that it answers for and that cannot run as they were placed.
+    taken_back = plan_withdrawal(submitted, withdrawn, view)
+    steps = NextSteps(patches=tuple(taken_back))
     own_uids = uids_of(submitted.pods)
-    lost = [
-        pod
-        for pod in alive
-        if pod.metadata.uid in own_uids
-        and not is_gated(pod)
-        and is_lost(pod, view, owns)
-    ]
-    own = (pod for pod in alive if pod.metadata.uid in own_uids)
-    refused = find_refused(context, own, plan)
-    report = StatusReport(phase=GangPhase.RUNNING, decision=record.in_force)
-    plan.doubted += lost or refused
-    if lost:
-        message = _describe_loss(lost, len(alive), view)
-        report = replace(report, reason="PlacementLost", message=message)
-    elif refused:
-        report = _report_refused(refused, len(alive), decision=record.in_force)
-    report = replace(report, pods=tuple(lost or refused))
+    free = find_withdrawn(submitted, view)
+    if not submitted.alive:
+        released = ReleaseGang(**context.address(record))
+        return steps + NextSteps(
+            messages=() if record.command is not None else (released,),
+            kept=record.pods - free,
+        )
+    # Then those that it answers for and that cannot run as they were placed.
+    own = [pod for pod in submitted.alive if pod.metadata.uid in own_uids]
+    lost = [pod for pod in own if not is_gated(pod) and is_lost(pod, context)]
+    refused = list_refused(context, own)
+    steps += NextSteps(doubted=tuple(lost or refused))
+    report = _report_running(context, submitted, lost, refused)
     if report.reason and wants_recreation(context, record):
-        if plan_recreation(context, submitted, report, plan, by_scheduler=not lost):
-            return record.pods
+        again = plan_recreation(context, submitted, report, by_scheduler=not lost)
+        if again.leaving:
+            return steps + again + NextSteps(kept=record.pods)
+        steps += again
     else:
-        plan.reports.append(report)
+        steps += NextSteps(reports=(report,))
     # Pods that were freed before they were bound may be asked for again.
-    freed = uids_of(pod for pod in lost if is_displaced(pod, view, owns))
-    return (record.pods | own_uids) - freed - find_withdrawn(submitted, view)
+    free |= uids_of(pod for pod in lost if is_displaced(pod, context))
+    return steps + NextSteps(kept=(record.pods | own_uids) - free)
+
+
+def _report_running(
+    context: PlanContext,
+    submitted: SubmittedGang,
+    lost: Sequence[Pod],
+    refused: Sequence[Pod],
+) -> StatusReport:
+    """Tell the pods of a gang that cannot run as they were placed, if there are any."""
+    decision, alive = submitted.record.in_force, len(submitted.alive)
+    if refused and not lost:
+        return _report_refused(refused, alive, decision=decision)
+    return StatusReport(
+        phase=GangPhase.RUNNING,
+        reason="PlacementLost" if lost else "",
+        message=_describe_loss(lost, alive, context.view) if lost else "",
+        pods=tuple(lost),
+        decision=decision,
+    )
 
 
 def report_misplaced(
-    context: PlanContext, pods: Iterable[Pod], plan: GroupPlan
+    context: PlanContext, pods: Iterable[Pod]
 ) -> Iterator[StatusReport]:
     """Tell of pods that no gang answers for and that cannot run where they were placed.
 
     Their devices are elsewhere, or kube-scheduler refuses them.
     """
-    view, owns = context.view, context.owns
     for pod in pods:
-        if is_gated(pod) or is_displaced(pod, view, owns):
+        if is_gated(pod) or is_displaced(pod, context):
             continue
-        if is_lost(pod, view, owns):
+        if is_lost(pod, context):
             node = pinned_node_of(pod)
             text = f"its claims hold no devices of {node}, which it is pinned to"
-            if not pod.spec.node_name and node not in view.nodes:
+            if not pod.spec.node_name and node not in context.view.nodes:
                 text = f"node {node}, which it is pinned to, is gone"
             yield StatusReport(
                 phase=GangPhase.RUNNING,
@@ -97,42 +100,47 @@ def report_misplaced(
                 message=text,
                 pods=(pod,),
             )
-        elif find_refused(context, (pod,), plan):
+        elif list_refused(context, (pod,)):
             yield _report_refused((pod,), 1)
 
 
-def find_refused(
-    context: PlanContext, pods: Iterable[Pod], plan: GroupPlan
-) -> list[Pod]:
+def list_refused(context: PlanContext, pods: Iterable[Pod]) -> list[Pod]:
     """Return the pods that kube-scheduler has refused for longer than may pass.
 
-    Others are looked at again in time. Where their devices are gone that is the reason.
+    Where their devices are gone that is the reason.
     """
-    refused = []
-    for pod in pods:
-        if find_refusal(pod) is None or is_lost(pod, context.view, context.owns):
-            continue
-        since = context.refused_since(pod.metadata.uid)
-        left_s = context.grace_s - seconds_between(since or context.now, context.now)
-        if left_s > 0:
-            plan.look_again_in(left_s)
-        else:
-            refused.append(pod)
-    return refused
+    left_s = ((pod, _grace_left_s(context, pod)) for pod in pods)
+    return [pod for pod, left in left_s if left is not None and left <= 0]
 
 
-def lacks_devices(pod: Pod, view: View, owns: Owns) -> bool:
-    """Whether a pod has a claim that is gone, or one of ours that holds nothing."""
+def wait_for_refusals(context: PlanContext) -> NextSteps:
+    """Look again at pods whose refusal may still pass, once it is too late for that."""
+    left_s = (_grace_left_s(context, pod) for pod in context.pods)
+    waits_s = (left for left in left_s if left is not None and left > 0)
+    return NextSteps(look_again_s=min(waits_s, default=None))
+
+
+def _grace_left_s(context: PlanContext, pod: Pod) -> float | None:
+    """Return how long a refusal may still pass by itself; None: there is none."""
+    if find_refusal(pod) is None or is_lost(pod, context):
+        return None
+    since = context.refused_since(pod.metadata.uid) or context.now
+    return context.grace_s - seconds_between(since, context.now)
+
+
+def _lacks_devices(pod: Pod, context: PlanContext) -> bool:
+    """True if a pod has a claim that is gone, or one of ours that holds nothing."""
     for key in claim_keys(pod).values():
-        claim = view.claim(key)
-        if claim is None or (claim.allocation is None and owns(claim)):
+        claim = context.view.claim(key)
+        if claim is None or (claim.allocation is None and context.owns(claim)):
             return True
     return False
 
 
-def is_lost(pod: Pod, view: View, owns: Owns) -> bool:
-    """Whether a pod whose gate is open cannot run as it was placed."""
-    if lacks_devices(pod, view, owns):
+def is_lost(pod: Pod, context: PlanContext) -> bool:
+    """True if a pod whose gate is open cannot run as it was placed."""
+    view = context.view
+    if _lacks_devices(pod, context):
         return True
     if pod.spec.node_name:
         return False
@@ -145,11 +153,11 @@ def is_lost(pod: Pod, view: View, owns: Owns) -> bool:
     return not nodes <= {"", node}
 
 
-def is_displaced(pod: Pod, view: View, owns: Owns) -> bool:
-    """Whether somebody freed the devices of a pod before it was bound."""
+def is_displaced(pod: Pod, context: PlanContext) -> bool:
+    """True if somebody freed the devices of a pod before it was bound."""
     if is_gated(pod) or is_over(pod) or pod.spec.node_name:
         return False
-    return lacks_devices(pod, view, owns)
+    return _lacks_devices(pod, context)
 
 
 def _describe_loss(lost: Sequence[Pod], alive: int, view: View) -> str:

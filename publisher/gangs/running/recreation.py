@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from contracts.gang import GangPhase
 from contracts.lifecycle import PUBLISHER
 from contracts.messages import MAX_REASON, CancelGang
-from publisher.gangs.context import GroupPlan, PlanContext, StatusReport, SubmittedGang
+from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.running.avoidance import note_recreation, pause_left_s
+from publisher.gangs.running.avoidance import pause_left_s
 from publisher.gangs.view import uids_of
 
 RECREATE = "Recreate"
@@ -22,11 +22,11 @@ _THEN = "; all pods of the gang are deleted, as its recovery says"
 
 
 def wants_recreation(context: PlanContext, record: PodGangRecord) -> bool:
-    """Whether pods that cannot run are to be made anew: as the Gang object says now.
+    """True if pods that cannot run are to be made anew: as the Gang object says now.
 
-    Without one as it was when they were submitted.
+    Without one it is as they said when they were submitted.
     """
-    message, gang = record.submission, context.view.gang(context.group)
+    message, gang = record.submission, context.gang
     if record.command is not None or message is None:
         return False
     return (gang or message.gang).spec.recovery == RECREATE
@@ -36,56 +36,50 @@ def plan_recreation(
     context: PlanContext,
     submitted: SubmittedGang,
     report: StatusReport,
-    plan: GroupPlan,
     *,
     by_scheduler: bool,
-) -> bool:
-    """Have all pods of a gang made anew; False: not now, and the report says why.
+) -> NextSteps:
+    """Have all pods of a gang made anew, or report why not now.
 
     Those that kube-scheduler refuses (`by_scheduler`) may be refused again, so they are
     made anew ever more seldom.
     """
     alive = submitted.alive
-    left_s = pause_left_s(context, alive) if by_scheduler else 0.0
+    pause_s = pause_left_s(context, alive) if by_scheduler else 0.0
     orphan = next((pod for pod in alive if not pod.metadata.controller.uid), None)
     if orphan is not None:
-        text = (
-            f"; nobody would make pod {orphan.metadata.name} anew, so none is deleted"
-        )
-    elif left_s:
-        plan.look_again_in(left_s)
+        name = orphan.metadata.name
+        text = f"; nobody would make pod {name} anew, so none is deleted"
+        return NextSteps(reports=(_extend_report(report, text),))
+    if pause_s:
         text = "; all were made anew before, and are again after a pause"
-    else:
-        text = _THEN
-    room = MAX_REASON - len(f"{PUBLISHER}{report.reason}: {text}")
-    message = f"{report.message[:room]}{text}"
-    plan.reports.append(replace(report, message=message))
-    if text != _THEN:
-        return False
-    if by_scheduler:
-        note_recreation(context, alive, plan)
+        return NextSteps(reports=(_extend_report(report, text),), look_again_s=pause_s)
+    report = _extend_report(report, _THEN)
+    reason = f"{PUBLISHER}{report.reason}: {report.message}"
     address = context.address(submitted.record)
-    reason = f"{PUBLISHER}{report.reason}: {message}"
-    plan.leaving |= uids_of(alive)
-    plan.messages.append(CancelGang(**address, reason=reason, recreate=True))
-    return True
-
-
-def plan_removal(submitted: SubmittedGang, plan: GroupPlan) -> bool:
-    """Delete what is left of a gang whose pods are made anew; False: nothing is."""
-    command = submitted.record.command
-    if not submitted.record.is_recreating or not isinstance(command, CancelGang):
-        return False
-    if not submitted.alive:
-        return False
-    reason, _, message = command.reason.removeprefix(PUBLISHER).partition(": ")
-    plan.removals += submitted.alive
-    plan.reports.append(
-        StatusReport(
-            phase=GangPhase.RUNNING,
-            reason=reason,
-            message=message,
-            pods=submitted.alive,
-        )
+    return NextSteps(
+        reports=(report,),
+        leaving=uids_of(alive),
+        messages=(CancelGang(**address, reason=reason, recreate=True),),
+        recreations=int(by_scheduler),
     )
-    return True
+
+
+def _extend_report(report: StatusReport, text: str) -> StatusReport:
+    room = MAX_REASON - len(f"{PUBLISHER}{report.reason}: {text}")
+    return replace(report, message=f"{report.message[:room]}{text}")
+
+
+def plan_removal(submitted: SubmittedGang) -> NextSteps | None:
+    """Delete what is left of a gang whose pods are made anew; None: nothing is."""
+    command, alive = submitted.record.command, submitted.alive
+    if not submitted.record.is_recreating or not isinstance(command, CancelGang):
+        return None
+    if not alive:
+        return None
+    reason, _, message = command.reason.removeprefix(PUBLISHER).partition(": ")
+    report = StatusReport(
+        phase=GangPhase.RUNNING, reason=reason, message=message, pods=alive
+    )
+    kept = submitted.record.pods | uids_of(submitted.pods)
+    return NextSteps(removals=alive, reports=(report,), kept=kept)

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from contracts.allocation import Reason
 from contracts.counts import counted
-from contracts.gang import MAX_MEMBERS, AvoidedNode, Gang, GangSpec, Member
+from contracts.gang import MAX_MEMBERS, Gang, GangSpec, Member
 from contracts.ids import GangUID
 from contracts.joined import JoinedGang
-from contracts.messages import Place
+from contracts.messages import Place, SubmitGang
 from contracts.meta import ObjectMeta
 from contracts.names import GANG, RECOVERY, WORKLOAD
 from contracts.pods.declared_rules import DeclaredRules
@@ -29,10 +29,9 @@ from contracts.validate.gangs import RECOVERIES
 from contracts.validate.names import check_dns_subdomain
 from contracts.workload import Pod
 from publisher.gang_names import shorten_gang_name
+from publisher.gangs.context import PlanContext
 from publisher.gangs.members import (
     ONLY,
-    GroupedPods,
-    Owns,
     default_member_of,
     group_pods,
 )
@@ -43,150 +42,38 @@ from publisher.gangs.submit.compare import find_difference
 from publisher.gangs.submit.completeness import find_shortage
 from publisher.gangs.submit.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.submit.rules import find_rules
-from publisher.gangs.submit.split import UnsubmittedPods
-from publisher.gangs.view import View, is_gated, is_over
+from publisher.gangs.submit.split import UnsubmittedGang
+from publisher.gangs.view import is_gated, is_over, uids_of
 
 _UUIDS = uuid5(NAMESPACE_URL, GANG)
 
 
-class ReadyGang(Struct, frozen=True, kw_only=True):
-    """What to submit."""
+class _Demand(Struct, frozen=True, kw_only=True):
+    """What pods ask for as a gang, or as a part of one."""
 
-    gang: Gang
+    members: tuple[Member, ...]
     places: dict[str, tuple[Place, ...]]
-    avoided: tuple[AvoidedNode, ...] = ()
-    """What its members leave out."""
+    rules: DeclaredRules
+    recovery: str
     joins: JoinedGang | None = None
     """Pods that run, where rules are about their devices, too."""
 
 
 def assemble(
-    unsubmitted: UnsubmittedPods, view: View, owns: Owns
-) -> ReadyGang | NotReady:
-    """Make these pods a gang to submit, or say why not yet."""
-    pods, gang = unsubmitted.pods, unsubmitted.gang
-    obstacle = _find_obstacle(unsubmitted, view, owns)
-    if obstacle is not None:
-        return obstacle
-    grouped = group_pods(pods, view, owns, default_member_of(gang))
-    if isinstance(grouped, Reason):
-        return _wait_for(grouped)
-    is_whole = not unsubmitted.company.count and not unsubmitted.alone
-    owner = view.owners.owner_of(view.membership(pods[0]))
-    rules = find_rules(pods, gang, owner, grouped.members if is_whole else None)
-    if isinstance(rules, NotReady):
-        return rules
-    unequal = _find_unequal(unsubmitted, grouped, rules, view)
-    if unequal:
-        return NotReady(reason="ClaimsDiffer", message=unequal)
-    recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
-    if isinstance(recovery, NotReady):
-        return recovery
-    running = _list_running(unsubmitted, view)
-    joined = _join(unsubmitted, running, grouped, rules, view)
-    if isinstance(joined, NotReady):
-        return joined
-    members, joins = joined
-    if gang is not None:
-        counts = None if is_whole else Counter(name for name, _ in running)
-        members = let_shrink(gang, members, counts)
-    rules = rules if is_whole else keep_rules(rules, members)
-    if joins is not None:
-        of_pods = (rule for rule in rules.constraints if rule.scope == "Pod")
-        rules = replace(rules, constraints=tuple(of_pods))
-    avoided = unsubmitted.avoided
-    spec = replace(
-        GangSpec(recovery=recovery) if gang is None else gang.spec,
-        priority=_find_priority(unsubmitted, view),
-        members=tuple(
-            replace(member, node=leave_out(member.node, avoided)) for member in members
-        ),
-        constraints=rules.constraints,
-        topology=rules.topology,
-        hold=False,
-    )
-    made = Gang(metadata=_name_gang(unsubmitted, view), spec=spec)
-    return ReadyGang(gang=made, places=grouped.places, avoided=avoided, joins=joins)
-
-
-def _join(
-    unsubmitted: UnsubmittedPods,
-    running: Sequence[tuple[str, Pod]],
-    grouped: GroupedPods,
-    rules: DeclaredRules,
-    view: View,
-) -> tuple[tuple[Member, ...], JoinedGang | None] | NotReady:
-    """Bind pods that join a gang to the rules that it keeps already."""
-    if not running or not (rules.constraints or rules.topology):
-        return grouped.members, None
-    new, before = (
-        _name(some, unsubmitted, view)
-        for some in (unsubmitted.pods, unsubmitted.before)
-    )
-    joining = JoiningPods(new, running, view, before)
-    first = joining.find_first(rules)
-    if first is not None:
-        pod, field = first
-        return NotReady(
-            reason="Queued",
-            message=f"{field} is about pod {pod.metadata.name} as well, which was "
-            "asked for before: waits until that pod may run",
-        )
-    joined = JoinedPods(new, running, grouped.members, rules, view)
-    field = joined.find_field()
-    if field:
-        described = joined.describe(field)
-        if isinstance(described, JoinedGang):
-            return grouped.members, described
-        return _wait_for(described)
-    narrowed = joining.narrow(grouped.members, rules)
-    return _wait_for(narrowed) if isinstance(narrowed, Reason) else (narrowed, None)
-
-
-def _wait_for(reason: Reason) -> NotReady:
-    return NotReady(reason=str(reason.rule), message=str(reason), cause=reason)
-
-
-def _list_running(unsubmitted: UnsubmittedPods, view: View) -> list[tuple[str, Pod]]:
-    """List the pods that these join and that are not over, each with its member."""
-    pods, running = unsubmitted.pods, unsubmitted.company.ran
-    if unsubmitted.alone:
-        of_gang = view.pods(view.group_of(pods[0]))
-        running = tuple(p for p in of_gang if p not in pods and not is_gated(p))
-    return _name((pod for pod in running if not is_over(pod)), unsubmitted, view)
-
-
-def _name(
-    pods: Iterable[Pod], unsubmitted: UnsubmittedPods, view: View
-) -> list[tuple[str, Pod]]:
-    unnamed = default_member_of(unsubmitted.gang)
-    return [(view.membership(pod).member or unnamed, pod) for pod in pods]
-
-
-def _find_obstacle(
-    unsubmitted: UnsubmittedPods, view: View, owns: Owns
-) -> NotReady | None:
-    """Say what keeps pods from being asked for yet; None: nothing."""
-    pods, gang = unsubmitted.pods, unsubmitted.gang
-    name = pods[0].metadata.labels.get(GANG)
-    for violation in () if name is None else check_dns_subdomain(name, f"label {GANG}"):
-        return NotReady(reason="GangNameInvalid", message=str(violation))
-    invalid = view.membership(pods[0]).invalid
-    if invalid:
-        return NotReady(reason="GangNameInvalid", message=invalid)
-    shortage = None if unsubmitted.alone else _find_shortage(unsubmitted, view)
-    if shortage is not None:
-        return shortage
-    if len(pods) > MAX_MEMBERS:
-        wait = counted(len(pods), "pod waits", "pods wait")
-        message = f"{wait}; a gang has at most {MAX_MEMBERS}"
-        return NotReady(reason="PodsTooMany", message=message)
-    busy = find_missing(pods, view) or find_contention(pods, view, owns)
-    if busy is not None or gang is None:
-        return busy
-    whole = not unsubmitted.company.count
-    differs = find_difference(gang, pods, view, owns, whole=whole)
-    return NotReady(reason="ClaimsDiffer", message=differs) if differs else None
+    unsubmitted: UnsubmittedGang, context: PlanContext
+) -> SubmitGang | NotReady:
+    """Make pods that wait a gang to submit, or say why not yet."""
+    demand = _find_obstacle(unsubmitted, context) or _read_demand(unsubmitted, context)
+    if isinstance(demand, NotReady):
+        return demand
+    if unsubmitted.begins:
+        return _make_submission(demand, unsubmitted, context, None)
+    running = _list_running(unsubmitted, context)
+    fitted = _fit_beside_running(demand, unsubmitted, running, context)
+    if isinstance(fitted, NotReady):
+        return fitted
+    counts = Counter(member for member, _ in running)
+    return _make_submission(fitted, unsubmitted, context, counts)
 
 
 def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
@@ -198,50 +85,81 @@ def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
     return GangUID(str(uuid5(_UUIDS, text)))
 
 
-def _name_gang(unsubmitted: UnsubmittedPods, view: View) -> ObjectMeta:
-    membership = view.membership(unsubmitted.pods[0])
-    api, group = membership.api, membership.group
-    name = shorten_gang_name(group)
-    return ObjectMeta(
-        name=name,
-        namespace=membership.namespace,
-        labels={} if membership.is_lone else {GANG: name},
-        annotations={WORKLOAD: f"{api}/{group}"} if api else {},
-        generation=unsubmitted.generation,
+# --- what keeps pods from being asked for ---------------------------------------------
+
+
+def _find_obstacle(
+    unsubmitted: UnsubmittedGang, context: PlanContext
+) -> NotReady | None:
+    """Say what keeps pods from being asked for yet; None: nothing."""
+    pods, gang = unsubmitted.pods, context.gang
+    name = pods[0].metadata.labels.get(GANG)
+    for violation in () if name is None else check_dns_subdomain(name, f"label {GANG}"):
+        return NotReady(reason="GangNameInvalid", message=str(violation))
+    invalid = context.membership(pods[0]).invalid
+    if invalid:
+        return NotReady(reason="GangNameInvalid", message=invalid)
+    if not unsubmitted.is_displaced:
+        shortage = find_shortage(pods, context, unsubmitted.company)
+        if shortage is not None:
+            return shortage
+    if len(pods) > MAX_MEMBERS:
+        wait = counted(len(pods), "pod waits", "pods wait")
+        message = f"{wait}; a gang has at most {MAX_MEMBERS}"
+        return NotReady(reason="PodsTooMany", message=message)
+    busy = find_missing(pods, context.view) or find_contention(pods, context)
+    if busy is not None or gang is None:
+        return busy
+    whole = not unsubmitted.company.count
+    differs = find_difference(gang, pods, context, whole=whole)
+    return NotReady(reason="ClaimsDiffer", message=differs) if differs else None
+
+
+# --- what they ask for ----------------------------------------------------------------
+
+
+def _read_demand(
+    unsubmitted: UnsubmittedGang, context: PlanContext
+) -> _Demand | NotReady:
+    """Read what pods ask for, as if none of their gang ran."""
+    pods, gang = unsubmitted.pods, context.gang
+    grouped = group_pods(pods, context.view, context.owns, default_member_of(gang))
+    if isinstance(grouped, Reason):
+        return _wait_for(grouped)
+    members = grouped.members
+    owner = context.owner_of(pods[0])
+    rules = find_rules(pods, gang, owner, members if unsubmitted.begins else None)
+    if isinstance(rules, NotReady):
+        return rules
+    unequal = _find_unequal(unsubmitted, members, rules, context)
+    if unequal:
+        message = f"pods of one member ask for different things: {unequal}"
+        return NotReady(reason="ClaimsDiffer", message=message)
+    recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
+    if isinstance(recovery, NotReady):
+        return recovery
+    return _Demand(
+        members=members, places=grouped.places, rules=rules, recovery=recovery
     )
 
 
-def _find_priority(unsubmitted: UnsubmittedPods, view: View) -> int:
-    """Return what the Gang object says, else what made the pods, else they do."""
-    gang = unsubmitted.gang
-    if gang is None:
-        owner = view.owners.owner_of(view.membership(unsubmitted.pods[0]))
-        said = None if owner is None else owner.priority
-        return _own_priority(unsubmitted) if said is None else said
-    if _is_beyond(unsubmitted, gang):
-        # Who made the Gang said who may outrank others: so many pods, and no more.
-        return _own_priority(unsubmitted)
-    return gang.spec.priority
+def _find_unequal(
+    unsubmitted: UnsubmittedGang,
+    members: Sequence[Member],
+    rules: DeclaredRules,
+    context: PlanContext,
+) -> str:
+    """Name a member whose pods are not equal; empty: all are, or nobody minds.
 
-
-def _is_beyond(unsubmitted: UnsubmittedPods, gang: Gang) -> bool:
-    """Whether with these pods there are more than the Gang object asks for."""
-    size = sum(member.count for member in gang.spec.members)
-    return len(unsubmitted.pods) + unsubmitted.company.count > size
-
-
-def _own_priority(unsubmitted: UnsubmittedPods) -> int:
-    """Return what the pods' own priority classes say."""
-    return max(pod.spec.priority or 0 for pod in unsubmitted.pods)
-
-
-def _find_shortage(unsubmitted: UnsubmittedPods, view: View) -> NotReady | None:
-    return find_shortage(
-        unsubmitted.pods,
-        view,
-        gang=unsubmitted.gang,
-        company=unsubmitted.company,
-    )
+    A Gang object says what each of its members is, and rules name members.
+    """
+    names: set[str] = set()
+    if context.gang is not None:
+        names = {member.name for member in context.gang.spec.members}
+    elif rules.constraints or rules.topology:
+        names = {context.membership(pod).member or ONLY for pod in unsubmitted.pods}
+    strange = (member.name for member in members if names and member.name not in names)
+    return next(strange, "")
 
 
 def _read_recovery(pods: Sequence[Pod]) -> str | NotReady:
@@ -256,19 +174,125 @@ def _read_recovery(pods: Sequence[Pod]) -> str | NotReady:
     return NotReady(reason="RecoveryInvalid", message=f"annotation {RECOVERY}: {text}")
 
 
-def _find_unequal(
-    unsubmitted: UnsubmittedPods, grouped: GroupedPods, rules: DeclaredRules, view: View
-) -> str:
-    """Name a member whose pods are not equal; empty: all are, or nobody minds.
+# --- beside pods that run -------------------------------------------------------------
 
-    A Gang object says what each of its members is, and rules name members.
-    """
-    names: set[str] = set()
-    if unsubmitted.gang is not None:
-        names = {member.name for member in unsubmitted.gang.spec.members}
-    elif rules.constraints or rules.topology:
-        names = {view.membership(pod).member or ONLY for pod in unsubmitted.pods}
-    for member in grouped.members:
-        if names and member.name not in names:
-            return f"pods of one member ask for different things: {member.name}"
-    return ""
+
+def _list_running(
+    unsubmitted: UnsubmittedGang, context: PlanContext
+) -> list[tuple[str, Pod]]:
+    """List the pods beside which these are asked for, each with its member."""
+    running = unsubmitted.company.ran
+    if unsubmitted.is_displaced:
+        others = (pod for pod in context.pods if pod not in unsubmitted.pods)
+        running = tuple(pod for pod in others if not is_gated(pod))
+    return _name_members((pod for pod in running if not is_over(pod)), context)
+
+
+def _name_members(pods: Iterable[Pod], context: PlanContext) -> list[tuple[str, Pod]]:
+    unnamed = default_member_of(context.gang)
+    return [(context.membership(pod).member or unnamed, pod) for pod in pods]
+
+
+def _fit_beside_running(
+    demand: _Demand,
+    unsubmitted: UnsubmittedGang,
+    running: Sequence[tuple[str, Pod]],
+    context: PlanContext,
+) -> _Demand | NotReady:
+    """Bind pods by which a gang grows to the rules that it keeps already."""
+    rules, members = demand.rules, demand.members
+    kept = keep_rules(rules, members)
+    fitted = replace(demand, rules=kept)
+    if not running or not (rules.constraints or rules.topology):
+        return fitted
+    new = _name_members(unsubmitted.pods, context)
+    before = _name_members(unsubmitted.before, context)
+    by_nodes = JoiningPods(new, running, context.view, before)
+    first = by_nodes.find_first(rules)
+    if first is not None:
+        pod, field = first
+        return NotReady(
+            reason="Queued",
+            message=f"{field} is about pod {pod.metadata.name} as well, which was "
+            "asked for before: waits until that pod may run",
+        )
+    by_devices = JoinedPods(new, running, members, rules, context.view)
+    field = by_devices.find_field()
+    if not field:
+        narrowed = by_nodes.narrow(members, rules)
+        if isinstance(narrowed, Reason):
+            return _wait_for(narrowed)
+        return replace(fitted, members=narrowed)
+    joins = by_devices.describe(field)
+    if isinstance(joins, Reason):
+        return _wait_for(joins)
+    of_pods = tuple(rule for rule in kept.constraints if rule.scope == "Pod")
+    return replace(fitted, rules=replace(kept, constraints=of_pods), joins=joins)
+
+
+def _wait_for(reason: Reason) -> NotReady:
+    return NotReady(reason=str(reason.rule), message=str(reason), cause=reason)
+
+
+# --- what is submitted ----------------------------------------------------------------
+
+
+def _make_submission(
+    demand: _Demand,
+    unsubmitted: UnsubmittedGang,
+    context: PlanContext,
+    running: Counter[str] | None,
+) -> SubmitGang:
+    """Ask for what pods demand; `running`: pods by member beside these, if any."""
+    gang, members = context.gang, demand.members
+    spec = GangSpec(recovery=demand.recovery)
+    if gang is not None:
+        spec, members = gang.spec, let_shrink(gang, members, running)
+    spec = replace(
+        spec,
+        priority=_find_priority(unsubmitted, context),
+        members=tuple(
+            replace(member, node=leave_out(member.node, unsubmitted.avoided))
+            for member in members
+        ),
+        constraints=demand.rules.constraints,
+        topology=demand.rules.topology,
+        hold=False,
+    )
+    uids = uids_of(unsubmitted.pods)
+    return SubmitGang(
+        cluster=context.cluster,
+        uid=gang_uid(str(context.group), unsubmitted.generation, uids),
+        gang=Gang(metadata=_name_gang(unsubmitted, context), spec=spec),
+        submitted_at=context.now,
+        places=demand.places,
+        avoided=unsubmitted.avoided,
+        joins=demand.joins,
+    )
+
+
+def _name_gang(unsubmitted: UnsubmittedGang, context: PlanContext) -> ObjectMeta:
+    membership = context.membership(unsubmitted.pods[0])
+    api, group = membership.api, membership.group
+    name = shorten_gang_name(group)
+    return ObjectMeta(
+        name=name,
+        namespace=membership.namespace,
+        labels={} if membership.is_lone else {GANG: name},
+        annotations={WORKLOAD: f"{api}/{group}"} if api else {},
+        generation=unsubmitted.generation,
+    )
+
+
+def _find_priority(unsubmitted: UnsubmittedGang, context: PlanContext) -> int:
+    """Return what the Gang object says, else what made the pods, else they do."""
+    gang = context.gang
+    own = max(pod.spec.priority or 0 for pod in unsubmitted.pods)
+    if gang is None:
+        owner = context.owner_of(unsubmitted.pods[0])
+        said = None if owner is None else owner.priority
+        return own if said is None else said
+    # Who made the Gang said who may outrank others: so many pods, and no more.
+    size = sum(member.count for member in gang.spec.members)
+    is_beyond = len(unsubmitted.pods) + unsubmitted.company.count > size
+    return own if is_beyond else gang.spec.priority

@@ -13,12 +13,13 @@ from contracts.counts import counted
 from contracts.gang import Gang, Member, MemberClaim
 from contracts.kubernetes.defaults import default_claim_spec
 from contracts.workload import Pod
-from publisher.gangs.members import Owns, member_name_of
+from publisher.gangs.context import PlanContext
+from publisher.gangs.members import member_name_of
 from publisher.gangs.view import View, claim_keys
 
 
 def find_difference(
-    gang: Gang, pods: Sequence[Pod], view: View, owns: Owns, *, whole: bool
+    gang: Gang, pods: Sequence[Pod], context: PlanContext, *, whole: bool
 ) -> str:
     """Say where a Gang object and its pods differ; empty: nowhere.
 
@@ -32,7 +33,7 @@ def find_difference(
         counts[name] += 1
         if name not in members:
             return f"pod {pod.metadata.name}: the Gang has no member {name}"
-        text = _find_claims_difference(members[name], pod, view, owns)
+        text = _find_claims_difference(members[name], pod, context)
         if text:
             return f"pod {pod.metadata.name}: {text}"
     for name, member in members.items():
@@ -45,19 +46,19 @@ def find_difference(
     return ""
 
 
-def _find_claims_difference(member: Member, pod: Pod, view: View, owns: Owns) -> str:
+def _find_claims_difference(member: Member, pod: Pod, context: PlanContext) -> str:
     of_gang = dict.fromkeys(claim.name for claim in member.claims)
     of_pod = {claim.name for claim in pod.spec.resource_claims}
     owned = set()
     for name, key in claim_keys(pod).items():
-        claim = view.claim(key)
-        if claim is not None and owns(claim):
+        claim = context.view.claim(key)
+        if claim is not None and context.owns(claim):
             owned.add(name)
     if not owned <= of_gang.keys() <= of_pod:
         theirs = ", ".join(sorted(of_pod)) or "none"
         return f"it has claims {theirs}, the Gang {', '.join(of_gang) or 'none'}"
     for member_claim in member.claims:
-        text = _find_claim_difference(member_claim, pod, view)
+        text = _find_claim_difference(member_claim, pod, context.view)
         if text:
             return f"claim {member_claim.name} {text}"
     return ""

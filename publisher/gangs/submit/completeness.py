@@ -21,10 +21,11 @@ from contracts.pods.membership import (
     WorkloadAPI,
 )
 from contracts.workload import Pod
+from publisher.gangs.context import PlanContext
 from publisher.gangs.members import member_name_of
 from publisher.gangs.submit.company import ALONE, Company, find_company
 from publisher.gangs.submit.readiness import NotReady
-from publisher.gangs.view import View, is_gated, is_over, uids_of
+from publisher.gangs.view import is_gated, is_over, uids_of
 
 _MISSING = "PodsMissing"
 _ONE_BY_ONE = {
@@ -39,18 +40,14 @@ _WORKERS_LATER = (
 
 
 def find_shortage(
-    pods: Sequence[Pod],
-    view: View,
-    *,
-    gang: Gang | None,
-    company: Company = ALONE,
+    pods: Sequence[Pod], context: PlanContext, company: Company = ALONE
 ) -> NotReady | None:
     """Say which pods of a gang are not there; None: all are.
 
     `pods` wait, `company` is who counts beside them.
     """
-    membership = view.membership(pods[0])
-    hint = _hint(pods, view)
+    membership, gang = context.membership(pods[0]), context.gang
+    hint = _explain_delay(pods, context)
     waits = ""
     if company.held:
         held = counted(company.held, "more waits", "more wait")
@@ -67,8 +64,8 @@ def find_shortage(
     declared = read_declared_size(pods, membership)
     if isinstance(declared, UnknownSize):
         return NotReady(reason=declared.reason, message=declared.message)
-    owner = view.owners.owner_of(membership)
-    there += sum(_count_ungated(pods, membership, view, owner).values())
+    owner = context.owner_of(pods[0])
+    there += sum(_count_ungated(pods, context).values())
     if declared is not None:
         return _compare(there, declared, hint) or _begun_already(waits)
     if owner is None:
@@ -83,37 +80,39 @@ def find_shortage(
         return None
     if owner.minimum is not None:
         return _compare(there, owner.minimum, "") or _begun_already(waits)
-    return _compare_roles(pods, owner, view, company)
+    return _compare_roles(pods, owner, context, company)
 
 
 def is_left_alone(
-    pods: Sequence[Pod], view: View, gang: Gang | None, enough: Mapping[str, int]
+    pods: Sequence[Pod], context: PlanContext, enough: Mapping[str, int]
 ) -> bool:
-    """Whether these pods were to join others of their gang, and none of them runs.
+    """True if these pods were to join others of their gang, and none of them runs.
 
     `enough`: by member, the pods with which their submission is content. Pods of an
     elastic gang were to join where a member has fewer than the gang begins with.
     """
-    same_run = list_run(view.pods(view.group_of(pods[0])), pods, view)
+    same_run = list_run(context.pods, pods, context)
     if find_company(same_run, pods).ran:
         return False
+    gang = context.gang
     if gang is not None and gang.spec.is_elastic:
         return any(
             enough.get(member.name, 0) < member.least for member in gang.spec.members
         )
-    shortage = find_shortage(pods, view, gang=gang)
+    shortage = find_shortage(pods, context)
     return shortage is not None and shortage.reason == _MISSING
 
 
-def list_run(pods: Iterable[Pod], run: Sequence[Pod], view: View) -> list[Pod]:
+def list_run(
+    pods: Iterable[Pod], run: Sequence[Pod], context: PlanContext
+) -> list[Pod]:
     """Choose the pods of a group that are of the same run as others."""
-    membership = view.membership(run[0])
-    owner = view.owners.owner_of(membership)
+    membership, owner = context.membership(run[0]), context.owner_of(run[0])
     return [
         pod
         for pod in pods
-        if view.membership(pod).run == membership.run
-        and not is_of_another(pod, owner, view)
+        if context.membership(pod).run == membership.run
+        and not is_of_another(pod, owner, context)
     ]
 
 
@@ -155,15 +154,15 @@ def _find_short_member(pods: Iterable[Pod], gang: Gang) -> NotReady | None:
     return NotReady(reason=_MISSING, message=", ".join(missing)) if missing else None
 
 
-def _hint(pods: Sequence[Pod], view: View) -> str:
+def _explain_delay(pods: Sequence[Pod], context: PlanContext) -> str:
     """Say why other pods do not come; empty: nothing is known against it."""
     controller = pods[0].metadata.controller
-    membership = view.membership(pods[0])
+    membership = context.membership(pods[0])
     if membership.api == WorkloadAPI.LEADER_WORKER_SET:
         is_leader = membership.role == "leader" and len(pods) == 1
         return _WORKERS_LATER if is_leader else ""
     key = OwnerKey(controller.kind, pods[0].metadata.namespace, controller.name)
-    owner = view.owners.find(key, controller.uid)
+    owner = context.view.owners.find(key, controller.uid)
     if owner is None or owner.is_gang or controller.kind not in _ONE_BY_ONE:
         return ""
     return f"{controller.kind} {controller.name}: {_ONE_BY_ONE[controller.kind]}"
@@ -183,17 +182,18 @@ def _report_unknown(membership: Membership) -> NotReady:
 
 
 def _compare_roles(
-    pods: Sequence[Pod], owner: GangOwner, view: View, company: Company
+    pods: Sequence[Pod], owner: GangOwner, context: PlanContext, company: Company
 ) -> NotReady | None:
     for pod in pods:
-        if is_of_another(pod, owner, view):
+        if is_of_another(pod, owner, context):
             name = f"{owner.key.kind} {owner.key.name}"
             message = f"pod {pod.metadata.name} is of the {name} before"
             return NotReady(reason=_MISSING, message=message)
-    present = _count_roles(pods, owner, view, company)
+    present = _count_roles(pods, owner, context, company)
+    waiting = {_role_of(context.membership(pod), owner) for pod in pods}
     missing = [
         f"{present[role.name]} of {_are_there(role.count, role.name)}"
-        for role in _needed_roles(owner, present, _roles_of(pods, owner, view))
+        for role in _needed_roles(owner, present, waiting)
         if present[role.name] < role.count
     ]
     if not missing:
@@ -202,50 +202,45 @@ def _compare_roles(
 
 
 def _count_roles(
-    pods: Sequence[Pod], owner: GangOwner, view: View, company: Company
+    pods: Sequence[Pod], owner: GangOwner, context: PlanContext, company: Company
 ) -> Counter[str]:
     """Count the pods of a run that are there, by role."""
-    run = view.membership(pods[0])
-    gated: Counter[str] = Counter()
+    run = context.membership(pods[0])
+    counts: Counter[str] = Counter()
     waiting = uids_of((*pods, *company.stand_ins))
-    for pod in view.pods(view.group_of(pods[0])):
-        uid = pod.metadata.uid
-        membership = view.membership(pod)
-        if uid in waiting or (
+    for pod in context.pods:
+        membership = context.membership(pod)
+        if pod.metadata.uid in waiting or (
             not is_gated(pod)
             and membership.run == run.run
             and _is_there(pod, owner)
-            and not is_of_another(pod, owner, view)
+            and not is_of_another(pod, owner, context)
         ):
-            gated[_role_of(membership, owner)] += 1
-    for name, count in _count_ungated(pods, run, view, owner).items():
-        if not gated[name]:
-            gated[name] = count
-    return gated
+            counts[_role_of(membership, owner)] += 1
+    for name, count in _count_ungated(pods, context).items():
+        if not counts[name]:
+            counts[name] = count
+    return counts
 
 
-def _count_ungated(
-    pods: Sequence[Pod],
-    membership: Membership,
-    view: View,
-    owner: GangOwner | None = None,
-) -> Counter[str]:
+def _count_ungated(pods: Sequence[Pod], context: PlanContext) -> Counter[str]:
     """Count pods of a run that are there without a gate, by role.
 
     Not where pods of the role have it: their gate was taken off by hand.
     """
-    gated = {view.membership(pod).role for pod in pods}
+    run, owner = context.membership(pods[0]), context.owner_of(pods[0])
+    gated = {context.membership(pod).role for pod in pods}
     counts: Counter[str] = Counter()
-    for found, pod in view.owners.ungated(membership):
-        if found.run != membership.run or found.role in gated:
+    for found, pod in context.view.owners.ungated(run):
+        if found.run != run.run or found.role in gated:
             continue
-        if _is_there(pod, owner) and not is_of_another(pod, owner, view):
+        if _is_there(pod, owner) and not is_of_another(pod, owner, context):
             counts[_role_of(found, owner)] += 1
     return counts
 
 
 def _is_there(pod: Pod, owner: GangOwner | None) -> bool:
-    """Whether a pod runs, will run, or has succeeded; none that is being deleted.
+    """True if a pod runs, will run, or has succeeded; none that is being deleted.
 
     That may end as a success as well, and will be replaced.
     """
@@ -257,8 +252,8 @@ def _is_there(pod: Pod, owner: GangOwner | None) -> bool:
     return counts and pod.status.phase == "Succeeded"
 
 
-def is_of_another(pod: Pod, owner: GangOwner | None, view: View) -> bool:
-    """Whether a pod is of an object that had the owner's name before.
+def is_of_another(pod: Pod, owner: GangOwner | None, context: PlanContext) -> bool:
+    """True if a pod is of an object that had the owner's name before.
 
     By what made it, or what made that (a launcher is a Job's), else by its age: what
     is not seen may be gone, and nobody has pods that are older.
@@ -269,7 +264,7 @@ def is_of_another(pod: Pod, owner: GangOwner | None, view: View) -> bool:
     if controller.kind == owner.key.kind and controller.name == owner.key.name:
         return True
     key = OwnerKey(controller.kind, pod.metadata.namespace, controller.name)
-    maker = view.owners.find(key, "")
+    maker = context.view.owners.find(key, "")
     if maker is not None:
         above = maker.controller
         is_anothers = above.kind == owner.key.kind and above.uid != owner.uid
@@ -283,10 +278,6 @@ def _role_of(membership: Membership, owner: GangOwner | None) -> str:
     if owner is not None and len(owner.roles) == 1 and not owner.roles[0].name:
         return ""
     return membership.role
-
-
-def _roles_of(pods: Iterable[Pod], owner: GangOwner, view: View) -> set[str]:
-    return {_role_of(view.membership(pod), owner) for pod in pods}
 
 
 def _needed_roles(

@@ -18,7 +18,7 @@ from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs import patches
 from publisher.gangs.claims import MOST_RESERVED, is_prepared, reserved_uids
-from publisher.gangs.members import Owns
+from publisher.gangs.context import PlanContext
 from publisher.gangs.patches import Patch
 from publisher.gangs.rollback import is_leftover, plan_undo
 from publisher.gangs.view import View, claim_keys, claims_of, is_gated, is_over, uids_of
@@ -63,9 +63,9 @@ def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:
     return None
 
 
-def find_contention(pods: Sequence[Pod], view: View, owns: Owns) -> NotReady | None:
+def find_contention(pods: Sequence[Pod], context: PlanContext) -> NotReady | None:
     """Name a claim that these pods cannot ask for or share now; all claims exist."""
-    asking = uids_of(pods)
+    asking, view = uids_of(pods), context.view
     users_of: dict[str, list[Pod]] = {}
     for pod in pods:
         for key in claim_keys(pod).values():
@@ -73,7 +73,7 @@ def find_contention(pods: Sequence[Pod], view: View, owns: Owns) -> NotReady | N
     for key in sorted(users_of):
         users = users_of[key]
         claim = view.claim(key)
-        if claim is None or not owns(claim):
+        if claim is None or not context.owns(claim):
             continue
         conflict = (
             _find_rival(key, users, asking, view)
@@ -153,17 +153,17 @@ def _shared(key: str, other: Pod, view: View) -> NotReady:
     )
 
 
-def plan_fresh_start(pods: Sequence[Pod], view: View, owns: Owns) -> list[Patch]:
+def plan_fresh_start(pods: Sequence[Pod], context: PlanContext) -> list[Patch]:
     """Plan to free what waiting pods hold for themselves; then their finalizers."""
-    undo = list(plan_undo(pods, view))
-    return undo or list(plan_prepare(claims_of(pods), view, owns))
+    undo = list(plan_undo(pods, context.view))
+    return undo or list(plan_prepare(claims_of(pods), context))
 
 
-def plan_prepare(keys: Iterable[str], view: View, owns: Owns) -> Iterator[Patch]:
+def plan_prepare(keys: Iterable[str], context: PlanContext) -> Iterator[Patch]:
     """Plan finalizers ahead of decisions: one write less when it counts."""
     for key in sorted(set(keys)):
-        claim = view.claim(key)
-        if claim is None or claim.metadata.deletion_timestamp or not owns(claim):
+        claim = context.view.claim(key)
+        if claim is None or claim.metadata.deletion_timestamp:
             continue
-        if claim.allocation is None and not is_prepared(claim):
+        if context.owns(claim) and claim.allocation is None and not is_prepared(claim):
             yield patches.prepare(claim)

@@ -7,7 +7,7 @@ Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,38 +17,67 @@ from contracts.gang_rules import GangTopology
 from contracts.pods.declared_rules import DeclaredRules
 from contracts.pods.members import group_connected
 from contracts.workload import Pod
+from publisher.gangs.context import PlanContext
 from publisher.gangs.members import member_name_of
+from publisher.gangs.records import PodGangRecord
 from publisher.gangs.running.growth_rules import number_of
-from publisher.gangs.submit.company import ALONE, Company
-from publisher.gangs.submit.completeness import find_shortage, is_of_another
-from publisher.gangs.submit.readiness import NotReady
+from publisher.gangs.submit.company import ALONE, Company, find_company
+from publisher.gangs.submit.completeness import find_shortage, is_of_another, list_run
 from publisher.gangs.submit.rules import find_rules
-from publisher.gangs.view import View, claim_keys
+from publisher.gangs.view import claim_keys
 
 _TOGETHER = ""
 """No claim's key."""
 
 
-class UnsubmittedPods(Struct, frozen=True, kw_only=True):
-    """The pods of one gang that are not submitted yet, and what is known beside."""
+class UnsubmittedGang(Struct, frozen=True, kw_only=True):
+    """Pods that are asked for together, and what is known beside them."""
 
     pods: tuple[Pod, ...]
-    """Gated, not over."""
+    """They wait at our gate, but for displaced ones."""
     company: Company = ALONE
     """Who makes the gang whole beside these."""
     before: tuple[Pod, ...] = ()
-    """Others that join it too: they wait, and are asked for before these."""
-    alone: bool = False
-    """Whether they do not wait for others: their gates are open already."""
-    gang: Gang | None = None
-    """The Gang object."""
+    """Others by which it grows too: they wait, and are asked for before these."""
+    is_displaced: bool = False
+    """Their gates are open already: they wait for no others, and keep their nodes."""
     generation: int = 1
     """Greater than that of every submission that asked for one of the pods before."""
     avoided: tuple[AvoidedNode, ...] = ()
     """Nodes that they should not go to."""
 
+    @property
+    def begins(self) -> bool:
+        """True if these pods are the whole gang."""
+        return not self.company.count and not self.is_displaced
 
-def split_by_run(pods: Sequence[Pod], view: View) -> Iterator[list[Pod]]:
+
+def split_waiting(
+    waiting: Sequence[Pod],
+    context: PlanContext,
+    *,
+    leaving: Container[str],
+    records: Sequence[PodGangRecord],
+    asked: Collection[str],
+    held: Collection[str],
+) -> Iterator[UnsubmittedGang]:
+    """Split pods that nobody asked for into those that are asked for together.
+
+    `leaving`, `asked`, `held`: uids of pods that will be deleted, of those that wait
+    and whose submissions stand, and also of those whose submissions are being taken
+    back.
+    """
+    stay = [pod for pod in context.pods if pod.metadata.uid not in leaving]
+    for run in split_by_run(waiting, context):
+        same_run = list_run(stay, run, context)
+        company = find_company(same_run, run, asked, records, held)
+        before = [pod for pod in same_run if pod.metadata.uid in asked]
+        for part in split_replacements(run, company, context):
+            yield from _split_growth(part, company, context, before)
+            before += part
+
+
+def split_by_run(pods: Sequence[Pod], context: PlanContext) -> Iterator[list[Pod]]:
     """Split waiting pods of a group into those that can be one gang.
 
     Pods of two runs cannot, nor can pods that come one after the other, nor any with
@@ -56,18 +85,18 @@ def split_by_run(pods: Sequence[Pod], view: View) -> Iterator[list[Pod]]:
     """
     runs: dict[str, list[Pod]] = {}
     for pod in pods:
-        membership = view.membership(pod)
-        owner = view.owners.owner_of(membership)
+        owner = context.owner_of(pod)
         is_alone = owner is not None and (
-            not owner.is_gang or is_of_another(pod, owner, view)
+            not owner.is_gang or is_of_another(pod, owner, context)
         )
-        key = f"pod {pod.metadata.uid}" if is_alone else membership.run
+        run = context.membership(pod).run
+        key = f"pod {pod.metadata.uid}" if is_alone else run
         runs.setdefault(key, []).append(pod)
     yield from runs.values()
 
 
 def split_replacements(
-    run: Sequence[Pod], view: View, *, gang: Gang | None, company: Company
+    run: Sequence[Pod], company: Company, context: PlanContext
 ) -> list[list[Pod]]:
     """Split pods that wait beside `company` into those that are asked for at once.
 
@@ -84,46 +113,45 @@ def split_replacements(
         return [*claim_keys(pod).values(), *(() if is_single else (_TOGETHER,))]
 
     parts = group_connected(run, ties)
-    short = (find_shortage(part, view, gang=gang, company=company) for part in parts)
-    return [list(run)] if any(short) else parts
+    is_short = any(find_shortage(part, context, company) for part in parts)
+    return [list(run)] if is_short else parts
 
 
-def split_joining(
+def _split_growth(
     pods: Sequence[Pod],
     company: Company,
-    gang: Gang | None,
-    view: View,
-    before: Sequence[Pod] = (),
-) -> Iterator[UnsubmittedPods]:
-    """Split pods into those that are asked for together beside those that run.
+    context: PlanContext,
+    before: Sequence[Pod],
+) -> Iterator[UnsubmittedGang]:
+    """Split pods by which a running gang grows: by member, then by group.
 
     `before`: others of the gang that wait, and were asked for before these.
     """
-    rules: DeclaredRules | NotReady = DeclaredRules()
-    if company.ran:
-        owner = view.owners.owner_of(view.membership(pods[0]))
-        rules = find_rules(pods, gang, owner, None)
+    if not company.ran:
+        yield UnsubmittedGang(pods=tuple(pods), company=company)
+        return
+    gang = context.gang
+    rules = find_rules(pods, gang, context.owner_of(pods[0]), None)
     topology = rules.topology if isinstance(rules, DeclaredRules) else ()
-    by_member = [list(pods)]
-    if company.ran and gang is not None:
-        by_member = split_by_member(gang, pods, view)
+    by_member = [list(pods)] if gang is None else _split_by_member(pods, gang, context)
     parts = [
-        part for some in by_member for part in split_by_group(some, topology, view)
+        part for some in by_member for part in split_by_group(some, topology, context)
     ]
     earlier = list(before)
     for part in parts:
         others = tuple(pod for other in parts if other is not part for pod in other)
-        beside = replace(company, stand_ins=(*company.stand_ins, *others))
-        yield UnsubmittedPods(
+        yield UnsubmittedGang(
             pods=tuple(part),
-            company=beside if others else company,
-            before=tuple(earlier) if company.ran else (),
+            company=replace(company, stand_ins=(*company.stand_ins, *others)),
+            before=tuple(earlier),
         )
         earlier += part
 
 
-def split_by_member(gang: Gang, pods: Sequence[Pod], view: View) -> list[list[Pod]]:
-    """Split pods that join an elastic gang by member: none waits for another's.
+def _split_by_member(
+    pods: Sequence[Pod], gang: Gang, context: PlanContext
+) -> list[list[Pod]]:
+    """Split pods by which an elastic gang grows: none waits for another member's.
 
     Those that share a claim without devices are asked for together, and by themselves.
     """
@@ -132,7 +160,7 @@ def split_by_member(gang: Gang, pods: Sequence[Pod], view: View) -> list[list[Po
 
     def undecided_claims(pod: Pod) -> Iterator[str]:
         for key in claim_keys(pod).values():
-            claim = view.claim(key)
+            claim = context.view.claim(key)
             if claim is not None and claim.allocation is None:
                 yield key
 
@@ -144,9 +172,9 @@ def split_by_member(gang: Gang, pods: Sequence[Pod], view: View) -> list[list[Po
 
 
 def split_by_group(
-    pods: Sequence[Pod], rules: Sequence[GangTopology], view: View
+    pods: Sequence[Pod], rules: Sequence[GangTopology], context: PlanContext
 ) -> list[list[Pod]]:
-    """Split pods that join a gang into those of one group each, where rules have any.
+    """Split pods by which a gang grows into those of one group each, if rules have any.
 
     What binds pods to a group is said of all that are asked for together.
     """
@@ -154,7 +182,7 @@ def split_by_group(
     groups: dict[object, list[Pod]] = {}
     for pod in pods:
         number = number_of(pod)
-        member = view.membership(pod).member if sizes else ""
+        member = context.membership(pod).member if sizes else ""
         key = (member, *(number and number // size for size in sizes))
         groups.setdefault(key, []).append(pod)
     return list(groups.values())

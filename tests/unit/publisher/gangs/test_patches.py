@@ -15,9 +15,10 @@ from contracts.names import FINALIZER, GATE, INDEX, MANAGED, VOID
 from contracts.workload import Pod, PodSchedulingGate
 from publisher.gangs import patches
 from publisher.gangs.carry_out.bind_pods import Places, bind_pods
-from publisher.gangs.carry_out.plan_reserved import plan_reservation, plan_reserved
-from publisher.gangs.context import GroupPlan
+from publisher.gangs.carry_out.plan_reserved import plan_reserved
+from publisher.gangs.context import NextSteps
 from publisher.gangs.records import PodGangRecord
+from publisher.gangs.submit.plan_submission import plan_reservation
 from publisher.gangs.submit.readiness import NotReady
 from tests import builders
 from tests.builders.decisions import gang_allocated, gang_pending
@@ -84,22 +85,6 @@ def test_only_our_gate_is_opened() -> None:
     assert VOID not in patch.body["metadata"]["annotations"]
 
 
-def test_an_affinity_is_narrowed_in_each_of_its_terms_and_once() -> None:
-    """Terms are alternatives: what must hold must hold in all of them."""
-    rack = {"key": "rack", "operator": "In", "values": ["r1"]}
-    zone = {"key": "zone", "operator": "In", "values": ["z1"]}
-    terms = [{"matchExpressions": [rack]}, {"matchExpressions": [zone]}]
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    affinity = {"nodeAffinity": {required: {"nodeSelectorTerms": terms}}, "other": 1}
-    selector = builders.node_name_selector("node-7")
-    narrowed = patches.narrow_affinity(affinity, selector)
-    got = narrowed["nodeAffinity"][required]["nodeSelectorTerms"]
-    assert [term["matchExpressions"] for term in got] == [[rack], [zone]]
-    assert [term["matchFields"][0]["values"] for term in got] == [["node-7"]] * 2
-    assert narrowed["other"] == 1
-    assert patches.narrow_affinity(narrowed, selector) == narrowed
-
-
 GANG = builders.gang(builders.member(builders.member_claim(), count=2))
 DECISION = gang_allocated(pods=2)
 
@@ -115,9 +100,8 @@ def bound(
 ) -> Places | NotReady:
     free = [real_claim(f"{pod.metadata.name}-gpus") for pod in waiting]
     view = view_of([*waiting, *opened], [*free, *claims])
-    return bind_pods(
-        DECISION, GANG, opened=opened, waiting=waiting, view=view, owns=lambda _: True
-    )
+    context = context_of(view)
+    return bind_pods(DECISION, GANG, opened=opened, waiting=waiting, context=context)
 
 
 def names(places: Places | NotReady) -> list[str]:
@@ -184,8 +168,8 @@ def reserved(*, gang: Gang | None = None) -> SubmitGang:
     """Submit two pods before they are there, for a Gang object if it is given."""
     if gang is None:
         return submission_of(count=2)
-    plan = GroupPlan()
-    assert plan_reservation(context_of(view_of(gangs=[gang])), gang, plan)
+    plan = plan_reservation(context_of(view_of(gangs=[gang])), gang)
+    assert plan is not None
     (message,) = plan.messages
     assert isinstance(message, SubmitGang)
     return message
@@ -193,23 +177,21 @@ def reserved(*, gang: Gang | None = None) -> SubmitGang:
 
 def planned(
     record: PodGangRecord, pods: int = 2, *gangs: Gang
-) -> tuple[GroupPlan, frozenset[str]]:
-    plan, there = GroupPlan(), PODS[:pods]
+) -> tuple[NextSteps, frozenset[str]]:
+    there = PODS[:pods]
     context = context_of(view_of(there, CLAIMS[:pods], gangs), record)
-    kept = plan_reserved(context, gang_of(record, *there), plan)
-    return plan, kept
+    plan = plan_reserved(context, gang_of(record, *there))
+    return plan, plan.kept
 
 
 def test_a_gang_object_is_submitted_once_with_its_own_uid() -> None:
     message = reserved(gang=HOLDING)
     assert (message.uid, message.places) == (builders.UID, {})
-    plan = GroupPlan()
     record = record_of(message)
     context = context_of(view_of(gangs=[HOLDING]), record)
-    assert not plan_reservation(context, HOLDING, plan)
+    assert plan_reservation(context, HOLDING) is None
     over = replace(context, records=(), forgotten=lambda _: False)
-    assert not plan_reservation(over, HOLDING, plan)
-    assert not plan.messages
+    assert plan_reservation(over, HOLDING) is None
 
 
 def test_pods_wait_for_the_decision() -> None:

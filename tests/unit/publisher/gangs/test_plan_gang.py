@@ -11,7 +11,7 @@ from contracts.meta import OwnerReference
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.claim_users import ENDLESS
-from publisher.gangs.context import GroupPlan, PlanContext
+from publisher.gangs.context import NextSteps, PlanContext
 from publisher.gangs.offered_devices import OfferedSlice
 from publisher.gangs.patches import Purpose
 from publisher.gangs.plan_gang import plan_gang
@@ -133,7 +133,7 @@ def runs(name: str) -> Pod:
     )
 
 
-def plan_of(*pods: Pod, asked: PodGangRecord) -> GroupPlan:
+def plan_of(*pods: Pod, asked: PodGangRecord) -> NextSteps:
     """Plan for the gang `train`, for some of whose pods something was submitted."""
     claims = (real_claim(f"{pod.metadata.name}-gpus") for pod in pods)
     return plan_gang(context_of(view_of(pods, claims), asked))
@@ -153,7 +153,7 @@ def test_a_pod_more_waits_until_the_gang_runs_that_waits() -> None:
     """Else it might run, and the gang that was there before it not."""
     a, b, c, d = map(of_train, "abcd")
     plan = plan_of(a, b, c, d, asked=record_of(submission_of((a, b, c))))
-    assert plan.messages == []
+    assert plan.messages == ()
     (told,) = (report for report in plan.reports if report.pods == (d,))
     text = "1 of 3 pods are there (3 more wait already, and none of the gang runs)"
     assert told.message == text
@@ -163,7 +163,7 @@ def test_as_many_more_as_the_gang_has_are_no_second_gang() -> None:
     """Each by itself would keep the rules of the gang, and both together not."""
     a, b, c, d, e, f = map(of_train, "abcdef")
     plan = plan_of(a, b, c, d, e, f, asked=record_of(submission_of((a, b, c))))
-    assert plan.messages == []
+    assert plan.messages == ()
     (told,) = (report for report in plan.reports if report.pods == (d, e, f))
     assert told.message == "3 more wait already, and none of the gang runs"
 
@@ -171,7 +171,7 @@ def test_as_many_more_as_the_gang_has_are_no_second_gang() -> None:
 def test_who_was_to_join_others_is_asked_for_anew_once_none_of_them_runs() -> None:
     a, b, c = map(of_train, "abc")
     alone = record_of(submission_of((a,)))
-    assert plan_of(a, runs("d"), asked=alone).messages == []
+    assert plan_of(a, runs("d"), asked=alone).messages == ()
     plan = plan_of(a, b, c, asked=alone)
     assert [type(message) for message in plan.messages] == [CancelGang]
 
@@ -199,10 +199,8 @@ def runner(name: str, phase: str = "Running", claim: str = "one") -> Pod:
     )
 
 
-def repaired(view: View, *pods: Pod) -> GroupPlan:
-    plan = GroupPlan()
-    plan_repairs(pods, view, plan)
-    return plan
+def repaired(view: View, *pods: Pod) -> NextSteps:
+    return plan_repairs(pods, view)
 
 
 def without_finalizer(claim: ResourceClaim) -> ResourceClaim:
@@ -269,7 +267,7 @@ def test_a_pod_that_makes_the_controller_write_without_end_goes_or_is_told() -> 
         api_version="batch/v1", kind="Job", name="j", uid="j", controller=True
     )
     of_job = replace(ended, metadata=replace(ended.metadata, owner_references=(job,)))
-    assert repaired(view, of_job).removals == [of_job]
+    assert repaired(view, of_job).removals == (of_job,)
 
 
 def test_only_what_we_allocated_for_nobody_is_freed() -> None:

@@ -18,7 +18,7 @@ from publisher.gangs.status import make_gang_status
 from publisher.gangs.submit.compare import find_difference
 from publisher.gangs.view import GroupKey, View
 from tests import builders
-from tests.builders.plans import view_of
+from tests.builders.plans import context_of, view_of
 from tests.builders.pods import real_claim, waiting_pod
 
 NS = builders.NAMESPACE
@@ -177,7 +177,7 @@ def worker(name: str, member: str = "worker") -> Pod:
 def difference(gang: Gang, *pods: Pod, whole: bool = True) -> str:
     claims = [real_claim(f"{pod.metadata.name}-gpus") for pod in pods]
     view = view_of(pods, claims)
-    return find_difference(gang, pods, view, lambda _: True, whole=whole)
+    return find_difference(gang, pods, context_of(view), whole=whole)
 
 
 def test_pods_as_the_gang_says_do_not_differ() -> None:

@@ -18,7 +18,7 @@ from publisher.gangs.patches import Purpose
 from publisher.gangs.submit.readiness import plan_prepare
 from tests import builders
 from tests.builders.decisions import gang_allocated, member_allocated
-from tests.builders.plans import NOW, submission_of, view_of
+from tests.builders.plans import context_of, submission_of, view_of
 from tests.builders.pods import real_claim, waiting_pod
 
 POD = waiting_pod("a", gang="train", templates=["gpus"])
@@ -33,7 +33,7 @@ def planned(
     *claims: ResourceClaim, nodes: tuple[str, ...] = ("node-1",)
 ) -> ClaimWrites:
     """Plan the claims of a gang of one pod."""
-    return plan_claims(ASSIGNED, view_of([POD], claims, (), nodes), lambda _: True, NOW)
+    return plan_claims(ASSIGNED, context_of(view_of([POD], claims, (), nodes)))
 
 
 def test_a_claim_gets_one_write_at_a_time() -> None:
@@ -94,9 +94,10 @@ def test_finalizers_come_ahead_only_where_they_are_needed() -> None:
     ]
     view = view_of(claims=claims)
     keys = [f"{builders.NAMESPACE}/{claim.metadata.name}" for claim in claims]
-    patches = plan_prepare([*keys, *keys, "x/none"], view, lambda _: True)
+    context = context_of(view)
+    patches = plan_prepare([*keys, *keys, "x/none"], context)
     assert [patch.name for patch in patches] == ["new"]
-    assert list(plan_prepare(keys, view, lambda _: False)) == []
+    assert list(plan_prepare(keys, replace(context, owns=lambda _: False))) == []
 
 
 def test_a_decision_is_about_each_place_once() -> None:

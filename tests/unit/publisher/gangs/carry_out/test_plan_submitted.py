@@ -24,7 +24,7 @@ from contracts.messages import (
 from contracts.names import ATTEMPT, VOID
 from contracts.workload import Pod
 from publisher.gangs.carry_out.plan_submitted import plan_submitted
-from publisher.gangs.context import GroupPlan
+from publisher.gangs.context import NextSteps
 from publisher.gangs.patches import Purpose
 from publisher.gangs.rollback import (
     find_withdrawn,
@@ -63,15 +63,14 @@ def planned(
     *said: LifecycleMessage,
     pod: Pod = POD,
     asked: SubmitGang = SUBMITTED,
-) -> GroupPlan:
+) -> NextSteps:
     """Plan what comes next of a gang of one pod, of which this was said."""
-    record, plan = record_of(asked, *said), GroupPlan()
+    record = record_of(asked, *said)
     context = context_of(view_of([pod], [claim] if claim else []), record)
-    plan_submitted(context, gang_of(record, pod), plan)
-    return plan
+    return plan_submitted(context, gang_of(record, pod))
 
 
-def purposes(plan: GroupPlan) -> list[Purpose]:
+def purposes(plan: NextSteps) -> list[Purpose]:
     """Name what is written."""
     return [patch.purpose for patch in plan.patches]
 
@@ -79,7 +78,7 @@ def purposes(plan: GroupPlan) -> list[Purpose]:
 def test_claims_are_written_confirmed_and_then_the_gates_open() -> None:
     """One of these at a time, each only after the one before it."""
     plan = planned(FREE, DECISION)
-    assert (purposes(plan), plan.messages) == ([Purpose.ALLOCATE], [])
+    assert (purposes(plan), plan.messages) == ([Purpose.ALLOCATE], ())
     plan = planned(OURS, DECISION)
     (confirmed,) = plan.messages
     assert isinstance(confirmed, AllocationWritten)
@@ -88,7 +87,7 @@ def test_claims_are_written_confirmed_and_then_the_gates_open() -> None:
     ]
     assert purposes(plan) == []
     plan = planned(OURS, DECISION, WRITTEN)
-    assert (purposes(plan), plan.messages) == ([Purpose.OPEN], [])
+    assert (purposes(plan), plan.messages) == ([Purpose.OPEN], ())
 
 
 def test_writes_say_whose_decision_they_carry_out() -> None:
@@ -102,7 +101,7 @@ def test_once_the_last_gate_is_open_that_is_confirmed() -> None:
     plan = planned(OURS, DECISION, WRITTEN, pod=OPEN)
     (message,) = plan.messages
     assert isinstance(message, GatesOpened)
-    assert plan.patches == []
+    assert plan.patches == ()
 
 
 def test_a_fault_ends_the_gang_and_not_before_all_is_taken_back() -> None:
@@ -112,7 +111,7 @@ def test_a_fault_ends_the_gang_and_not_before_all_is_taken_back() -> None:
     assert isinstance(message, CancelGang)
     assert is_by_publisher(message)
     plan = planned(None, DECISION, WRITTEN)
-    assert (purposes(plan), plan.messages) == ([Purpose.WITHDRAW], [])
+    assert (purposes(plan), plan.messages) == ([Purpose.WITHDRAW], ())
 
 
 def test_an_attempt_that_is_taken_back_is_decided_again() -> None:
@@ -123,7 +122,7 @@ def test_an_attempt_that_is_taken_back_is_decided_again() -> None:
         plan = planned(FREE, DECISION, *said, pod=marked)
         (message,) = plan.messages
         assert isinstance(message, kind)
-        assert plan.patches == []
+        assert plan.patches == ()
 
 
 def test_without_a_decision_nothing_is_left_of_the_one_before() -> None:
@@ -142,7 +141,7 @@ def test_who_was_to_join_a_pod_that_is_gone_is_asked_for_anew() -> None:
     (message,) = planned(FREE, asked=joining).messages
     assert isinstance(message, CancelGang)
     assert message.reason.endswith("pod b, which these were to join, is gone")
-    assert planned(FREE, DECISION, asked=joining).messages == []
+    assert planned(FREE, DECISION, asked=joining).messages == ()
 
 
 def test_pods_that_run_by_an_older_attempt_end_the_gang() -> None:
@@ -167,13 +166,12 @@ B_OURS = real_claim(
 )
 
 
-def half_open(*claims: ResourceClaim) -> GroupPlan:
+def half_open(*claims: ResourceClaim) -> NextSteps:
     """Plan what comes next of two pods: `a` runs, `b` is still at its gate."""
     said = (submission_of((OPEN, B)), gang_allocated(pods=2), WRITTEN)
-    record, plan = record_of(*said), GroupPlan()
+    record = record_of(*said)
     context = context_of(view_of([OPEN, B], claims), record)
-    plan_submitted(context, gang_of(record, OPEN, B), plan)
-    return plan
+    return plan_submitted(context, gang_of(record, OPEN, B))
 
 
 def test_the_gates_that_are_left_are_opened() -> None:
@@ -211,12 +209,12 @@ FREED = ClaimsReleased(**IDS)
 
 def finished(
     *messages: LifecycleMessage, held: bool = False
-) -> tuple[GroupPlan, frozenset[str]]:
-    plan = GroupPlan()
+) -> tuple[NextSteps, frozenset[str]]:
     record = record_of(SUBMITTED, *messages)
     view = view_of([POD], [OURS if held else real_claim("a-gpus")])
     act = plan_finished if record.is_over else plan_commanded
-    return plan, act(context_of(view, record), gang_of(record, POD), plan)
+    plan = act(context_of(view, record), gang_of(record, POD))
+    return plan, plan.kept
 
 
 def test_what_waiting_pods_hold_is_taken_back_before_it_is_said() -> None:
@@ -245,7 +243,7 @@ def test_pods_of_a_gang_that_the_publisher_gave_up_are_free() -> None:
 
 def test_what_ended_a_gang_is_read_before_anything_is_done() -> None:
     plan, kept = finished(DECISION, gang_released(), held=True)
-    assert plan == GroupPlan()
+    assert plan == NextSteps(kept=kept)
     assert kept == {"uid-a"}
 
 
@@ -258,9 +256,8 @@ def test_pods_of_a_rejected_gang_are_told_why() -> None:
 
 def test_a_gang_without_pods_is_forgotten() -> None:
     record = record_of(SUBMITTED, DECISION, CANCELLED, gang_released(), FREED)
-    plan = GroupPlan()
-    assert not plan_finished(context_of(view_of(), record), gang_of(record), plan)
-    assert plan.forget == [record.uid]
+    plan = plan_finished(context_of(view_of(), record), gang_of(record))
+    assert plan == NextSteps(forget=(record.uid,))
 
 
 KEY = f"{builders.NAMESPACE}/a-gpus"

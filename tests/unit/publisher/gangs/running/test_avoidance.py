@@ -11,13 +11,12 @@ from contracts.avoidance import NodesAvoided
 from contracts.gang import AvoidedNode
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.workload import Pod
-from publisher.gangs.context import GroupPlan, PlanContext
+from publisher.gangs.context import NextSteps, PlanContext
 from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.running.avoidance import (
     MOST_AVOIDED,
     find_avoidance,
     find_end,
-    note_recreation,
     pause_left_s,
     plan_avoidance,
 )
@@ -61,20 +60,18 @@ def context(
     return replace(context_of(view), now=now, avoided=by_name.get)
 
 
-def planned(situation: PlanContext, *refused: Pod) -> GroupPlan:
-    plan = GroupPlan()
-    plan_avoidance(situation, (*refused, WAITING), refused, plan)
-    return plan
+def planned(situation: PlanContext, *refused: Pod, recreations: int = 0) -> NextSteps:
+    return plan_avoidance(situation, refused, recreations)
 
 
 def test_a_refusing_node_is_remembered_with_the_words_of_kube_scheduler() -> None:
     plan = planned(context(), REFUSED)
-    assert plan.messages == [said(AVOIDED)]
+    assert plan.messages == (said(AVOIDED),)
     assert plan.look_again_s is not None
 
 
 def test_what_is_remembered_is_not_said_again() -> None:
-    assert planned(context(said(AVOIDED)), REFUSED).messages == []
+    assert planned(context(said(AVOIDED)), REFUSED).messages == ()
 
 
 def test_a_node_that_goes_on_refusing_is_avoided_anew_when_the_time_is_over() -> None:
@@ -84,14 +81,14 @@ def test_a_node_that_goes_on_refusing_is_avoided_anew_when_the_time_is_over() ->
 
 def test_a_refusal_that_was_taken_back_is_forgotten() -> None:
     bound = refused_pod("a", "node-1", gang="train", node="node-1")
-    plan = GroupPlan()
-    plan_avoidance(context(said(AVOIDED)), (bound,), (), plan)
-    assert plan.messages == [said()]
+    by_name = {"train": said(AVOIDED)}
+    situation = replace(context_of(view_of((bound,))), avoided=by_name.get)
+    assert planned(situation).messages == (said(),)
 
 
 def test_a_pod_that_is_gone_leaves_its_node_avoided() -> None:
     situation = context(said(AVOIDED))
-    assert planned(situation).messages == []
+    assert planned(situation).messages == ()
     assert find_avoidance(situation, (WAITING,)).nodes == (AVOIDED,)
 
 
@@ -134,10 +131,8 @@ def test_a_submission_is_over_when_a_node_that_it_leaves_out_may_do_again() -> N
 def test_pods_without_a_gang_are_known_by_what_makes_them() -> None:
     pod = refused_pod("b-x1z", "node-1", owner="job-1")
     group = GroupKey(builders.NAMESPACE, "b-x1z", lone=True)
-    situation = replace(context(), group=group)
-    plan = GroupPlan()
-    plan_avoidance(situation, (pod,), (pod,), plan)
-    (message,) = plan.messages
+    situation = replace(context_of(view_of((pod,), nodes=NODES)), group=group)
+    (message,) = planned(situation, pod).messages
     assert isinstance(message, NodesAvoided)
     assert message.name == "Pod/job-1"
     assert message.nodes[0].pod_uid == uid_of("b-x1z")
@@ -152,9 +147,8 @@ def test_pods_are_made_anew_ever_more_seldom() -> None:
 
 
 def test_it_is_counted_in_what_is_said_before_pods_are_made_anew() -> None:
-    plan = planned(context(), REFUSED)
-    note_recreation(context(), (REFUSED,), plan)
-    assert plan.messages == [said(AVOIDED, recreations=1)]
+    plan = planned(context(), REFUSED, recreations=1)
+    assert plan.messages == (said(AVOIDED, recreations=1),)
 
 
 def test_with_too_many_refused_nodes_nothing_new_is_said_while_all_count() -> None:
@@ -164,7 +158,7 @@ def test_with_too_many_refused_nodes_nothing_new_is_said_while_all_count() -> No
     (message,) = planned(context(nodes=names), *pods).messages
     assert isinstance(message, NodesAvoided)
     assert [node.node for node in message.nodes] == names[:MOST_AVOIDED]
-    assert planned(context(message, nodes=names), *pods).messages == []
+    assert planned(context(message, nodes=names), *pods).messages == ()
     (later,) = planned(context(message, nodes=names, now=LATER), *pods).messages
     assert isinstance(later, NodesAvoided)
     assert {node.since for node in later.nodes} == {LATER}
@@ -173,7 +167,7 @@ def test_with_too_many_refused_nodes_nothing_new_is_said_while_all_count() -> No
 def test_two_pods_of_one_maker_refused_on_one_node_do_not_renew_each_other() -> None:
     """They are submitted singly, so each has a gang of its own."""
     first = said(replace(AVOIDED, gang=GangUID("of-the-other-pod")))
-    assert planned(context(first, now=SOON), REFUSED).messages == []
+    assert planned(context(first, now=SOON), REFUSED).messages == ()
 
 
 def test_a_lone_pod_shares_nothing_with_a_gang_of_its_name() -> None:

@@ -9,7 +9,7 @@ from contracts.ids import GangUID, Namespace
 from contracts.messages import AllocationWritten, CancelGang, GatesOpened, SubmitGang
 from contracts.reports import WAITING
 from contracts.workload import Pod
-from publisher.gangs.context import GroupPlan
+from publisher.gangs.context import NextSteps
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.running.growth import GROWING, keep_placed
@@ -47,12 +47,12 @@ def runs(name: str, uid: str = UID) -> Pod:
     )
 
 
-def planned(gang: Gang, pods: list[Pod], *records: PodGangRecord) -> GroupPlan:
+def planned(gang: Gang, pods: list[Pod], *records: PodGangRecord) -> NextSteps:
     claims = [real_claim(f"{pod.metadata.name}-gpus") for pod in pods]
     return plan_gang(context_of(view_of(pods, claims, [gang]), *records))
 
 
-def asked(plan: GroupPlan) -> list[list[tuple[str, int, int | None]]]:
+def asked(plan: NextSteps) -> list[list[tuple[str, int, int | None]]]:
     """Say of each gang that is asked for now its members: name, pods and enough."""
     return [
         [(m.name, m.count, m.min_count) for m in message.gang.spec.members]
@@ -70,7 +70,7 @@ def elastic_submission(pods: list[Pod], least: int = 2) -> SubmitGang:
     return replace(made, gang=gang)
 
 
-def told(plan: GroupPlan) -> dict[str, tuple[str, str]]:
+def told(plan: NextSteps) -> dict[str, tuple[str, str]]:
     """Say of each pod the phase and reason that its authors are told."""
     return {
         pod.metadata.name: (report.phase, report.reason)
@@ -306,7 +306,7 @@ def test_pods_that_were_to_join_are_not_enough_by_number_alone() -> None:
         plan = planned(gang, [*workers, waits("e", "worker")], record)
         (given_up,) = (m for m in plan.messages if isinstance(m, CancelGang))
         assert "no pod that these were to join runs" in given_up.reason
-        assert plan.patches == []
+        assert plan.patches == ()
 
 
 def shares(name: str, of: str) -> Pod:

@@ -25,7 +25,7 @@ from publisher.gangs.running.growth_rules import (
 from publisher.gangs.submit.split import split_by_group
 from tests import builders
 from tests.builders import gang_constraint, member, member_claim, topology_rule
-from tests.builders.plans import submission_of, view_of
+from tests.builders.plans import context_of, submission_of, view_of
 from tests.builders.pods import real_claim, waiting_pod
 
 NODES = {f"n{n}": {"rack": f"r{n // 2}"} for n in range(6)} | {"bare": {}}
@@ -129,11 +129,13 @@ def test_pods_of_several_groups_are_asked_for_apart() -> None:
     """Each then joins its own; without groups all stay together."""
     pods = [numbered(waiting_pod(f"w-{n}"), n) for n in (0, 1, 2, 5)]
     rule = topology_rule("rack", group_size=2)
-    parts = split_by_group(pods, [rule], view_of())
+    parts = split_by_group(pods, [rule], context_of(view_of()))
     assert parts == [pods[:2], pods[2:3], pods[3:]]
-    assert split_by_group(pods, [topology_rule("rack")], view_of()) == [pods]
+    assert split_by_group(pods, [topology_rule("rack")], context_of(view_of())) == [
+        pods
+    ]
     unnumbered = [waiting_pod("a"), waiting_pod("b")]
-    assert split_by_group(unnumbered, [rule], view_of()) == [unnumbered]
+    assert split_by_group(unnumbered, [rule], context_of(view_of())) == [unnumbered]
 
 
 def first_of(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from contracts.avoidance import GRACE_S, NodesAvoided
+from contracts.avoidance import GRACE_S
 from contracts.messages import CancelGang, GatesOpened, ReleaseGang, SubmitGang
 from contracts.workload import Pod
-from publisher.gangs.context import GroupPlan
-from publisher.gangs.running.plan_running import plan_running, report_misplaced
+from publisher.gangs.context import NextSteps
+from publisher.gangs.running.plan_running import (
+    plan_running,
+    report_misplaced,
+    wait_for_refusals,
+)
 from publisher.gangs.view import View
 from tests import builders
 from tests.builders.decisions import gang_allocated
@@ -48,11 +52,10 @@ def runner(phase: str = "Running", node: str = builders.NODE, owner: str = "") -
 
 def planned(
     view: View, pod: Pod, submission: SubmitGang | None = None
-) -> tuple[GroupPlan, frozenset[str]]:
-    plan = GroupPlan()
+) -> tuple[NextSteps, frozenset[str]]:
     record = record_of(submission or submission_of((pod,)), DECISION, OPENED)
-    kept = plan_running(context_of(view, record), gang_of(record, pod), plan)
-    return plan, kept
+    plan = plan_running(context_of(view, record), gang_of(record, pod))
+    return plan, plan.kept
 
 
 def test_a_pod_with_its_devices_is_left_alone() -> None:
@@ -61,7 +64,7 @@ def test_a_pod_with_its_devices_is_left_alone() -> None:
     assert [(report.phase, report.reason) for report in plan.reports] == [
         ("Running", "")
     ]
-    nothing = GroupPlan(reports=plan.reports)
+    nothing = NextSteps(reports=plan.reports, kept=kept)
     assert plan == nothing
     assert kept == {"uid-a"}
 
@@ -78,14 +81,14 @@ def test_lost_devices_are_looked_at_again_and_told() -> None:
     (report,) = plan.reports
     assert report.reason == "PlacementLost"
     assert report.message == "somebody took the devices of 1 of 1 pod: a"
-    assert plan.doubted == [pod]
+    assert plan.doubted == (pod,)
     assert kept == {"uid-a"}
 
 
 def test_a_pod_that_lost_them_before_it_was_bound_may_be_asked_for_again() -> None:
     pod = runner("Pending", node="")
     plan, kept = planned(view_of([pod], [real_claim("a-gpus")]), pod)
-    assert plan.doubted == [pod]
+    assert plan.doubted == (pod,)
     assert not kept
 
 
@@ -103,14 +106,14 @@ def test_pods_are_made_anew_where_their_author_wants_it() -> None:
     (command,) = plan.messages
     assert isinstance(command, CancelGang)
     assert command.recreate
-    assert plan.removals == []
+    assert plan.removals == ()
     assert kept == {"uid-a"}
 
 
 def test_pods_that_nobody_makes_anew_are_left() -> None:
     pod = runner()
     plan, _ = planned(view_of([pod], [real_claim("a-gpus")]), pod, recreated(pod))
-    assert plan.messages == []
+    assert plan.messages == ()
     (report,) = plan.reports
     assert report.message.endswith("nobody would make pod a anew, so none is deleted")
 
@@ -123,12 +126,11 @@ def refused(owner: str = "") -> Pod:
 
 def refused_plan(
     pod: Pod, message: SubmitGang, *, seen: str = LONG_AGO, claims: bool = True
-) -> GroupPlan:
+) -> NextSteps:
     view = view_of([pod], [HELD if claims else real_claim("a-gpus")])
-    plan, record = GroupPlan(), record_of(message, DECISION, OPENED)
+    record = record_of(message, DECISION, OPENED)
     context = replace(context_of(view, record), refused_since=lambda _: seen)
-    plan_running(context, gang_of(record, pod), plan)
-    return plan
+    return plan_running(context, gang_of(record, pod)) + wait_for_refusals(context)
 
 
 def test_a_refused_pin_is_told_in_kube_schedulers_words() -> None:
@@ -141,8 +143,8 @@ def test_a_refused_pin_is_told_in_kube_schedulers_words() -> None:
         f"which have their devices: a on {builders.NODE}: Unschedulable: 0/2 nodes are "
         "available"
     )
-    assert plan.doubted == [pod]
-    assert plan.messages == []
+    assert plan.doubted == (pod,)
+    assert plan.messages == ()
 
 
 def test_a_refusal_may_pass_for_a_while() -> None:
@@ -160,9 +162,9 @@ def test_lost_devices_are_the_reason_when_kube_scheduler_refuses_too() -> None:
 
 def test_a_gang_with_a_refused_pod_is_made_anew_where_its_author_wants_it() -> None:
     pod = refused(owner="job")
-    avoided, command = refused_plan(pod, recreated(pod)).messages
-    assert isinstance(avoided, NodesAvoided)
-    assert avoided.recreations == 1
+    plan = refused_plan(pod, recreated(pod))
+    assert plan.recreations == 1
+    (command,) = plan.messages
     assert isinstance(command, CancelGang)
     assert command.recreate
     assert "Unschedulable: 0/2 nodes" in command.reason
@@ -171,5 +173,5 @@ def test_a_gang_with_a_refused_pod_is_made_anew_where_its_author_wants_it() -> N
 def test_a_pinned_pod_of_no_gang_is_told_where_its_devices_are_not() -> None:
     pod = runner("Pending", node="")
     context = context_of(view_of([pod], [HELD], nodes=()))
-    (report,) = report_misplaced(context, [pod], GroupPlan())
+    (report,) = report_misplaced(context, [pod])
     assert report.message.endswith("which it is pinned to, is gone")

@@ -23,7 +23,7 @@ from contracts.messages import (
 from contracts.names import VOID
 from contracts.workload import Pod
 from publisher.gangs.carry_out.feasibility import find_fault
-from publisher.gangs.context import GroupPlan, PlanContext, StatusReport
+from publisher.gangs.context import NextSteps, PlanContext, StatusReport
 from publisher.gangs.node_affinity import leave_out, narrow_affinity, pinned_node_of
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecord
@@ -84,12 +84,11 @@ def submitted_of(*pods: Pod, recovery: str = "Recreate") -> SubmitGang:
 
 def planned(
     context: PlanContext, record: PodGangRecord, *pods: Pod, by_scheduler: bool = True
-) -> tuple[GroupPlan, bool]:
-    plan = GroupPlan()
-    done = plan_recreation(
-        context, gang_of(record, *pods), REPORT, plan, by_scheduler=by_scheduler
+) -> tuple[NextSteps, bool]:
+    plan = plan_recreation(
+        context, gang_of(record, *pods), REPORT, by_scheduler=by_scheduler
     )
-    return plan, done
+    return plan, bool(plan.leaving)
 
 
 def test_it_is_the_word_of_the_gang_object_as_it_is_now() -> None:
@@ -106,9 +105,8 @@ def test_it_is_said_with_the_reason_and_counted() -> None:
     record = record_of(submitted_of(*PODS), DECISION, OPENED)
     plan, done = planned(context_of(view_of(PODS)), record, *PODS)
     assert done
-    counted, command = plan.messages
-    assert isinstance(counted, NodesAvoided)
-    assert (counted.recreations, counted.recreated_at) == (1, NOW)
+    assert plan.recreations == 1
+    (command,) = plan.messages
     assert isinstance(command, CancelGang)
     assert command.reason.startswith(f"{PUBLISHER}SchedulerRefused: xxx")
     assert command.reason.endswith("are deleted, as its recovery says")
@@ -120,6 +118,7 @@ def test_lost_devices_are_no_refusal_and_not_counted() -> None:
     context = context_of(view_of(PODS))
     plan, _ = planned(context, record, *PODS, by_scheduler=False)
     assert [type(message) for message in plan.messages] == [CancelGang]
+    assert plan.recreations == 0
 
 
 def test_one_pod_that_nobody_makes_anew_keeps_all() -> None:
@@ -127,7 +126,7 @@ def test_one_pod_that_nobody_makes_anew_keeps_all() -> None:
     record = record_of(submitted_of(*pods), DECISION, OPENED)
     plan, done = planned(context_of(view_of(pods)), record, *pods)
     assert not done
-    assert plan.messages == []
+    assert plan.messages == ()
     (report,) = plan.reports
     assert report.message.endswith("nobody would make pod b anew, so none is deleted")
 
@@ -144,16 +143,16 @@ def test_what_was_just_made_anew_waits_for_its_pause() -> None:
     context = replace(context_of(view_of(PODS)), avoided=lambda _: said)
     plan, done = planned(context, record, *PODS)
     assert not done
-    assert plan.messages == []
+    assert plan.messages == ()
     assert plan.look_again_s == 120
     assert plan.reports[0].message.endswith("and are again after a pause")
 
 
 def test_all_pods_are_deleted_once_it_is_said() -> None:
     record = record_of(submitted_of(*PODS), DECISION, OPENED, CANCELLED)
-    plan = GroupPlan()
-    assert plan_removal(gang_of(record, *PODS), plan)
-    assert plan.removals == list(PODS)
+    plan = plan_removal(gang_of(record, *PODS))
+    assert plan is not None
+    assert plan.removals == PODS
     (report,) = plan.reports
     assert (report.reason, report.message) == ("SchedulerRefused", "no room")
 
@@ -161,7 +160,7 @@ def test_all_pods_are_deleted_once_it_is_said() -> None:
 def test_a_cancellation_by_others_deletes_nothing() -> None:
     other = replace(CANCELLED, reason="a person")
     record = record_of(submitted_of(*PODS), DECISION, OPENED, other)
-    assert not plan_removal(gang_of(record, *PODS), GroupPlan())
+    assert plan_removal(gang_of(record, *PODS)) is None
 
 
 def test_the_rest_of_a_gang_goes_too_when_the_publisher_was_killed_in_between() -> None:
@@ -171,7 +170,7 @@ def test_the_rest_of_a_gang_goes_too_when_the_publisher_was_killed_in_between() 
     for said in ((CANCELLED,), (CANCELLED, RELEASED)):
         record = record_of(submitted_of(*PODS), DECISION, OPENED, *said)
         plan = plan_gang(context_of(view_of([again, PODS[1]], claims), record))
-        assert plan.removals == [PODS[1]]
+        assert plan.removals == (PODS[1],)
         assert not any(isinstance(message, SubmitGang) for message in plan.messages)
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.gang import AvoidedNode, GangPhase
-from contracts.ids import GangUID, NodeName
+from contracts.ids import NodeName
 from contracts.messages import CancelGang, GatesOpened, SubmitGang
 from contracts.names import CONSTRAINTS, RECOVERY, TOPOLOGY
 from contracts.pods.gang_owners import read_gang_owner
@@ -16,14 +16,20 @@ from contracts.validate.names import check_label_value
 from contracts.workload import Pod
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.submit.assemble import ReadyGang, assemble
+from publisher.gangs.submit.assemble import assemble
 from publisher.gangs.submit.company import Company, find_company
 from publisher.gangs.submit.readiness import NotReady
-from publisher.gangs.submit.split import UnsubmittedPods
+from publisher.gangs.submit.split import UnsubmittedGang
 from publisher.gangs.view import GroupKey, View
 from tests import builders
-from tests.builders.decisions import CLUSTER, gang_allocated
-from tests.builders.plans import context_of, record_of, submission_of, view_of
+from tests.builders.decisions import gang_allocated
+from tests.builders.plans import (
+    context_about,
+    context_of,
+    record_of,
+    submission_of,
+    view_of,
+)
 from tests.builders.pods import real_claim, waiting_pod
 from tests.builders.values import NAMESPACE, UID
 from tests.builders.workloads import (
@@ -50,8 +56,8 @@ def waiting(name: str, size: str = "1", member: str = "", cpu: int = 1) -> Pod:
     )
 
 
-def assembled(*pods: Pod) -> ReadyGang | NotReady:
-    return assemble(UnsubmittedPods(pods=pods), View(), lambda _: True)
+def assembled(*pods: Pod) -> SubmitGang | NotReady:
+    return assemble(UnsubmittedGang(pods=pods), context_about(View(), pods[0]))
 
 
 @pytest.mark.parametrize("size", ["9" * 5000, "0", "-1", "5001", "four", "1e3", "²"])
@@ -76,7 +82,7 @@ def test_a_lone_pod_may_have_the_longest_name() -> None:
     """A gang's name may be a label of 63 characters at most."""
     names = ["a" * 62 + "." + "b" * 63, "a" * 62 + "." + "c" * 63, "a" * 63]
     found = [assembled(waiting_pod(name)) for name in names]
-    gangs = [item.gang.metadata.name for item in found if isinstance(item, ReadyGang)]
+    gangs = [item.gang.metadata.name for item in found if isinstance(item, SubmitGang)]
     assert len(set(gangs)) == 3
     assert gangs[-1] == names[-1]
     for name in gangs:
@@ -91,7 +97,7 @@ def test_members_have_names_of_their_own_whatever_labels_say() -> None:
         waiting("c", member="worker-2", cpu=1),
     )
     ready = assembled(*pods)
-    assert isinstance(ready, ReadyGang)
+    assert isinstance(ready, SubmitGang)
     names = [member.name for member in ready.gang.spec.members]
     assert len(set(names)) == 3
     assert set(ready.places) == set(names)
@@ -116,12 +122,9 @@ def test_a_gang_without_our_label_is_found_again_by_what_put_it_together() -> No
     view.apply_owner(owner.key, owner)
     for pod in pods:
         view.apply_pod(f"{NAMESPACE}/{pod.metadata.name}", pod)
-    ready = assemble(UnsubmittedPods(pods=pods), view, lambda _: True)
-    assert isinstance(ready, ReadyGang)
-    assert [member.name for member in ready.gang.spec.members] == ["worker"]
-    message = SubmitGang(
-        cluster=CLUSTER, uid=GangUID("u"), gang=ready.gang, places=ready.places
-    )
+    message = assemble(UnsubmittedGang(pods=pods), context_about(view, pods[0]))
+    assert isinstance(message, SubmitGang)
+    assert [member.name for member in message.gang.spec.members] == ["worker"]
     (group,) = view.groups()
     assert record_of(message).group == group
     assert str(group) == f"{NAMESPACE}/train"
@@ -137,7 +140,7 @@ def in_rack(name: str, cpu: int = 1) -> Pod:
 
 def test_what_pods_ask_together_is_submitted() -> None:
     made = assembled(in_rack("a"), in_rack("b"))
-    assert isinstance(made, ReadyGang)
+    assert isinstance(made, SubmitGang)
     assert made.gang.spec.topology == (builders.topology_rule("rack", "pod"),)
 
 
@@ -154,9 +157,9 @@ def test_a_pod_that_replaces_another_keeps_to_the_rack_of_those_that_run() -> No
     nodes = {"node-1": {"rack": "r1"}, "node-2": {"rack": "r1"}, "node-3": {}}
     runs = waiting_pod("b", gang="train", opened_by="u", node="node-2")
     company = Company(ran=(runs,))
-    some = UnsubmittedPods(pods=(in_rack("a"),), company=company)
-    made = assemble(some, view_of([runs], nodes=nodes), lambda _: True)
-    assert isinstance(made, ReadyGang)
+    some = UnsubmittedGang(pods=(in_rack("a"),), company=company)
+    made = assemble(some, context_of(view_of([runs], nodes=nodes)))
+    assert isinstance(made, SubmitGang)
     (member,) = made.gang.spec.members
     selector = read_required_nodes(member.node.affinity)
     assert selector is not None
@@ -173,10 +176,10 @@ def test_a_pod_that_replaces_another_is_told_with_devices_of_those_that_run() ->
     )
     new = waiting_pod("a", gang="train", size=2, templates=["nic"], annotations=said)
     claims = [real_claim("a-nic"), real_claim("b-nic", allocated=builders.allocation())]
-    some = UnsubmittedPods(pods=(new,), company=Company(ran=(runs,)))
+    some = UnsubmittedGang(pods=(new,), company=Company(ran=(runs,)))
     view = view_of([runs], claims, nodes=["node-1", "node-2"])
-    made = assemble(some, view, lambda _: True)
-    assert isinstance(made, ReadyGang)
+    made = assemble(some, context_of(view))
+    assert isinstance(made, SubmitGang)
     assert made.joins is not None
     (joined,) = made.joins.pods
     assert (joined.name, joined.node) == ("b", "node-2")
@@ -192,10 +195,10 @@ def with_recovery(name: str, value: str) -> Pod:
 def test_pods_without_a_gang_object_say_what_becomes_of_them() -> None:
     """Once their gates are open and they cannot run."""
     made = assembled(with_recovery("a", "Recreate"), with_recovery("b", "Recreate"))
-    assert isinstance(made, ReadyGang)
+    assert isinstance(made, SubmitGang)
     assert made.gang.spec.recovery == "Recreate"
     silent = assembled(waiting("a"))
-    assert isinstance(silent, ReadyGang)
+    assert isinstance(silent, SubmitGang)
     assert silent.gang.spec.recovery == "Report"
 
 
@@ -225,8 +228,10 @@ def test_nodes_that_are_avoided_are_left_out_of_every_term() -> None:
     terms = {"nodeSelectorTerms": [term, term]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
     pod = waiting_pod("a", affinity={"nodeAffinity": required})
-    made = assemble(UnsubmittedPods(pods=(pod,), avoided=nodes), View(), lambda _: True)
-    assert isinstance(made, ReadyGang)
+    made = assemble(
+        UnsubmittedGang(pods=(pod,), avoided=nodes), context_about(View(), pod)
+    )
+    assert isinstance(made, SubmitGang)
     assert made.avoided == nodes
     selector = read_required_nodes(made.gang.spec.members[0].node.affinity)
     assert selector is not None
@@ -244,8 +249,10 @@ def test_a_pod_whose_claim_has_devices_on_a_node_goes_there_all_the_same() -> No
         [pod], [real_claim("held", allocated=builders.allocation(), managed=False)]
     )
     avoided = (AvoidedNode(node=node, since=""),)
-    made = assemble(UnsubmittedPods(pods=(pod,), avoided=avoided), view, lambda _: True)
-    assert isinstance(made, ReadyGang)
+    made = assemble(
+        UnsubmittedGang(pods=(pod,), avoided=avoided), context_about(view, pod)
+    )
+    assert isinstance(made, SubmitGang)
     (member,) = made.gang.spec.members
     assert (member.node.node_name, member.node.affinity) == (node, {})
 
@@ -265,7 +272,7 @@ def test_a_name_that_no_gang_can_have_is_told_of_its_pod_alone(
     """Else it would be part of subjects, which have no room for it."""
     view, pod = View(frozenset(WorkloadAPI)), made_pod("a", marks)
     assert view.group_of(pod) == GroupKey(NAMESPACE, "a", lone=True)
-    told = assemble(UnsubmittedPods(pods=(pod,)), view, lambda _: True)
+    told = assemble(UnsubmittedGang(pods=(pod,)), context_about(view, pod))
     assert isinstance(told, NotReady)
     assert told.reason == "GangNameInvalid"
     assert told.message.startswith(f"name of the {api} of the pod: Invalid value: ")
@@ -279,9 +286,9 @@ def test_a_pod_beyond_the_gang_object_does_not_ride_on_its_priority() -> None:
     pods = [waiting(name, member="worker") for name in "abc"]
 
     def priority(*ran: Pod) -> int:
-        asked = UnsubmittedPods(pods=(pods[2],), gang=wanted, company=Company(ran=ran))
-        ready = assemble(asked, View(), lambda _: True)
-        assert isinstance(ready, ReadyGang), ready
+        asked = UnsubmittedGang(pods=(pods[2],), company=Company(ran=ran))
+        ready = assemble(asked, context_of(view_of(gangs=[wanted])))
+        assert isinstance(ready, SubmitGang), ready
         return ready.gang.spec.priority
 
     assert priority(pods[0]) == 9
@@ -403,16 +410,9 @@ def test_a_row_that_is_switched_on_asks_for_waiting_pods_anew() -> None:
     view = view_of_workloads(pods, job(2))
     for pod in pods:
         lone.apply_pod(f"{NAMESPACE}/{pod.metadata.name}", pod)
-        ready = assemble(UnsubmittedPods(pods=(pod,)), lone, lambda _: True)
-        assert isinstance(ready, ReadyGang)
-        record = record_of(
-            SubmitGang(
-                cluster=CLUSTER,
-                uid=GangUID(pod.metadata.name),
-                gang=ready.gang,
-                places=ready.places,
-            )
-        )
+        ready = assemble(UnsubmittedGang(pods=(pod,)), context_about(lone, pod))
+        assert isinstance(ready, SubmitGang)
+        record = record_of(ready)
         assert record.group is not None
         plan = plan_gang(replace(context_of(view, record), group=record.group))
         assert [type(message) for message in plan.messages] == [CancelGang]

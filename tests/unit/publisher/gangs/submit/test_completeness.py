@@ -14,6 +14,7 @@ from publisher.gangs.submit.company import Company
 from publisher.gangs.submit.completeness import find_shortage, is_left_alone
 from publisher.gangs.submit.split import split_by_run, split_replacements
 from publisher.gangs.view import is_gated, is_over
+from tests.builders.plans import context_about
 from tests.builders.pods import waiting_pod
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
@@ -43,7 +44,7 @@ def told(pods: Iterable[Pod], *owners: Json) -> str:
     everybody = list(pods)
     view = view_of_workloads(everybody, *owners)
     waiting = [pod for pod in everybody if is_gated(pod) and not is_over(pod)]
-    found = find_shortage(waiting, view, gang=None)
+    found = find_shortage(waiting, context_about(view, waiting[0]))
     return "" if found is None else f"{found.reason}: {found.message}"
 
 
@@ -84,11 +85,12 @@ def test_pods_that_only_wait_make_nobody_whole() -> None:
     """Three of a submission that is being cancelled, and the one that is new."""
     pods = jobs_pods(0, 1, 2, 3)
     view = view_of_workloads(pods, job())
-    found = find_shortage(pods[3:], view, gang=None)
+    context = context_about(view, pods[0])
+    found = find_shortage(pods[3:], context)
     assert found is not None
     assert found.message == "1 of 4 pods are there"
-    assert is_left_alone(pods[3:], view, None, {})
-    assert not is_left_alone(pods, view, None, {})
+    assert is_left_alone(pods[3:], context, {})
+    assert not is_left_alone(pods, context, {})
 
 
 def test_a_pod_that_was_asked_for_stands_in_for_one_that_failed() -> None:
@@ -96,10 +98,11 @@ def test_a_pod_that_was_asked_for_stands_in_for_one_that_failed() -> None:
     asked, again = jobs_pods(2, 3)
     ran = [opened(pod) for pod in jobs_pods(0, 1, phase="Running")]
     view = view_of_workloads([*ran, asked, again], job())
+    context = context_about(view, ran[0])
     company = Company(ran=tuple(ran), stand_ins=(asked,))
-    assert find_shortage([again], view, gang=None, company=company) is None
-    assert find_shortage([again], view, gang=None) is not None
-    assert not is_left_alone([again], view, None, {})
+    assert find_shortage([again], context, company) is None
+    assert find_shortage([again], context) is not None
+    assert not is_left_alone([again], context, {})
 
 
 def test_pods_of_the_job_before_do_not_count() -> None:
@@ -107,10 +110,11 @@ def test_pods_of_the_job_before_do_not_count() -> None:
     before = jobs_pods(0, 1, 2, uid="uid-before")
     now = jobs_pods(3)
     view = view_of_workloads([*before, *now], job())
-    runs = list(split_by_run([*before, *now], view))
+    context = context_about(view, before[0])
+    runs = list(split_by_run([*before, *now], context))
     assert [len(run) for run in runs] == [3, 1]
     for run in runs:
-        assert find_shortage(run, view, gang=None) is not None
+        assert find_shortage(run, context) is not None
 
 
 def test_pods_that_come_one_by_one_are_decided_one_by_one() -> None:
@@ -118,7 +122,8 @@ def test_pods_that_come_one_by_one_are_decided_one_by_one() -> None:
     pods = [made_pod(f"db-{n}", stateful_set_pod_marks("db", n)) for n in range(2)]
     ordered = owner_object("StatefulSet", "db", {"replicas": 3})
     view = view_of_workloads(pods, ordered)
-    assert list(split_by_run(pods, view)) == [[pods[0]], [pods[1]]]
+    context = context_about(view, pods[0])
+    assert list(split_by_run(pods, context)) == [[pods[0]], [pods[1]]]
     assert told(pods[:1], ordered) == ""
     parallel = {"replicas": 3, "podManagementPolicy": "Parallel"}
     together = owner_object("StatefulSet", "db", parallel)
@@ -273,9 +278,10 @@ def test_workers_of_the_mpi_job_before_are_not_decided_with_those_of_now() -> No
     before = made_pod("old", mpi_job_pod_marks("pi", "worker", uid="uid-before"))
     runs = made_pod("runs", mpi_job_pod_marks("pi", "worker"), gated=False)
     view = view_of_workloads([now, before, opened(runs), launcher()], owner)
-    assert list(split_by_run([before, now], view)) == [[before], [now]]
-    assert find_shortage([now], view, gang=None) is None
-    found = find_shortage([before], view, gang=None)
+    context = context_about(view, now)
+    assert list(split_by_run([before, now], context)) == [[before], [now]]
+    assert find_shortage([now], context) is None
+    found = find_shortage([before], context)
     assert found is not None
     assert found.message == "pod old is of the MPIJob pi before"
 
@@ -289,8 +295,9 @@ def test_who_made_the_job_of_a_pod_matters_to_no_pod_group() -> None:
     cron = controlled_by("Job", "nightly", "uid-cron") | {"kind": "CronJob"}
     made_by["metadata"]["ownerReferences"] = [cron]
     view = view_of_workloads(pods, made_by, pod_group_of_coscheduling("c", 2))
-    assert list(split_by_run(pods, view)) == [pods]
-    assert find_shortage(pods, view, gang=None) is None
+    context = context_about(view, pods[0])
+    assert list(split_by_run(pods, context)) == [pods]
+    assert find_shortage(pods, context) is None
 
 
 def test_a_launcher_that_waits_for_its_workers_is_not_waited_for() -> None:
@@ -343,9 +350,8 @@ def test_pods_of_a_replica_set_are_replaced_one_by_one() -> None:
         return replace(pod, metadata=replace(pod.metadata, owner_references=(owner,)))
 
     def split(*pods: Pod, ran: tuple[Pod, ...]) -> list[list[str]]:
-        parts = split_replacements(
-            pods, view_of_workloads(pods), gang=None, company=Company(ran=ran)
-        )
+        context = context_about(view_of_workloads(pods), pods[0])
+        parts = split_replacements(pods, Company(ran=ran), context)
         return [[pod.metadata.name for pod in part] for part in parts]
 
     runs = (of("ReplicaSet", "runs"),)

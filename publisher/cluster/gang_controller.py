@@ -30,13 +30,13 @@ from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import NotLeadingError
+from publisher.gangs.claims import Owns
 from publisher.gangs.context import (
     NextSteps,
     PlanContext,
     PublisherMessage,
     StatusReport,
 )
-from publisher.gangs.members import Owns
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.status import NOT_STORED

@@ -5,7 +5,7 @@ Stands alone so that plans read claims in one way. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim, ResourceClaimConsumerReference
@@ -15,6 +15,8 @@ from contracts.meta import OwnerReference
 from contracts.names import FINALIZER, MANAGED
 
 _POD_GROUPS = "podgroups"
+Owns = Callable[[ResourceClaim], bool]
+"""True if a claim is decided here; others are left to kube-scheduler."""
 MOST_RESERVED = 256
 """So many users may a claim have at a time (DRA: ResourceClaimReservedForMaxSize)."""
 

@@ -25,7 +25,7 @@ from contracts.names import GANG_UID
 from contracts.pods.gang_owners import GangOwner
 from contracts.pods.membership import Membership
 from contracts.workload import Pod
-from publisher.gangs.members import Owns
+from publisher.gangs.claims import Owns
 from publisher.gangs.patches import Patch
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey, View, is_gated, is_over, uids_of

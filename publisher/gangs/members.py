@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import (
-    Callable,
     Container,
     Iterable,
     Mapping,
@@ -20,7 +19,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.allocation import Reason
-from contracts.claim import ResourceClaim
 from contracts.codec import encode
 from contracts.errors import DecodeError
 from contracts.gang import Gang, Member, MemberClaim, MemberNode
@@ -36,15 +34,14 @@ from contracts.pods.node_affinity import NODE_AFFINITY
 from contracts.pods.pod_rules import list_mentioned_labels, rules_of_node
 from contracts.workload import Pod
 from publisher.gangs.claims import pod_group_of
+from publisher.gangs.context import PlanContext
 from publisher.gangs.node_affinity import bind_node
-from publisher.gangs.view import View, claim_keys, is_gated
+from publisher.gangs.view import claim_keys, is_gated
 
 ONLY = "pod"
 """The member's name where pods do not say one."""
 _LABEL = 58
 """Characters of a label, so that it and a number are a label again."""
-Owns = Callable[[ResourceClaim], bool]
-"""Whether a claim is decided here, or left to kube-scheduler."""
 
 
 class GroupedPods(Struct, frozen=True, kw_only=True):
@@ -56,7 +53,7 @@ class GroupedPods(Struct, frozen=True, kw_only=True):
 
 
 def group_pods(
-    pods: Sequence[Pod], view: View, owns: Owns, unnamed: str = ONLY
+    pods: Sequence[Pod], context: PlanContext, unnamed: str = ONLY
 ) -> GroupedPods | Reason:
     """Put pods together as members; a Reason names what cannot be decided.
 
@@ -67,25 +64,27 @@ def group_pods(
     members: dict[bytes, tuple[Member, list[Place]]] = {}
     labels: dict[bytes, list[Mapping[str, str]]] = {}
     names: set[str] = set()
-    member_pods = [_read(pod, view, owns) for pod in pods]
+    member_pods = [_read_pod(pod, context) for pod in pods]
     telling = _list_telling_labels(member_pods)
     shared = _find_shared_claims(member_pods)
     for pod, read in zip(pods, member_pods, strict=True):
         if read.refusal is not None:
             return read.refusal
-        member = _bind(member_of("", read), [pod], view)
-        if isinstance(member, Reason):
-            return member
-        place = _place(read, pod, member)
+        member = member_of("", read)
+        node = bind_node(member.node, [pod], context.view)
+        if isinstance(node, Reason):
+            return node
+        member = replace(member, node=node)
+        place = place_of(pod, member)
         member = _keep_claim_names(member, shared)
-        name = view.membership(pod).member or unnamed
+        name = context.membership(pod).member or unnamed
         # What asks for the same under one name is one member, unless labels differ by
         # which pods of the gang choose each other.
         told = {k: v for k, v in member.node.labels.items() if k in telling}
         likeness = encode([name, _with_labels(member, told)])
         labels.setdefault(likeness, []).append(read.node.labels)
         if likeness not in members:
-            name = _number(name, names)
+            name = _number_name(name, names)
             names.add(name)
             members[likeness] = (replace(member, name=name), [])
         members[likeness][1].append(place)
@@ -118,7 +117,7 @@ def _with_labels(member: Member, labels: dict[str, str]) -> Member:
     return replace(member, node=node)
 
 
-def _number(label: str, used: Container[str]) -> str:
+def _number_name(label: str, used: Container[str]) -> str:
     """Number a label until no other member has that name."""
     name, number = label, 1
     while name in used:
@@ -127,23 +126,15 @@ def _number(label: str, used: Container[str]) -> str:
     return name
 
 
-def uids_of_places(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:
-    """Return the uids of all pods that have a place."""
-    return frozenset(
-        pod.uid
-        for of_member in places.values()
-        for place in of_member
-        for pod in place.pods
-    )
-
-
-def _read(pod: Pod, view: View, owns: Owns) -> MemberPod:
+def _read_pod(pod: Pod, context: PlanContext) -> MemberPod:
     """Read what a pod asks for: its claims without an allocation that are ours."""
     wanting = []
     shared = {c.name: c.resource_claim_name for c in pod.spec.resource_claims}
     for name, key in claim_keys(pod).items():
-        claim = view.claim(key)
-        if claim is not None and owns(claim) and claim.allocation is None:
+        claim = context.view.claim(key)
+        if claim is None or claim.allocation is not None:
+            continue
+        if context.owns(claim):
             own_name = claim.metadata.name if pod_group_of(claim) else None
             claim_name = shared[name] or own_name
             wanting.append(
@@ -159,11 +150,6 @@ def _read(pod: Pod, view: View, owns: Owns) -> MemberPod:
         affinity={k: v for k, v in read.node.affinity.items() if k == NODE_AFFINITY},
     )
     return replace(read, node=node)
-
-
-def _bind(member: Member, pods: Sequence[Pod], view: View) -> Member | Reason:
-    node = bind_node(member.node, pods, view)
-    return node if isinstance(node, Reason) else replace(member, node=node)
 
 
 def _find_shared_claims(pods: Iterable[MemberPod]) -> frozenset[str]:
@@ -183,11 +169,12 @@ def _keep_claim_names(member: Member, shared: Container[str]) -> Member:
     return replace(member, claims=claims)
 
 
-def _place(read: MemberPod, pod: Pod, member: Member) -> Place:
+def place_of(pod: Pod, member: Member) -> Place:
+    """Return the place of one pod, with its ResourceClaims in the member's order."""
     keys = claim_keys(pod)
+    names = (keys.get(claim.name, "") for claim in member.claims)
     return Place(
-        pods=(PodRef(name=read.name, uid=read.uid),),
-        claims=tuple(keys[claim.name].partition("/")[2] for claim in member.claims),
+        pods=(ref_of(pod),), claims=tuple(name.partition("/")[2] for name in names)
     )
 
 

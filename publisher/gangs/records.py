@@ -7,7 +7,7 @@ forgotten once its pods are gone. Knows no Kubernetes object.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from contracts.errors import DecodeError
@@ -20,11 +20,11 @@ from contracts.messages import (
     GangAllocated,
     GangPending,
     MemberAllocated,
+    Place,
     PodRef,
     SubmitGang,
 )
 from contracts.names import GANG, WORKLOAD
-from publisher.gangs.members import uids_of_places
 from publisher.gangs.view import GroupKey
 
 _FORGOTTEN = 10_000
@@ -113,6 +113,16 @@ def _check_places(submission: SubmitGang) -> None:
 def name_place(member: MemberAllocated) -> str:
     """Name the place of a decided pod as its annotation does: `member/index`."""
     return f"{member.member}/{member.index}"
+
+
+def uids_of_places(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:
+    """Return the uids of all pods that have a place."""
+    return frozenset(
+        pod.uid
+        for of_member in places.values()
+        for place in of_member
+        for pod in place.pods
+    )
 
 
 class _Forgotten:

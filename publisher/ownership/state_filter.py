@@ -15,7 +15,7 @@ from typing import Any
 from contracts.names import OWNED, UNHEALTHY
 from publisher.kube.changes import Change, ChangePage
 from publisher.ownership.ownership import Ownership
-from publisher.ownership.plan_health_rules import HEALTH_RULE
+from publisher.ownership.plan_taint_rules import HEALTH_RULE
 from publisher.slices.layout import is_our_name, read_outline
 
 _Raw = Mapping[str, Any]

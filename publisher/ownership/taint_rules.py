@@ -18,8 +18,7 @@ from contracts.ids import DriverName
 from publisher.kube.carry_out import carry_out
 from publisher.kube.object_cache import ObjectCache
 from publisher.ownership.ownership import Ownership
-from publisher.ownership.plan_health_rules import plan_health_rules
-from publisher.ownership.plan_taint_rules import plan_taint_rules
+from publisher.ownership.plan_taint_rules import plan_health_rules, plan_taint_rules
 from publisher.pauses import UNDONE, Pauses
 from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.known_slices import KnownSlices

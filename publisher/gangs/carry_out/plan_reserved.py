@@ -1,31 +1,54 @@
 """What comes next for a gang that was submitted before its pods.
 
 By a platform over NATS, or for a Gang object that holds its devices (`hold`). It is
-decided without pods; once they are there it is like any other. Pure.
+decided without pods; once they are there it is like any other. The submission names
+members, not pods: pods whose gates were opened for it, or whose claims hold a decided
+allocation already, are what they were; the others come in the order of their names.
+Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from contracts.allocation import AllocationResult
-from contracts.gang import GangPhase
-from contracts.messages import CancelGang, GangAllocated, GangRejected
+from contracts.counts import counted
+from contracts.gang import Gang, GangPhase
+from contracts.messages import (
+    CancelGang,
+    GangAllocated,
+    GangRejected,
+    MemberAllocated,
+    Place,
+)
+from contracts.names import INDEX
 from contracts.workload import Pod
-from publisher.gangs.carry_out.bind_pods import bind_pods
 from publisher.gangs.carry_out.plan_submitted import plan_giving_up, plan_submitted
-from publisher.gangs.claims import is_same_allocation
+from publisher.gangs.claims import devices_of, is_same_allocation
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
+from publisher.gangs.members import member_name_of, place_of
 from publisher.gangs.patches import Patch
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.reports import report_cancelled, report_undecided
 from publisher.gangs.rollback import plan_undo
 from publisher.gangs.running.plan_finished import plan_commanded, plan_finished
 from publisher.gangs.running.plan_running import plan_running
-from publisher.gangs.submit.readiness import NotReady, plan_fresh_start, plan_prepare
+from publisher.gangs.submit.compare import find_difference
+from publisher.gangs.submit.readiness import (
+    NotReady,
+    find_missing,
+    plan_fresh_start,
+    plan_prepare,
+)
 from publisher.gangs.view import View, claim_keys, claims_of, is_gated, uids_of
+
+Places = dict[str, tuple[Place, ...]]
+_Held = tuple[str, tuple[tuple[str, str, str, str], ...]]
+"""A claim of a pod by its name, and what it holds."""
+_NOBODY = Place(pods=())
 
 
 def plan_reserved(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
@@ -133,3 +156,115 @@ def _is_held(context: PlanContext, record: PodGangRecord) -> bool:
     """True if the Gang object that a gang lives with is there."""
     gang = context.gang
     return gang is not None and gang.metadata.uid == _owner_uid(record) != ""
+
+
+# --- which pod is which -----------------------------------------------------------
+
+
+def bind_pods(
+    decision: GangAllocated,
+    gang: Gang,
+    *,
+    opened: Sequence[Pod],
+    waiting: Sequence[Pod],
+    context: PlanContext,
+) -> Places | NotReady:
+    """Return which pod is which of the members that were decided.
+
+    `waiting` pods are free to be taken, in their order; those of `opened` that are gone
+    leave their place empty, as nobody waits for them any more.
+    """
+    # First whether the pods are as the gang says.
+    missing = find_missing(waiting, context.view)
+    if missing is not None:
+        return missing
+    text = find_difference(gang, waiting, context, whole=False)
+    text = text or _find_shared(gang, waiting)
+    if text:
+        return NotReady(reason="ClaimsDiffer", message=text)
+    decided: dict[str, dict[int, MemberAllocated]] = {}
+    for allocated in decision.members:
+        decided.setdefault(allocated.member, {})[allocated.index] = allocated
+    waiting_by_member: dict[str, list[Pod]] = {}
+    for pod in waiting:
+        name = member_name_of(pod, gang)
+        waiting_by_member.setdefault(name, []).append(pod)
+    opened_by_index = {pod.metadata.annotations.get(INDEX, ""): pod for pod in opened}
+    # Then, member by member: who runs keeps its place, the waiting get the others.
+    places: dict[tuple[str, int], Place] = {}
+    for member in gang.spec.members:
+        name, of_member = member.name, decided.get(member.name, {})
+        pods = {
+            index: opened_by_index[f"{name}/{index}"]
+            for index in of_member
+            if f"{name}/{index}" in opened_by_index
+        }
+        free = {index: of_member[index] for index in of_member if index not in pods}
+        pods |= _match_pods(waiting_by_member.get(name, ()), free, context.view)
+        for index, pod in pods.items():
+            places[name, index] = place_of(pod, member)
+    # Nothing begins before all are there; later the places of others stay empty.
+    count = len(decision.members)
+    if not opened and len(places) < count:
+        message = f"{len(places)} of {counted(count, 'pod is', 'pods are')} there"
+        return NotReady(reason="PodsMissing", message=message)
+    return {
+        member.name: tuple(
+            places.get((member.name, index), _NOBODY) for index in range(member.count)
+        )
+        for member in gang.spec.members
+    }
+
+
+def _match_pods(
+    pods: Sequence[Pod], free: Mapping[int, MemberAllocated], view: View
+) -> dict[int, Pod]:
+    """Give pods a free index: first those that hold something, then the others."""
+    indexes: dict[_Held, list[int]] = {}
+    for index in sorted(free, reverse=True):
+        for claim in free[index].claims:
+            held = (claim.claim, devices_of(claim.allocation))
+            indexes.setdefault(held, []).append(index)
+    pods_by_index: dict[int, Pod] = {}
+    without: list[Pod] = []
+    for pod in pods:
+        index_held = _find_held(pod, indexes, pods_by_index, view)
+        if index_held is None:
+            without.append(pod)
+        else:
+            pods_by_index[index_held] = pod
+    rest = [index for index in sorted(free) if index not in pods_by_index]
+    return pods_by_index | dict(zip(rest, without, strict=False))
+
+
+def _find_held(
+    pod: Pod, indexes: Mapping[_Held, list[int]], taken: Container[int], view: View
+) -> int | None:
+    """Find the first free index of which a pod holds something already."""
+    for name, key in claim_keys(pod).items():
+        claim = view.claim(key)
+        allocation = None if claim is None else claim.allocation
+        if allocation is None:
+            continue
+        free = indexes.get((name, devices_of(allocation)), [])
+        while free and free[-1] in taken:
+            free.pop()
+        if free:
+            return free[-1]
+    return None
+
+
+def _find_shared(gang: Gang, pods: Sequence[Pod]) -> str:
+    """Name a claim of several pods that the Gang does not say is one."""
+    namespace = gang.metadata.namespace
+    named = {
+        f"{namespace}/{claim.claim_name}"
+        for member in gang.spec.members
+        for claim in member.claims
+        if claim.claim_name
+    }
+    for key, users in Counter(claims_of(pods)).items():
+        if users > 1 and key not in named:
+            pods_share = counted(users, "pod shares", "pods share")
+            return f"{pods_share} ResourceClaim {key}, which the Gang does not say"
+    return ""

@@ -123,7 +123,7 @@ def _read_demand(
 ) -> _Demand | NotReady:
     """Read what pods ask for, as if none of their gang ran."""
     pods, gang = unsubmitted.pods, context.gang
-    grouped = group_pods(pods, context.view, context.owns, default_member_of(gang))
+    grouped = group_pods(pods, context, default_member_of(gang))
     if isinstance(grouped, Reason):
         return _wait_for(grouped)
     members = grouped.members

@@ -76,7 +76,7 @@ def find_contention(pods: Sequence[Pod], context: PlanContext) -> NotReady | Non
         if claim is None or not context.owns(claim):
             continue
         conflict = (
-            _find_rival(key, users, asking, view)
+            _find_rival(key, users, asking, context)
             if claim.allocation is None
             else _find_leftover(key, claim, asking, view)
         )
@@ -106,7 +106,7 @@ def _needed(pod: Pod) -> Iterator[tuple[str, str]]:
 
 
 def _find_rival(
-    key: str, users: Sequence[Pod], asking: frozenset[str], view: View
+    key: str, users: Sequence[Pod], asking: frozenset[str], context: PlanContext
 ) -> NotReady | None:
     """Let one gang ask for a free claim: pods without a gate first, then by group.
 
@@ -114,7 +114,7 @@ def _find_rival(
     """
     if not is_gated(users[0]):
         return None
-    group = view.group_of(users[0])
+    view, group = context.view, context.group
     for other in view.users(key):
         if other.metadata.uid in asking or is_over(other) or other.spec.node_name:
             continue

@@ -14,8 +14,7 @@ from contracts.messages import CancelGang, PodRef, SubmitGang
 from contracts.names import FINALIZER, GATE, INDEX, MANAGED, VOID
 from contracts.workload import Pod, PodSchedulingGate
 from publisher.gangs import patches
-from publisher.gangs.carry_out.bind_pods import Places, bind_pods
-from publisher.gangs.carry_out.plan_reserved import plan_reserved
+from publisher.gangs.carry_out.plan_reserved import Places, bind_pods, plan_reserved
 from publisher.gangs.context import NextSteps
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.submit.plan_submission import plan_reservation

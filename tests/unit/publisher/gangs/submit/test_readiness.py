@@ -30,7 +30,7 @@ from publisher.gangs.submit.readiness import NotReady, find_contention, find_mis
 from publisher.gangs.submit.rules import find_rules
 from tests import builders
 from tests.builders import gang_constraint, member, member_claim, topology_rule
-from tests.builders.plans import context_of, view_of
+from tests.builders.plans import context_about, view_of
 from tests.builders.pods import real_claim, uid_of, waiting_pod
 from tests.builders.storage import volume_of
 
@@ -46,7 +46,9 @@ def missing(pod: Pod, *claims: ResourceClaim) -> str:
 def contention(pod: Pod, claim: ResourceClaim, *others: Pod, owned: bool = True) -> str:
     """Name why a pod cannot ask for a claim now; empty: it can."""
     view = view_of([pod, *others], [claim])
-    got = find_contention([pod], replace(context_of(view), owns=lambda _: owned))
+    got = find_contention(
+        [pod], replace(context_about(view, pod), owns=lambda _: owned)
+    )
     return "" if got is None else got.reason
 
 

@@ -48,7 +48,7 @@ from publisher.gangs.records import PodGangRecord
 from publisher.gangs.reports import report_undecided
 from publisher.gangs.rollback import find_withdrawn, plan_withdrawal
 from publisher.gangs.running.avoidance import find_avoidance, find_end
-from publisher.gangs.running.growth_rules import find_gone
+from publisher.gangs.running.growth_rules import find_gone_pod
 from publisher.gangs.submit.readiness import plan_prepare
 from publisher.gangs.view import claim_keys, claims_of, is_gated
 from publisher.gangs.void_marks import is_void
@@ -126,7 +126,9 @@ def _plan_undecided(context: PlanContext, submitted: SubmittedGang) -> NextSteps
     waiting, view, record = submitted.waiting, context.view, submitted.record
     message = record.submission
     if message is not None:
-        ended = find_end(context, message, waiting) or find_gone(message, context.pods)
+        ended = find_end(context, message, waiting) or find_gone_pod(
+            message, context.pods
+        )
         if ended:
             return plan_giving_up(context, submitted, ended)
     patches = plan_withdrawal(submitted, waiting, view, record.attempt)

@@ -47,8 +47,8 @@ Derived = tuple[tuple[str, str], ...]
 """(attribute, expression) of a request."""
 
 
-class JoiningPods:
-    """New pods of a gang by member, and those of it that run."""
+class NodeRules:
+    """Rules of a gang that grows, as what its new pods ask of their nodes."""
 
     def __init__(
         self,
@@ -57,17 +57,17 @@ class JoiningPods:
         view: View,
         before: Sequence[tuple[str, Pod]] = (),
     ) -> None:
-        """All as (member, pod); `before` were asked for, and do not run."""
+        """Pods as (member, pod); those `before` were asked for, and do not run."""
         self._new = new
         self._running = running
         self._view = view
         self._before = before
 
-    def find_first(self, rules: DeclaredRules) -> tuple[Pod, str] | None:
+    def find_earlier_pod(self, rules: DeclaredRules) -> tuple[Pod, str] | None:
         """Find a pod that must run before these are asked for, and the rule's field.
 
         Nothing keeps a rule over pods that are decided apart but what already runs: a
-        most per domain is counted, a domain is joined.
+        most per domain is counted, a domain is shared.
         """
         new = {member for member, _ in self._new}
         for number, constraint in enumerate(rules.constraints):
@@ -84,7 +84,7 @@ class JoiningPods:
         return None
 
     def _is_kept_apart(self, rule: GangTopology, before: Sequence[Pod]) -> bool:
-        """Whether a rule is kept though others are decided at the same time."""
+        """True if a rule is kept though others are decided at the same time."""
         if rule.max_per_domain is not None:
             return False
         if rule.group_size is None:
@@ -100,7 +100,7 @@ class JoiningPods:
             pod for of, pod in self._running if rule.is_about(of)
         )
 
-    def narrow(
+    def narrow_members(
         self, members: Sequence[Member], rules: DeclaredRules
     ) -> tuple[Member, ...] | Reason:
         """Ask of the nodes of these members what the rules leave to them."""
@@ -119,7 +119,7 @@ class JoiningPods:
             narrowed.append(replace(member, node=node))
         return tuple(narrowed)
 
-    def _refuse(self, field: str) -> Reason:
+    def _refuse_group(self, field: str) -> Reason:
         name = self._new[0][1].metadata.name
         return Reason(
             rule=Rule.NOT_MODELLED, subject=name, field=field, message=_BESIDE
@@ -128,44 +128,44 @@ class JoiningPods:
     def _find_selector(
         self, rule: GangTopology, member: str, number: int
     ) -> NodeSelector | Reason | None:
-        """Say on which nodes pods of a member keep a rule; None: on any."""
+        """Find the nodes on which pods of a member keep a rule; None: any."""
         old = [pod for of, pod in self._running if rule.is_about(of)]
         terms: list[NodeSelectorRequirement] = []
         if rule.max_per_domain is not None:
             coming = sum(rule.is_about(of) for of, _ in self._new)
-            terms += self._leave_full(rule, old, coming)
+            terms += self._exclude_full_domains(rule, old, coming)
         if rule.group_size is not None:
-            group = self._find_group(rule.group_size, member)
+            group = self._find_running_group(rule.group_size, member)
             if group is None:
-                return self._refuse(f"spec.topology[{number}].groupSize")
-            terms += self._join(rule, group)
+                return self._refuse_group(f"spec.topology[{number}].groupSize")
+            terms += self._require_domains(rule, group)
         elif rule.max_per_domain is None:
-            terms += self._join(rule, old)
+            terms += self._require_domains(rule, old)
         if not terms:
             return None
         term = NodeSelectorTerm(match_expressions=tuple(terms))
         return NodeSelector(node_selector_terms=(term,))
 
-    def _join(
+    def _require_domains(
         self, rule: GangTopology, pods: Sequence[Pod]
     ) -> Iterator[NodeSelectorRequirement]:
         """Require the domain of pods that run."""
-        domains = tuple(sorted(self._domains(rule, pods)))
+        domains = tuple(sorted(self._count_domains(rule, pods)))
         if domains:
             yield NodeSelectorRequirement(key=rule.key, operator="In", values=domains)
 
-    def _leave_full(
+    def _exclude_full_domains(
         self, rule: GangTopology, pods: Sequence[Pod], coming: int
     ) -> Iterator[NodeSelectorRequirement]:
-        """Leave out domains that have no room for all that come."""
+        """Exclude domains that have no room for all that come."""
         most = rule.max_per_domain or 0
         wanted = min(coming, most)
-        domains = self._domains(rule, pods)
+        domains = self._count_domains(rule, pods)
         full = tuple(sorted(d for d, count in domains.items() if count + wanted > most))
         if full:
             yield NodeSelectorRequirement(key=rule.key, operator="NotIn", values=full)
 
-    def _domains(self, rule: GangTopology, pods: Iterable[Pod]) -> Counter[str]:
+    def _count_domains(self, rule: GangTopology, pods: Iterable[Pod]) -> Counter[str]:
         domains: Counter[str] = Counter()
         for pod in pods:
             node = pod.spec.node_name or pinned_node_of(pod)
@@ -174,7 +174,7 @@ class JoiningPods:
                 domains[value] += 1
         return domains
 
-    def _find_group(self, size: int, member: str) -> list[Pod] | None:
+    def _find_running_group(self, size: int, member: str) -> list[Pod] | None:
         """List the running pods of the one group that the new ones are of.
 
         None: the pods have no numbers of their own, or are of several groups.
@@ -223,8 +223,8 @@ def keep_rules(
     return DeclaredRules(constraints=tuple(constraints), topology=tuple(topology))
 
 
-class JoinedPods:
-    """Pods of a gang that run, each with its member, as rules see them."""
+class DeviceRules:
+    """Rules of a gang that grows about devices of new pods and of those that run."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class JoinedPods:
             for claim in member.claims
         }
 
-    def find_field(self) -> str:
+    def find_rule(self) -> str:
         """Name the first rule about devices of both; empty: there is none."""
         for number, constraint in enumerate(self._rules.constraints):
             named = {path.partition("/")[0] for path in constraint.requests}
@@ -264,7 +264,7 @@ class JoinedPods:
                 return f"spec.topology[{number}]"
         return ""
 
-    def describe(self, field: str) -> JoinedGang | Reason:
+    def describe_running(self, field: str) -> JoinedGang | Reason:
         """Tell of them what rules look at; a Reason: what cannot be told.
 
         `field` is the rule that asks for it.
@@ -273,13 +273,13 @@ class JoinedPods:
             is_grouped = rule.group_size is not None and rule.mode == "Required"
             if is_grouped and any(rule.is_about(member) for member, _ in self._new):
                 what = "cannot be decided yet beside pods of the gang that run"
-                return _refuse(f"spec.topology[{number}].groupSize", "", what)
+                return _refuse_rule(f"spec.topology[{number}].groupSize", "", what)
         told: set[tuple[str, str]] = set()
         pods = []
         for member, pod in self._running:
             devices = self._list_devices(member, pod, told)
             if isinstance(devices, str):
-                return _refuse(field, pod.metadata.name, devices)
+                return _refuse_rule(field, pod.metadata.name, devices)
             pods.append(
                 JoinedPod(
                     member=member,
@@ -292,12 +292,14 @@ class JoinedPods:
         holding = self._find_holding(told)
         if holding is not None:
             pod, name = holding
-            return _refuse(field, pod.metadata.name, f"its claim {name} has devices")
+            return _refuse_rule(
+                field, pod.metadata.name, f"its claim {name} has devices"
+            )
         count = sum(len(pod.devices) for pod in pods)
         if count > MAX_JOINED_DEVICES or len(encode(pods)) > _MOST_BYTES:
             devices = counted(count, "device")
             message = f"{counted(len(pods), 'pod')} with {devices}: too many run"
-            return _refuse(field, "", message)
+            return _refuse_rule(field, "", message)
         return JoinedGang(
             pods=tuple(pods),
             constraints=self._rules.constraints,
@@ -370,12 +372,12 @@ class JoinedPods:
         )
 
     def _derives_otherwise(self, member: str, name: str, claim: ResourceClaim) -> bool:
-        """Whether a claim derives attributes that the new pods' claim does not."""
+        """True if a claim derives attributes that the new pods' claim does not."""
         derived = _list_derived(claim.spec)
         return bool(derived) and derived != self._asked.get((member, name))
 
 
-def find_gone(message: SubmitGang, pods: Iterable[Pod]) -> str:
+def find_gone_pod(message: SubmitGang, pods: Iterable[Pod]) -> str:
     """Name a pod beside which others were asked for and that is over; empty: none.
 
     What is left to them may be more by then.
@@ -405,5 +407,5 @@ def _list_derived(spec: ResourceClaimSpec | None) -> dict[tuple[str, str], Deriv
     return derived
 
 
-def _refuse(field: str, pod: str, message: str) -> Reason:
+def _refuse_rule(field: str, pod: str, message: str) -> Reason:
     return Reason(rule=Rule.NOT_MODELLED, subject=pod, field=field, message=message)

@@ -37,7 +37,7 @@ from publisher.gangs.members import (
 )
 from publisher.gangs.node_affinity import leave_out
 from publisher.gangs.running.growth import let_shrink
-from publisher.gangs.running.growth_rules import JoinedPods, JoiningPods, keep_rules
+from publisher.gangs.running.growth_rules import DeviceRules, NodeRules, keep_rules
 from publisher.gangs.submit.compare import find_difference
 from publisher.gangs.submit.completeness import find_shortage
 from publisher.gangs.submit.readiness import NotReady, find_contention, find_missing
@@ -207,23 +207,23 @@ def _fit_beside_running(
         return fitted
     new = _name_members(unsubmitted.pods, context)
     before = _name_members(unsubmitted.before, context)
-    by_nodes = JoiningPods(new, running, context.view, before)
-    first = by_nodes.find_first(rules)
-    if first is not None:
-        pod, field = first
+    node_rules = NodeRules(new, running, context.view, before)
+    earlier = node_rules.find_earlier_pod(rules)
+    if earlier is not None:
+        pod, field = earlier
         return NotReady(
             reason="Queued",
             message=f"{field} is about pod {pod.metadata.name} as well, which was "
             "asked for before: waits until that pod may run",
         )
-    by_devices = JoinedPods(new, running, members, rules, context.view)
-    field = by_devices.find_field()
+    device_rules = DeviceRules(new, running, members, rules, context.view)
+    field = device_rules.find_rule()
     if not field:
-        narrowed = by_nodes.narrow(members, rules)
+        narrowed = node_rules.narrow_members(members, rules)
         if isinstance(narrowed, Reason):
             return _wait_for(narrowed)
         return replace(fitted, members=narrowed)
-    joins = by_devices.describe(field)
+    joins = device_rules.describe_running(field)
     if isinstance(joins, Reason):
         return _wait_for(joins)
     of_pods = tuple(rule for rule in kept.constraints if rule.scope == "Pod")

@@ -18,9 +18,9 @@ from contracts.workload import Pod
 from publisher.gangs.running import growth_rules
 from publisher.gangs.running.growth_rules import (
     POD_INDEX,
-    JoinedPods,
-    JoiningPods,
-    find_gone,
+    DeviceRules,
+    NodeRules,
+    find_gone_pod,
 )
 from publisher.gangs.submit.split import split_by_group
 from tests import builders
@@ -47,12 +47,12 @@ def terms_of(
 ) -> list[tuple[str, str, tuple[str, ...]]] | Reason:
     """Say what is asked of the nodes of new workers beside those that run."""
     new = [numbered(waiting_pod(f"new-{i}"), i) for i in indexes or (None,)]
-    joining = JoiningPods(
+    growth = NodeRules(
         [("worker", pod) for pod in new],
         [(of_old, pod) for pod in old],
         view_of(nodes=NODES),
     )
-    found = joining.narrow((member(member_claim()),), rules)
+    found = growth.narrow_members((member(member_claim()),), rules)
     if isinstance(found, Reason):
         return found
     selector = read_required_nodes(found[0].node.affinity)
@@ -104,8 +104,8 @@ def test_a_pod_joins_its_group_by_its_number() -> None:
     assert terms_of(rules(group_size=2), old, 1) == [("rack", "In", ("r0",))]
     assert terms_of(rules(group_size=2), old[:1], 2, 3) == []
     pod = numbered(waiting_pod("a"), 1, COMPLETION_INDEX)
-    joining = JoiningPods([("worker", pod)], [("worker", old[0])], view_of(nodes=NODES))
-    (found,) = joining.narrow((member(),), rules(group_size=2)) or ()  # type: ignore[misc]  # members
+    growth = NodeRules([("worker", pod)], [("worker", old[0])], view_of(nodes=NODES))
+    (found,) = growth.narrow_members((member(),), rules(group_size=2)) or ()  # type: ignore[misc]  # members
     assert "r0" in str(found.node.affinity)
 
 
@@ -145,7 +145,7 @@ def first_of(
     new_, old_, before_ = (
         [("worker", pod) for pod in pods] for pods in (new, old, before)
     )
-    found = JoiningPods(new_, old_, view_of(nodes=NODES), before_).find_first(asked)
+    found = NodeRules(new_, old_, view_of(nodes=NODES), before_).find_earlier_pod(asked)
     return found and (found[0].metadata.name, found[1])
 
 
@@ -188,21 +188,21 @@ def claim(name: str, *devices: str, **fields: Any) -> ResourceClaim:
 HELD = [claim("a-nic", "nic-1"), claim("a-gpu", "gpu-1")]
 
 
-def joined(
+def device_rules(
     *running: tuple[str, Pod],
     claims: list[ResourceClaim] | None = None,
     new: Pod = COMES,
     **rules: Any,
-) -> JoinedPods:
+) -> DeviceRules:
     """Describe what runs to a new worker."""
     held = HELD if claims is None else claims
     view = view_of([pod for _, pod in running], held, nodes=["n0", "n1"])
-    return JoinedPods([("worker", new)], running, NEW, DeclaredRules(**rules), view)
+    return DeviceRules([("worker", new)], running, NEW, DeclaredRules(**rules), view)
 
 
 def told(*running: tuple[str, Pod], **more: Any) -> list[tuple[str, str, list[str]]]:
     """Say what is told: (member, node, devices) of each pod."""
-    found = joined(*running, **more).describe("f")
+    found = device_rules(*running, **more).describe_running("f")
     assert isinstance(found, JoinedGang), found
     return [
         (pod.member, pod.node, [held.device.device for held in pod.devices])
@@ -227,7 +227,7 @@ def test_the_solver_keeps_rules_about_devices_of_both(
     rules: dict[str, Any], field: str
 ) -> None:
     """Others are about nodes, about one pod, or about nobody that is asked for."""
-    assert joined(("worker", runs("a")), **rules).find_field() == field
+    assert device_rules(("worker", runs("a")), **rules).find_rule() == field
 
 
 def test_devices_that_rules_look_at_are_told() -> None:
@@ -245,9 +245,9 @@ def test_rules_name_members_that_only_run() -> None:
     """But none of which no pod does."""
     both = gang_constraint("a.io/rail", "worker/nic", "driver/nic", "gone/nic")
     rule = topology_rule("rack", "driver", "worker", "gone")
-    found = joined(("driver", runs("a")), constraints=(both,), topology=(rule,))
-    assert found.find_field() == "spec.constraints[0]"
-    said = found.describe("f")
+    found = device_rules(("driver", runs("a")), constraints=(both,), topology=(rule,))
+    assert found.find_rule() == "spec.constraints[0]"
+    said = found.describe_running("f")
     assert isinstance(said, JoinedGang)
     assert said.constraints[0].requests == ("worker/nic", "driver/nic")
     assert said.topology[0].members == ("driver", "worker")
@@ -257,7 +257,7 @@ def test_rules_name_members_that_only_run() -> None:
 def test_a_pod_whose_node_is_gone_is_lost() -> None:
     """Its devices hold nobody back, as its labels do not."""
     lost = ("worker", runs("b", "gone"))
-    assert joined(lost, constraints=(MATCH,)).find_field() == ""
+    assert device_rules(lost, constraints=(MATCH,)).find_rule() == ""
     both = told(("worker", runs("a")), lost, constraints=(MATCH,))
     assert both == [("worker", "n0", ["nic-1"])]
 
@@ -301,8 +301,10 @@ def test_what_cannot_be_told_is_waited_for(
     claims: list[ResourceClaim], rules: dict[str, Any], field: str, words: str
 ) -> None:
     """With the field: no rule is broken for it."""
-    pods = joined(("worker", runs("a")), claims=claims, constraints=(MATCH,), **rules)
-    reason = pods.describe("f")
+    pods = device_rules(
+        ("worker", runs("a")), claims=claims, constraints=(MATCH,), **rules
+    )
+    reason = pods.describe_running("f")
     assert not isinstance(reason, JoinedGang)
     assert (reason.rule, reason.field) == (Rule.NOT_MODELLED, field)
     assert words in reason.message
@@ -320,15 +322,17 @@ def test_what_a_new_pod_has_already_is_in_the_set_or_it_waits(
     new = waiting_pod("c", templates=["nic"], shared={"pair": shared})
     rules = tuple(gang_constraint("a.io/rail", scope=scope) for scope in scopes)
     claims = [claim("pair", "nic-1"), claim("other", "nic-2")]
-    found = joined(("worker", old), claims=claims, new=new, constraints=rules)
-    said = found.describe("f")
+    found = device_rules(("worker", old), claims=claims, new=new, constraints=rules)
+    said = found.describe_running("f")
     assert ("" if isinstance(said, JoinedGang) else said.subject) == told_of
 
 
 @pytest.mark.parametrize("limit", ["MAX_JOINED_DEVICES", "_MOST_BYTES"])
 def test_too_many_are_not_told(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setattr(growth_rules, limit, 0)
-    reason = joined(("worker", runs("a")), constraints=(MATCH,)).describe("f")
+    reason = device_rules(("worker", runs("a")), constraints=(MATCH,)).describe_running(
+        "f"
+    )
     assert not isinstance(reason, JoinedGang)
     assert "1 pod with 1 device: too many run" in reason.message
 
@@ -336,13 +340,15 @@ def test_too_many_are_not_told(monkeypatch: pytest.MonkeyPatch, limit: str) -> N
 def test_who_is_over_is_joined_no_more() -> None:
     """What was left to the new pods may be more then: they are asked for anew."""
     pod = runs("a")
-    said = joined(("worker", pod), constraints=(MATCH,)).describe("f")
+    said = device_rules(("worker", pod), constraints=(MATCH,)).describe_running("f")
     assert isinstance(said, JoinedGang)
     message: SubmitGang = replace(submission_of(count=1), joins=said)
-    assert find_gone(message, [pod]) == ""
-    assert find_gone(replace(message, joins=None), []) == ""
+    assert find_gone_pod(message, [pod]) == ""
+    assert find_gone_pod(replace(message, joins=None), []) == ""
     for left in ([], [waiting_pod("a", uid="another")], [runs_no_more("a")]):
-        assert find_gone(message, left) == "pod a, which these were to join, is gone"
+        assert (
+            find_gone_pod(message, left) == "pod a, which these were to join, is gone"
+        )
 
 
 def runs_no_more(name: str) -> Pod:

@@ -78,7 +78,7 @@ class DevicePublisher:
             limits,
             self._reconciler.hear,
             self._conditions.hear,
-            self._hear,
+            self._note_pools,
         )
         self._refusals = Refusals()
         # Objects of these kinds change what is to be written.
@@ -113,9 +113,9 @@ class DevicePublisher:
         """Note what changed, whether we lead or not."""
         for change in page.changes:
             with self._refusals.guard(f"{change.kind}/{change.key}"):
-                self._apply(change)
+                self._apply_change(change)
 
-    def _apply(self, change: Change) -> None:
+    def _apply_change(self, change: Change) -> None:
         """Note one change.
 
         Raises:
@@ -154,7 +154,7 @@ class DevicePublisher:
             self._reconciler.look_at(pools)
             self._rules.look_again()
 
-    def _hear(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
+    def _note_pools(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
         if pools:
             self._rules.look_again()
 

@@ -34,7 +34,7 @@ class EventThrottle:
 
         The caller writes it then, and calls `remember`.
         """
-        key = _key(note)
+        key = _key_of_note(note)
         last = self._last.get(key)
         if last is not None:
             message, then_s = last
@@ -49,8 +49,8 @@ class EventThrottle:
 
     def remember(self, note: Note, now_s: float) -> None:
         """Note that a note was written."""
-        self._last[_key(note)] = (note.message, now_s)
-        self._untold.pop(_key(note), None)
+        self._last[_key_of_note(note)] = (note.message, now_s)
+        self._untold.pop(_key_of_note(note), None)
 
 
 class _Recent(OrderedDict[tuple[str, ...], T], Generic[T]):
@@ -63,6 +63,6 @@ class _Recent(OrderedDict[tuple[str, ...], T], Generic[T]):
             self.popitem(last=False)
 
 
-def _key(note: Note) -> tuple[str, ...]:
+def _key_of_note(note: Note) -> tuple[str, ...]:
     """Return what is told at most once at a time; what happened, once and for all."""
     return (note.regarding.uid, note.reason, note.message if note.once else "")

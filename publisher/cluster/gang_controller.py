@@ -136,7 +136,7 @@ class GangController:
         while (group := await self._queue.take()) is not None:
             again = False
             with self._refusals.guard(_name_of(group)) as guarded:
-                again = await self._try(group)
+                again = await self._try_group(group)
             if guarded.refused is None:
                 self._failed.forget(group)
             else:
@@ -144,15 +144,15 @@ class GangController:
             await self._queue.done(group, again=again)
         await stop.wait()
 
-    async def _try(self, group: GroupKey) -> bool:
+    async def _try_group(self, group: GroupKey) -> bool:
         """Work on a group if we lead; whether it is to be looked at again at once."""
         try:
             return self._leads.is_set() and not await self._run_round(group)
         except (ApiError, NotLeadingError) as error:
-            self._delay(group, error, error.retry_after_s)
+            self._delay_group(group, error, error.retry_after_s)
         except BusError as error:
-            self._delay(group, error)
-            self._report(group, [self._report_unsaid(group, error)])
+            self._delay_group(group, error)
+            self._report_status(group, [self._report_unsaid(group, error)])
         return False
 
     def _put_aside(self, group: GroupKey, reason: str) -> None:
@@ -168,11 +168,11 @@ class GangController:
                 message=f"the publisher cannot handle these pods: {reason}"[
                     :MAX_REASON
                 ],
-                pods=_waiting(self._observer.view.pods(group)),
+                pods=_list_waiting(self._observer.view.pods(group)),
             )
-            self._report(group, [report])
+            self._report_status(group, [report])
 
-    def _delay(
+    def _delay_group(
         self, group: GroupKey, error: Exception, pause_s: float | None = None
     ) -> None:
         log.warning("gang.delayed", gang=str(group), reason=str(error))
@@ -183,13 +183,13 @@ class GangController:
         self._rounds += 1
         self._idle.clear()
         try:
-            return await self._advance(group)
+            return await self._advance_group(group)
         finally:
             self._rounds -= 1
             if not self._rounds:
                 self._idle.set()
 
-    async def _advance(self, group: GroupKey) -> bool:
+    async def _advance_group(self, group: GroupKey) -> bool:
         """Do what can be done now; False: there is more to do.
 
         Raises:
@@ -204,7 +204,7 @@ class GangController:
                 return True
             unreadable = self._observer.find_unreadable(group)
             if unreadable:
-                self._report(group, [self._report_unreadable(group, unreadable)])
+                self._report_status(group, [self._report_unreadable(group, unreadable)])
                 return True
             # First plan, from what is known by now.
             began_s = time.thread_time()
@@ -225,7 +225,7 @@ class GangController:
             step = (patches, removals, () if plan.patches else plan.messages)
             if step == last_step or not any(step):
                 refusals = self._report_refusals(situation, plan)
-                self._report(group, [*plan.reports, *refusals])
+                self._report_status(group, [*plan.reports, *refusals])
                 if any(step):
                     # Neither doing nor looking again has changed anything.
                     self._queue.rest(group, _PAUSE_S)
@@ -235,7 +235,7 @@ class GangController:
             # Then do it, and look again: the answers are in the View by then.
             last_step = step
             await self._take_step(situation, plan.reports, *step)
-            self._report(group, plan.reports)
+            self._report_status(group, plan.reports)
         return False
 
     def _look_bound(self, group: GroupKey) -> None:
@@ -261,7 +261,7 @@ class GangController:
                 await self._patches.remove(removals)
             return
         for message in messages:
-            await self._say(situation, message)
+            await self._publish_message(situation, message)
 
     async def forget(self, stop: asyncio.Event) -> None:
         """Drop what is over while another publisher leads; it does so by itself.
@@ -299,7 +299,7 @@ class GangController:
 
     # --- what is reported and said ---------------------------------------------------
 
-    def _report(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
+    def _report_status(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
         """Have people told, in the cluster and on the bus."""
         self._statuses.report(group, reports)
         self._reports.report(group, reports)
@@ -309,7 +309,7 @@ class GangController:
     ) -> list[StatusReport]:
         """Tell those who wait for a write that is not taken, and who is not let go."""
         reasons = filter(None, map(self._patches.refusal_of, plan.patches))
-        waiting = _waiting(situation.view.pods(situation.group))
+        waiting = _list_waiting(situation.view.pods(situation.group))
         refusals = [(WAITING, reason, waiting) for reason in reasons][:1]
         kept = [
             (reason, pod)
@@ -335,7 +335,7 @@ class GangController:
             phase=WAITING,
             reason=NOT_STORED,
             message=message[:MAX_REASON],
-            pods=_waiting(self._observer.view.pods(group)),
+            pods=_list_waiting(self._observer.view.pods(group)),
         )
 
     def _report_unreadable(self, group: GroupKey, what: str) -> StatusReport:
@@ -344,10 +344,12 @@ class GangController:
             phase=WAITING,
             reason="ObjectUnreadable",
             message=what[:MAX_REASON],
-            pods=_waiting(self._observer.view.pods(group)),
+            pods=_list_waiting(self._observer.view.pods(group)),
         )
 
-    async def _say(self, situation: PlanContext, message: PublisherMessage) -> None:
+    async def _publish_message(
+        self, situation: PlanContext, message: PublisherMessage
+    ) -> None:
         if isinstance(message, GatesOpened):
             # The bus holds the gang's claims and pods as we wrote them.
             message = replace(message, state=await self._state.wait_published())
@@ -371,6 +373,6 @@ def _name_of(group: GroupKey) -> str:
     return f"gang/{group}"
 
 
-def _waiting(pods: Iterable[Pod]) -> tuple[Pod, ...]:
+def _list_waiting(pods: Iterable[Pod]) -> tuple[Pod, ...]:
     """Keep the pods that are behind our gate."""
     return tuple(pod for pod in pods if is_gated(pod) and not is_over(pod))

@@ -55,7 +55,7 @@ class OpenedPods:
         uid = raw["metadata"]["uid"]
         if record.pods:
             return uid in record.pods
-        return self._takes(uid, (key, index)) and _is_no_more(raw, record)
+        return self._takes_place(uid, (key, index)) and _is_no_more(raw, record)
 
     def forget(self, uid: str) -> None:
         """Free the place of a pod that is on its node, or gone."""
@@ -64,7 +64,7 @@ class OpenedPods:
             del self._uid_by_place[place]
             self._freed += 1
 
-    def _takes(self, uid: str, place: _Place) -> bool:
+    def _takes_place(self, uid: str, place: _Place) -> bool:
         """Whether a place is this pod's: the first that comes has it."""
         if self._place_by_uid.get(uid, place) != place:
             self.forget(uid)

@@ -57,14 +57,14 @@ class Outbox:
             self._messages.pop(subject, None)
         else:
             self._messages[subject] = data
-        self._compare(subject)
+        self._compare_subject(subject)
 
     def begin(self, on_bus: Mapping[str, bytes]) -> None:
         """Learn what the bus holds (messages that are not of gone objects)."""
         self._on_bus = {subject: digest(data) for subject, data in on_bus.items()}
         self._due.clear()
         for subject in (*self._on_bus, *self._messages):
-            self._compare(subject)
+            self._compare_subject(subject)
 
     def end(self) -> None:
         """Forget what the bus holds: another publisher writes there."""
@@ -88,9 +88,9 @@ class Outbox:
                 self._on_bus.pop(subject, None)
             else:
                 self._on_bus[subject] = digest(data)
-            self._compare(subject)
+            self._compare_subject(subject)
 
-    def _compare(self, subject: str) -> None:
+    def _compare_subject(self, subject: str) -> None:
         if self._on_bus is None:
             return
         data = self._messages.get(subject)

@@ -57,7 +57,7 @@ class PastConfirmations:
             self._past.discard(gang)
             yield message, sequence
             if released:
-                yield self._confirmation(gang), released
+                yield self._make_confirmation(gang), released
         elif isinstance(message, ClaimsReleased) and not self._all_decided:
             self._released[str(gang)] = sequence
         elif not self._past.has(gang):
@@ -77,7 +77,7 @@ class PastConfirmations:
             namespace, _, uid = text.partition("/")
             gang = GangKey(Namespace(namespace), GangUID(uid))
             if is_known(gang):
-                yield self._confirmation(gang), sequence
+                yield self._make_confirmation(gang), sequence
 
     def close(self) -> None:
         """Everything was read: whatever is said from now on counts."""
@@ -100,7 +100,7 @@ class PastConfirmations:
             )
         return (message.namespace, shorten_gang_name(message.name)) in self._names
 
-    def _confirmation(self, gang: GangKey) -> ClaimsReleased:
+    def _make_confirmation(self, gang: GangKey) -> ClaimsReleased:
         return ClaimsReleased(
             cluster=self._cluster, namespace=gang.namespace, uid=gang.uid
         )

@@ -87,7 +87,7 @@ class PatchWriter:
 
     async def remove(self, pods: Iterable[Pod]) -> None:
         """Delete pods side by side; why was told."""
-        await together(map(self._remove, pods))
+        await together(map(self._remove_pod, pods))
 
     async def check(self, pods: Iterable[Pod], checked: set[tuple[str, str]]) -> bool:
         """Read pods anew, each version once; False: what is known has changed."""
@@ -98,7 +98,9 @@ class PatchWriter:
             if (meta.uid, meta.resource_version) in checked:
                 continue
             checked.add((meta.uid, meta.resource_version))
-            await self._apply(POD.name, key, await self._fetch(POD, key), meta.uid)
+            await self._apply_answer(
+                POD.name, key, await self._fetch_object(POD, key), meta.uid
+            )
             same = same and self._observer.view.pod(key) == pod
         return same
 
@@ -144,11 +146,11 @@ class PatchWriter:
         raw: dict[str, Any] | None = None
         result = "failed"
         try:
-            raw = await self._send(kind, patch)
+            raw = await self._send_patch(kind, patch)
             result = "written"
         except ConflictError:
             result = "conflict"
-            raw = await self._fetch(kind, patch.key)
+            raw = await self._fetch_object(kind, patch.key)
         except NotFoundError:
             result = "gone"
         except PermissionDeniedError:
@@ -157,13 +159,13 @@ class PatchWriter:
             raise
         except InvalidError as error:
             result = "refused"
-            self._refuse(patch, error)
-            raw = await self._fetch(kind, patch.key)
+            self._note_refusal(patch, error)
+            raw = await self._fetch_object(kind, patch.key)
         finally:
             WRITES.labels(patch.purpose, result).inc()
-        await self._apply(patch.kind, patch.key, raw, patch.uid)
+        await self._apply_answer(patch.kind, patch.key, raw, patch.uid)
 
-    async def _send(self, kind: Kind, patch: Patch) -> dict[str, Any]:
+    async def _send_patch(self, kind: Kind, patch: Patch) -> dict[str, Any]:
         """Send a patch, or what does the same where no patch can."""
         try:
             return await self._api.patch(
@@ -176,7 +178,7 @@ class PatchWriter:
                 kind, patch.key, patch.body, subresource=patch.subresource
             )
 
-    async def _remove(self, pod: Pod) -> None:
+    async def _remove_pod(self, pod: Pod) -> None:
         meta = pod.metadata
         key = object_key(meta.namespace, meta.name)
         try:
@@ -189,9 +191,11 @@ class PatchWriter:
             log.error(  # noqa: TRY400 # the reason is the whole story
                 "write.refused", purpose="remove", object=f"Pod {key}", reason=reason
             )
-        await self._apply(POD.name, key, await self._fetch(POD, key), meta.uid)
+        await self._apply_answer(
+            POD.name, key, await self._fetch_object(POD, key), meta.uid
+        )
 
-    async def _apply(
+    async def _apply_answer(
         self, kind: str, key: str, raw: dict[str, Any] | None, uid: str
     ) -> None:
         """Apply an answer, and let the bus have it before the watch shows it."""
@@ -200,13 +204,13 @@ class PatchWriter:
             change = Change(kind, key, raw, uid)
             await self._state.take(ChangePage((change,), synced=True))
 
-    async def _fetch(self, kind: Kind, key: str) -> dict[str, Any] | None:
+    async def _fetch_object(self, kind: Kind, key: str) -> dict[str, Any] | None:
         try:
             return await self._api.get(kind, key)
         except NotFoundError:
             return None
 
-    def _refuse(self, patch: Patch, error: InvalidError) -> None:
+    def _note_refusal(self, patch: Patch, error: InvalidError) -> None:
         """Remember that an attempt, or this one write, is not taken as it is."""
         reason = str(error)[:MAX_REASON]
         log.error(

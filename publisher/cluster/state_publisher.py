@@ -59,7 +59,7 @@ class StatePublisher:
     async def take(self, page: ChangePage) -> None:
         """Note changes; what differs from the bus is published soon, while we lead."""
         for change in page.changes:
-            self._put(change)
+            self._put_change(change)
         if self._outbox:
             self._wake.set()
 
@@ -73,20 +73,20 @@ class StatePublisher:
                 # What was decided may be read after the pod that it opened.
                 for change, judged_by in tuple(self._undecided.values()):
                     if self._opened.evidence_on(change.object) != judged_by:
-                        self._put(change)
+                        self._put_change(change)
                 # First see what the bus holds, anew after each reconnect.
                 if self._connection != self._bus.connection:
-                    await self._compare(stop)
+                    await self._compare_with_bus(stop)
                 # Then publish what differs, and tell those who wait for it.
                 while self._outbox and not stop.is_set():
                     await self._publish_some(stop)
-                    await self._notify()
-                await self._notify()
+                    await self._notify_waiting()
+                await self._notify_waiting()
                 await first_of(self._wake, stop, within_s=_LOOK_S)
         finally:
             self._leads = False
             self._outbox.end()
-            await self._notify()
+            await self._notify_waiting()
 
     async def wait_published(self) -> int:
         """Wait until everything that was taken in is on the bus.
@@ -105,11 +105,11 @@ class StatePublisher:
             raise NotLeadingError
         return self._sequence
 
-    async def _notify(self) -> None:
+    async def _notify_waiting(self) -> None:
         async with self._flushed:
             self._flushed.notify_all()
 
-    def _put(self, change: Change) -> None:
+    def _put_change(self, change: Change) -> None:
         subject = STATE.subject(self._cluster, change.kind, change.key)
         raw = change.object
         self._undecided.pop(subject, None)
@@ -137,7 +137,7 @@ class StatePublisher:
             data = STATE.codec.encode(message)
         self._outbox.put(subject, data, version)
 
-    async def _compare(self, stop: asyncio.Event) -> None:
+    async def _compare_with_bus(self, stop: asyncio.Event) -> None:
         """Learn what the bus holds, however long that takes."""
         self._connection = self._bus.connection
         self._outbox.end()
@@ -158,13 +158,13 @@ class StatePublisher:
     async def _publish_some(self, stop: asyncio.Event) -> None:
         """Publish a batch, and learn how far the stream has come by it."""
         event = "state.delayed"
-        sent = await send_due(self._bus, self._outbox, _outgoing, stop, event)
+        sent = await send_due(self._bus, self._outbox, _address_state, stop, event)
         if sent is not None:
             self._sequence = max(self._sequence, sent.sequence)
             self.counts["sent"] += sent.messages
 
 
-def _outgoing(subject: str, data: bytes | None) -> Outgoing:
+def _address_state(subject: str, data: bytes | None) -> Outgoing:
     if data is None:
         cluster, kind, key = STATE.names_of(subject)
         gone = ObjectGone(cluster=ClusterName(cluster), kind=kind, key=key)

@@ -73,7 +73,7 @@ class StatusWriter:
         last = self._reports.get(group, ())
         self._reports[group] = tuple(reports)
         soon_s = monotonic() + _SETTLE_S
-        if _reasons(last) == _reasons(reports):
+        if _list_reasons(last) == _list_reasons(reports):
             self._due.put_by(group, soon_s)
         else:
             self._due.put(group, soon_s)
@@ -183,6 +183,6 @@ class StatusWriter:
             await self._api.create(EVENT, body)
 
 
-def _reasons(reports: Sequence[StatusReport]) -> list[tuple[str, str]]:
+def _list_reasons(reports: Sequence[StatusReport]) -> list[tuple[str, str]]:
     """Return what makes reports news; counts in their words change all the time."""
     return [(report.phase, report.reason) for report in reports]

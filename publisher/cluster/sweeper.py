@@ -41,10 +41,10 @@ class Sweeper:
             self._suspects = patches
             for patch in due:
                 with self._refusals.guard(f"{patch.kind}/{patch.key}"):
-                    await self._free(patch)
+                    await self._free_claim(patch)
             await first_of(stop, within_s=self._interval_s)
 
-    async def _free(self, patch: Patch) -> None:
+    async def _free_claim(self, patch: Patch) -> None:
         kind = self._observer.kind(patch.kind)
         try:
             raw = await self._api.patch(

@@ -102,7 +102,7 @@ async def open_cluster(
         async with Bus.open(settings) as bus:
             await bus.wait_connected()
             await bus.ensure_streams()
-            parts = _build(
+            parts = _build_parts(
                 config,
                 api=api,
                 kinds=kinds,
@@ -114,7 +114,7 @@ async def open_cluster(
             if kinds.release:
                 said = Change(RELEASE, RELEASE, make_release(kinds.release))
                 await parts.state.take(ChangePage((said,), synced=False))
-            tasks = _tasks(parts, config, api=api, lease=lease, kinds=kinds)
+            tasks = _list_tasks(parts, config, api=api, lease=lease, kinds=kinds)
             synced = (parts.informer.synced, parts.gangs.synced)
             yield ServiceTasks(tasks, lambda: all(event.is_set() for event in synced))
 
@@ -136,7 +136,7 @@ class _Parts(Struct, frozen=True, kw_only=True):
     owns_nothing: bool
 
 
-def _build(
+def _build_parts(
     config: PublisherConfig,
     *,
     api: KubernetesApi,
@@ -228,7 +228,7 @@ def _build(
     )
 
 
-def _tasks(
+def _list_tasks(
     parts: _Parts,
     config: PublisherConfig,
     *,
@@ -250,17 +250,17 @@ def _tasks(
         **{f"gangs-{index}": parts.controller.work for index in workers},
         # Drops gangs that are over while another publisher leads, and tries again
         # what admission refused while we do.
-        "gangs-forget": partial(_forget, parts),
+        "gangs-forget": partial(_forget_gangs, parts),
         # Statuses of Gangs and events, behind the work and never in its way.
         "tell": parts.statuses.write,
         # Holds the Lease, or waits for it; writes only while it is ours.
-        "lead": partial(_lead, parts, lease),
+        "lead": partial(_lead_terms, parts, lease),
         # Ends the process when the cluster serves other versions than at the start.
         "served": partial(watch_served, api, config.api_versions, kinds),
     }
 
 
-async def _lead(parts: _Parts, lease: LeaderLease, stop: asyncio.Event) -> None:
+async def _lead_terms(parts: _Parts, lease: LeaderLease, stop: asyncio.Event) -> None:
     """Write while we hold the Lease, once everything was read."""
     try:
         await _read_everything(parts, stop)
@@ -315,7 +315,7 @@ async def _lead_until(parts: _Parts, lease: LeaderLease, lost: asyncio.Event) ->
             term.create_task(write(lost), name=name)
 
 
-async def _forget(parts: _Parts, stop: asyncio.Event) -> None:
+async def _forget_gangs(parts: _Parts, stop: asyncio.Event) -> None:
     await _read_everything(parts, stop)
     await parts.controller.forget(stop)
 

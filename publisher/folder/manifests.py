@@ -60,7 +60,7 @@ def build_claims(
                 reason = f"{allocated.ref}: two different allocations"
                 raise DecisionError(decision.uid, reason)
     for claim in claims.values():
-        _check(decision, claim)
+        _check_claim(decision, claim)
     return tuple(claims.values())
 
 
@@ -127,7 +127,7 @@ def _build_claim(
     )
 
 
-def _check(decision: GangAllocated, claim: ResourceClaim) -> None:
+def _check_claim(decision: GangAllocated, claim: ResourceClaim) -> None:
     """Refuse what the API server would refuse; an unknown spec is not judged."""
     metadata = claim.metadata
     if metadata.namespace != decision.namespace:

@@ -57,7 +57,7 @@ def plan_claims(
         there = claims_by_key.pop(key_of(claim), None)
         if any_attempt and there is not None and _has_allocation(there, claim, gang):
             continue
-        step = _step(claim, there, gang)
+        step = _plan_step(claim, there, gang)
         if isinstance(step, str):
             refusals.append(step)
         elif step is not None:
@@ -99,7 +99,7 @@ def is_written(
     )
 
 
-def _step(
+def _plan_step(
     decided: ResourceClaim, observed: ResourceClaim | None, gang: GangUID
 ) -> Step[ResourceClaim] | str | None:
     """Return what to do about one claim: a step, a refusal, or nothing."""
@@ -115,7 +115,7 @@ def _step(
     if owner != gang and allocated is not None:
         holder = f"gang {owner}" if owner else "somebody else"
         return f"claim {name} is already allocated for {holder}"
-    merged = _merge(decided, observed, adopted=owner != gang)
+    merged = _merge_allocation(decided, observed, adopted=owner != gang)
     return None if merged == observed else Update(merged)
 
 
@@ -127,7 +127,7 @@ def _has_allocation(
     return is_ours and _is_same(observed.allocation, decided.allocation)
 
 
-def _merge(
+def _merge_allocation(
     decided: ResourceClaim, observed: ResourceClaim, *, adopted: bool
 ) -> ResourceClaim:
     """Put the decided allocation on the claim that is there.

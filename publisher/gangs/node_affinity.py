@@ -80,7 +80,7 @@ def narrow_affinity(
     of_nodes = dict(affinity.get(NODE_AFFINITY) or {})
     required = (of_nodes.get(REQUIRED) or {}).get(_TERMS) or [{}]
     selected = to_builtins(selector)[_TERMS]
-    terms = [_both(term, more) for term in required for more in selected]
+    terms = [_join_terms(term, more) for term in required for more in selected]
     return {**affinity, NODE_AFFINITY: {**of_nodes, REQUIRED: {_TERMS: terms}}}
 
 
@@ -105,7 +105,7 @@ def _list_claim_selectors(pods: Sequence[Pod], view: View) -> Iterator[NodeSelec
             yield held.node_selector
 
 
-def _both(term: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def _join_terms(term: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Return the term that holds where both hold."""
     both = dict(term)
     for name in _LISTS:

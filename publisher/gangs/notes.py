@@ -89,7 +89,7 @@ def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[N
         ordered = sorted(pods.values(), key=lambda pod: pod.metadata.name)
         if gang is None and not ordered:
             continue
-        yield _note(reason, alike, ordered, gang)
+        yield _make_note(reason, alike, ordered, gang)
 
 
 def note_unowned(lease: Subject) -> Note:
@@ -103,7 +103,7 @@ def note_unowned(lease: Subject) -> Note:
     )
 
 
-def _note(
+def _make_note(
     reason: str, alike: Sequence[StatusReport], pods: Sequence[Pod], gang: Gang | None
 ) -> Note:
     regarding = _subject_of_gang(gang) if gang else _choose_subject(pods)
@@ -116,7 +116,7 @@ def _note(
         related=None if regarding == first else first,
         type="Normal" if reason in _ORDINARY and not rejected else "Warning",
         reason=reason if gang else f"{GANG}{reason.removeprefix(GANG)}",
-        message=f"{_cut(message, _MESSAGE - len(told))}{told}",
+        message=f"{_cut_message(message, _MESSAGE - len(told))}{told}",
         lasting=reason in _FLEETING,
     )
 
@@ -135,7 +135,7 @@ def _note_allocation(gang: Gang, decision: GangAllocated) -> Note:
     )
 
 
-def _cut(message: str, size: int) -> str:
+def _cut_message(message: str, size: int) -> str:
     return message.encode()[:size].decode(errors="ignore")
 
 
@@ -170,14 +170,14 @@ def _choose_subject(pods: Sequence[Pod]) -> Subject:
 
 
 def _subject_of_gang(gang: Gang) -> Subject:
-    return _subject(API_VERSION, GANG, gang.metadata)
+    return _make_subject(API_VERSION, GANG, gang.metadata)
 
 
 def _subject_of_pod(pod: Pod) -> Subject:
-    return _subject("v1", "Pod", pod.metadata)
+    return _make_subject("v1", "Pod", pod.metadata)
 
 
-def _subject(api_version: str, kind: str, meta: ObjectMeta) -> Subject:
+def _make_subject(api_version: str, kind: str, meta: ObjectMeta) -> Subject:
     return Subject(
         api_version=api_version,
         kind=kind,

@@ -45,7 +45,7 @@ class OfferedDevices:
         missing = (
             device
             for device in _devices_of(claim)
-            if (names := self._offered(device.pool_id)) is not None
+            if (names := self._list_offered(device.pool_id)) is not None
             and device.device not in names
         )
         return tuple(sorted(missing))
@@ -56,16 +56,20 @@ class OfferedDevices:
         They are those with devices of a pool that offers others now.
         """
         before = self._slices.get(name)
-        pools = {one.pool: self._offered(one.pool) for one in (before, offered) if one}
+        pools = {
+            one.pool: self._list_offered(one.pool) for one in (before, offered) if one
+        }
         for pool in pools:
             self._devices.pop(pool, None)
         if before is not None:
             del self._slices[name]
-            _discard(self._names, before.pool, name)
+            _discard_name(self._names, before.pool, name)
         if offered is not None:
             self._slices[name] = offered
             self._names.setdefault(offered.pool, set()).add(name)
-        changed = [pool for pool, had in pools.items() if self._offered(pool) != had]
+        changed = [
+            pool for pool, had in pools.items() if self._list_offered(pool) != had
+        ]
         return frozenset(key for pool in changed for key in self._claims.get(pool, ()))
 
     def note_claim(
@@ -73,11 +77,11 @@ class OfferedDevices:
     ) -> None:
         """Take in what a claim holds now (None: it is not there)."""
         for pool in _pools_of(before):
-            _discard(self._claims, pool, key)
+            _discard_name(self._claims, pool, key)
         for pool in _pools_of(after):
             self._claims.setdefault(pool, set()).add(key)
 
-    def _offered(self, pool: PoolID) -> frozenset[DeviceName] | None:
+    def _list_offered(self, pool: PoolID) -> frozenset[DeviceName] | None:
         """Return the devices of a pool; None: not all of its slices are there."""
         if pool not in self._names:
             return None
@@ -111,7 +115,7 @@ def read_offered(raw: Mapping[str, Any]) -> OfferedSlice | None:
         return None
 
 
-def _discard(names: dict[PoolID, set[str]], pool: PoolID, name: str) -> None:
+def _discard_name(names: dict[PoolID, set[str]], pool: PoolID, name: str) -> None:
     of_pool = names[pool]
     of_pool.discard(name)
     if not of_pool:

@@ -65,7 +65,7 @@ class GangOwners:
                 del self._ungated_by_gang[gang]
         if pod is None or membership is None:
             return None if before is None else before[0]
-        self._ungated[key] = (membership, _trim(pod))
+        self._ungated[key] = (membership, _trim_pod(pod))
         self._ungated_by_gang.setdefault(_gang_of(membership), set()).add(key)
         return membership
 
@@ -74,7 +74,7 @@ def _gang_of(membership: Membership) -> _Gang:
     return membership.namespace, membership.api, membership.group
 
 
-def _trim(pod: Pod) -> Pod:
+def _trim_pod(pod: Pod) -> Pod:
     """Keep of a pod that is not ours what tells whether it is there."""
     meta = pod.metadata
     kept = ObjectMeta(

@@ -102,7 +102,7 @@ def clear(claim: ResourceClaim) -> Patch:
 def withdraw(pod: Pod, marks: str) -> Patch:
     """Mark a pod as no part of what is given up."""
     meta = pod.metadata
-    body = {"metadata": {**_identity(meta), "annotations": {VOID: marks}}}
+    body = {"metadata": {**_identity_of_object(meta), "annotations": {VOID: marks}}}
     return Patch(
         kind="Pod",
         namespace=meta.namespace,
@@ -121,7 +121,7 @@ def open_gate(pod: Pod, node: NodeName, annotations: Mapping[str, str]) -> Patch
         namespace=meta.namespace,
         name=meta.name,
         body={
-            "metadata": {**_identity(meta), "annotations": dict(annotations)},
+            "metadata": {**_identity_of_object(meta), "annotations": dict(annotations)},
             "spec": {
                 "schedulingGates": [gate for gate in gates if gate["name"] != GATE],
                 "affinity": narrow_affinity(
@@ -141,7 +141,9 @@ def _of_claim(
     status: Mapping[str, Any] | None = None,
 ) -> Patch:
     meta = claim.metadata
-    body: dict[str, Any] = {"metadata": {**_identity(meta), **(metadata or {})}}
+    body: dict[str, Any] = {
+        "metadata": {**_identity_of_object(meta), **(metadata or {})}
+    }
     if status is not None:
         body["status"] = dict(status)
     return Patch(
@@ -154,5 +156,5 @@ def _of_claim(
     )
 
 
-def _identity(meta: ObjectMeta) -> dict[str, str]:
+def _identity_of_object(meta: ObjectMeta) -> dict[str, str]:
     return {"uid": meta.uid, "resourceVersion": meta.resource_version}

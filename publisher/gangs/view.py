@@ -104,7 +104,7 @@ class View:
     def pods(self, group: GroupKey) -> tuple[Pod, ...]:
         """Return our pods of a group, in the order of the numbers in their names."""
         pods = [self._pods[key] for key in self._groups.get(group, ())]
-        return tuple(sorted(pods, key=lambda pod: _natural(pod.metadata.name)))
+        return tuple(sorted(pods, key=lambda pod: _order_naturally(pod.metadata.name)))
 
     def gang(self, group: GroupKey) -> Gang | None:
         """Return the Gang object of a group."""
@@ -165,7 +165,7 @@ class View:
         after = pod if pod is not None and is_ours(pod) else None
         touched: set[GroupKey] = set()
         if before is not None:
-            touched |= self._neighbours(before)
+            touched |= self._list_neighbors(before)
             self._forget_pod(key, before)
         touched |= self._apply_ungated(key, None if after is not None else pod)
         if after is not None:
@@ -176,7 +176,7 @@ class View:
             for claim in claim_keys(after).values():
                 self._users.setdefault(claim, set()).add(key)
             self.volumes.note_pod(key, after)
-            touched |= self._neighbours(after)
+            touched |= self._list_neighbors(after)
         return frozenset(touched)
 
     def apply_claim(
@@ -267,7 +267,7 @@ class View:
             self.group_of(self._pods[key]) for key in pods if key in self._unbound
         )
 
-    def _neighbours(self, pod: Pod) -> set[GroupKey]:
+    def _list_neighbors(self, pod: Pod) -> set[GroupKey]:
         """Name the groups of a pod and of those that share claims with it."""
         keys = claim_keys(pod).values()
         users = (user for key in keys for user in self.users(key))
@@ -375,6 +375,6 @@ def claims_of(pods: Iterable[Pod]) -> list[str]:
 
 
 @lru_cache(maxsize=_ORDERED)
-def _natural(name: str) -> tuple[tuple[int, str], ...]:
+def _order_naturally(name: str) -> tuple[tuple[int, str], ...]:
     parts = _NUMBERS.split(name)
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)

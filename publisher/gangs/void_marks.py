@@ -21,7 +21,7 @@ _AHEAD = 1000
 
 def is_void(pod: Pod, uid: GangUID, attempt: int | None = None) -> bool:
     """Whether a pod was withdrawn from a gang for good, or from this attempt."""
-    for mark in _marks(pod):
+    for mark in _list_marks(pod):
         gang, _, number = mark.partition("/")
         if gang != uid:
             continue
@@ -44,10 +44,10 @@ def _is_mark_of(number: str, attempt: int) -> bool:
 
 def add_void_mark(pod: Pod, uid: GangUID, attempt: int | None = None) -> str:
     """Return the annotation that withdraws a pod; None: from all attempts."""
-    others = [mark for mark in _marks(pod) if mark.partition("/")[0] != uid]
+    others = [mark for mark in _list_marks(pod) if mark.partition("/")[0] != uid]
     own = uid if attempt is None else f"{uid}/{attempt}"
     return " ".join([*others[-_KEPT:], own])
 
 
-def _marks(pod: Pod) -> list[str]:
+def _list_marks(pod: Pod) -> list[str]:
     return pod.metadata.annotations.get(VOID, "").split()

@@ -168,7 +168,7 @@ class _Follower:
     async def pages(self) -> AsyncGenerator[ChangePage]:
         """Yield for ever."""
         while True:
-            steps = self._watch() if self._place else self._list()
+            steps = self._watch_objects() if self._place else self._list_objects()
             try:
                 async with aclosing(steps) as pages:
                     async for page in pages:
@@ -190,7 +190,7 @@ class _Follower:
             except (ThrottledError, UnavailableError) as error:
                 await self._outage.wait(error, self._stop)
 
-    async def _list(self) -> AsyncGenerator[ChangePage]:
+    async def _list_objects(self) -> AsyncGenerator[ChangePage]:
         """List, and hand over what was not handed over in its version."""
         missing = set(self._versions)
         token, complete = "", False
@@ -218,7 +218,7 @@ class _Follower:
             log.info("kind.served", kind=self._kind.name)
             self._absent = False
 
-    async def _watch(self) -> AsyncGenerator[ChangePage]:
+    async def _watch_objects(self) -> AsyncGenerator[ChangePage]:
         """Hand over what changes, until the watch ends."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()

@@ -201,27 +201,27 @@ def plan_check(
         return CheckPlan()
     rules = _read_rules(workload)
     if isinstance(rules, InvalidRules):
-        return _say(raw, mine, REJECTED, rules.message, now)
+        return _make_state(raw, mine, REJECTED, rules.message, now)
     asked = make_gang(workload, rules)
     if own is not None and _count_pods(own) != _count_pods(asked):
         # Kueue has given quota to more or fewer pods since.
         return CheckPlan(delete=True)
     if not asked.spec.members:
-        return _say(raw, mine, READY, "it has no pods", now)
+        return _make_state(raw, mine, READY, "it has no pods", now)
     if gang is None:
         return CheckPlan(create=asked, waits=True)
     if own is None:
         message = f"there is a Gang {gang.metadata.name} already that is not of it"
-        return _say(raw, mine, RETRY, message, now)
+        return _make_state(raw, mine, RETRY, message, now)
     phase, message = str(status.get("phase", "")), str(status.get("message", ""))
     if phase in _OVER:
-        return _say(raw, mine, REJECTED, message, now)
+        return _make_state(raw, mine, REJECTED, message, now)
     if phase in _DECIDED:
         labels = tuple(_label_pods(workload))
-        return _say(raw, mine, READY, "its devices are held", now, labels=labels)
+        return _make_state(raw, mine, READY, "its devices are held", now, labels=labels)
     waited_s = seconds_between(quota.last_transition_time, now)
     state = RETRY if waited_s > patience_s else PENDING
-    return _say(raw, mine, state, message or "its devices are asked for", now)
+    return _make_state(raw, mine, state, message or "its devices are asked for", now)
 
 
 def plan_refusal(
@@ -242,7 +242,7 @@ def plan_refusal(
     """
     states = read_kueue_workload(raw).status.admission_checks
     mine = [check for check in states if check.name in checks]
-    return _say(raw, mine, REJECTED if is_final else RETRY, message, now)
+    return _make_state(raw, mine, REJECTED if is_final else RETRY, message, now)
 
 
 def make_gang(workload: KueueWorkload, rules: DeclaredRules) -> Gang:
@@ -313,7 +313,7 @@ def _is_of(gang: Gang, workload: KueueWorkload) -> bool:
     return any(owner.uid == workload.metadata.uid for owner in owners)
 
 
-def _say(  # all of one kind of answer
+def _make_state(  # all of one kind of answer
     raw: Mapping[str, Any],
     mine: list[KueueCheckState],
     state: str,

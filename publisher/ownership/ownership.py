@@ -59,7 +59,7 @@ class Ownership(Struct, frozen=True, kw_only=True):
         One request or alternative of an owned class is enough: only a claim that uses
         no such class is left to kube-scheduler.
         """
-        return not self.classes or any(map(self.owns_class, _classes(spec)))
+        return not self.classes or any(map(self.owns_class, _list_classes(spec)))
 
     def owns_slice(
         self, spec: ResourceSliceSpec, labels: Mapping[str, str] | None
@@ -86,7 +86,7 @@ class Ownership(Struct, frozen=True, kw_only=True):
         return driver in self.drivers or bool(self.node_labels and not self.drivers)
 
 
-def _classes(spec: ResourceClaimSpec) -> Iterator[DeviceClassName]:
+def _list_classes(spec: ResourceClaimSpec) -> Iterator[DeviceClassName]:
     for request in spec.devices.requests:
         if request.exactly is not None:
             yield request.exactly.device_class_name

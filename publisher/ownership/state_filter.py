@@ -39,13 +39,15 @@ class StateFilter:
 
     def of(self, page: ChangePage) -> ChangePage:
         """Return the page with everything gone that the solver is not told of."""
-        changes = [kept for change in page.changes for kept in self._filter(change)]
+        changes = [
+            kept for change in page.changes for kept in self._filter_change(change)
+        ]
         return ChangePage(tuple(changes), page.synced)
 
-    def _filter(self, change: Change) -> Iterator[Change]:
+    def _filter_change(self, change: Change) -> Iterator[Change]:
         match change.kind:
             case "ResourceSlice":
-                self._remember(change)
+                self._remember_change(change)
                 yield self._filter_slice(change)
             case "DeviceTaintRule" if _is_our_rule(change):
                 yield Change(change.kind, change.key, None)
@@ -75,7 +77,7 @@ class StateFilter:
         self.foreign_devices[spec.driver] += devices
         return Change(change.kind, change.key, None)
 
-    def _remember(self, change: Change) -> None:
+    def _remember_change(self, change: Change) -> None:
         if not self._ownership.node_labels:
             return
         self._local.get(self._places.pop(change.key, ""), {}).pop(change.key, None)

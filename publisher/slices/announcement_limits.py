@@ -72,7 +72,7 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
                 self._limit_device(device, field, refusals) for device in pool.devices
             )
             pools.append(replace(pool, devices=devices))
-        return replace(message, pools=tuple(pools)), _shorten(refusals)
+        return replace(message, pools=tuple(pools)), _shorten_refusals(refusals)
 
     def limit_health(
         self, message: HealthJudged
@@ -86,7 +86,7 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
             devices.append(replace(judged, taints=taints))
         if len(message.devices) > MAX_NODE_DEVICES:
             refusals.append(Refusal("devices", f"more than {MAX_NODE_DEVICES}"))
-        return replace(message, devices=tuple(devices)), _shorten(refusals)
+        return replace(message, devices=tuple(devices)), _shorten_refusals(refusals)
 
     def _refuse_pool(self, pool: ResourcePool, count: int) -> Refusal | None:
         """Say why a pool is left out; `count` are the devices up to its last."""
@@ -130,7 +130,7 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
             yield taint
 
 
-def _shorten(refusals: list[Refusal]) -> tuple[Refusal, ...]:
+def _shorten_refusals(refusals: list[Refusal]) -> tuple[Refusal, ...]:
     """Keep the first of many."""
     if len(refusals) <= _NAMED:
         return tuple(refusals)

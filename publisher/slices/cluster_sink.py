@@ -66,7 +66,7 @@ class ClusterSliceSink:
             name = step.object.metadata.name
             with self._refusals.guard(f"{self._kind.name}/{name}") as guarded:
                 try:
-                    await self._write(step)
+                    await self._write_step(step)
                 except ApiError as error:
                     if isinstance(error, _UNSURE):
                         await self._read_again(name)
@@ -76,7 +76,7 @@ class ClusterSliceSink:
                 return ApiError(what, guarded.refused.reason)
         return None
 
-    async def _write(self, step: Step[ResourceSlice]) -> None:
+    async def _write_step(self, step: Step[ResourceSlice]) -> None:
         kept = await carry_out(self._api, self._kind, step)
         if kept is None:
             self._slices.note_deleted(step.object)

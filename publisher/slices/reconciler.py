@@ -78,7 +78,7 @@ class SliceReconciler:
         while not stop.is_set():
             self._wake.clear()
             while (chunk := self._take_due()) and not stop.is_set():
-                await self._write(chunk)
+                await self._write_pools(chunk)
             await first_of(stop, self._wake, within_s=self._next_s())
 
     def _next_s(self) -> float | None:
@@ -93,14 +93,14 @@ class SliceReconciler:
             del self._due[pool]
         return due
 
-    async def _write(self, pools: Sequence[PoolID]) -> None:
+    async def _write_pools(self, pools: Sequence[PoolID]) -> None:
         """Write due pools; those of a failed write are looked at again."""
         # First plan all of them; what needs no write is done.
         now = self._now()
         plans: dict[PoolID, SlicePlan] = {}
         for pool in pools:
             with self._refusals.guard(f"pool/{pool}"):
-                plans[pool] = self._plan(pool, now)
+                plans[pool] = self._plan_pool(pool, now)
         plans = {pool: plan for pool, plan in plans.items() if plan}
         news = self._news.intersection(pools)
         self._news -= news
@@ -138,7 +138,7 @@ class SliceReconciler:
         if not failures:
             self._logged.clear()
 
-    def _plan(self, pool: PoolID, now: str) -> SlicePlan:
+    def _plan_pool(self, pool: PoolID, now: str) -> SlicePlan:
         """Plan what is to be done about a pool; nothing while it is in doubt."""
         layout = self._announced.layout_of(pool)
         if layout is None:

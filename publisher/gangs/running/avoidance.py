@@ -85,7 +85,7 @@ def plan_avoidance(
     in_force = (node for node in kept if _is_in_force(node, context))
     nodes = (*in_force, *new.values())[:MOST_AVOIDED]
     is_news = (new or len(kept) < len(known)) and nodes != known
-    message = said or _nothing(context, pods)
+    message = said or _avoid_nothing(context, pods)
     if is_news:
         message = replace(message, nodes=nodes)
     if recreations:
@@ -120,7 +120,7 @@ def _name_of(context: PlanContext, pods: Sequence[Pod]) -> str:
     return "/".join(filter(None, (group.api, group.name)))
 
 
-def _nothing(context: PlanContext, pods: Sequence[Pod]) -> NodesAvoided:
+def _avoid_nothing(context: PlanContext, pods: Sequence[Pod]) -> NodesAvoided:
     return NodesAvoided(
         cluster=context.cluster,
         namespace=Namespace(context.group.namespace),

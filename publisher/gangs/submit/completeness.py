@@ -55,7 +55,7 @@ def find_shortage(
         hint = hint or waits
     there = len(pods) + company.count
     if gang is not None:
-        short = _compare(there, gang.spec.least, hint)
+        short = _compare_count(there, gang.spec.least, hint)
         if short is None and not company.count:
             short = _find_short_member(pods, gang)
         return short or _begun_already(waits)
@@ -67,7 +67,7 @@ def find_shortage(
     owner = context.owner_of(pods[0])
     there += sum(_count_ungated(pods, context).values())
     if declared is not None:
-        return _compare(there, declared, hint) or _begun_already(waits)
+        return _compare_count(there, declared, hint) or _begun_already(waits)
     if owner is None:
         return _report_unknown(membership)
     if owner.not_modelled:
@@ -79,7 +79,7 @@ def find_shortage(
     if not owner.is_gang:
         return None
     if owner.minimum is not None:
-        return _compare(there, owner.minimum, "") or _begun_already(waits)
+        return _compare_count(there, owner.minimum, "") or _begun_already(waits)
     return _compare_roles(pods, owner, context, company)
 
 
@@ -116,7 +116,7 @@ def list_run(
     ]
 
 
-def _compare(there: int, size: int, hint: str) -> NotReady | None:
+def _compare_count(there: int, size: int, hint: str) -> NotReady | None:
     if there >= size:
         return None
     message = f"{there} of {_are_there(size)}"

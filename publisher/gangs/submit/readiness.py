@@ -49,7 +49,7 @@ def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:
                 reason="VolumesMissing",
                 message=f"pod {pod.metadata.name}: {volumes.message}",
             )
-        for name, key in _needed(pod):
+        for name, key in _list_needed_claims(pod):
             claim = view.claim(key) if key else None
             if claim is None:
                 text = f"no ResourceClaim {name} yet"
@@ -92,7 +92,7 @@ def find_contention(pods: Sequence[Pod], context: PlanContext) -> NotReady | Non
     return None
 
 
-def _needed(pod: Pod) -> Iterator[tuple[str, str]]:
+def _list_needed_claims(pod: Pod) -> Iterator[tuple[str, str]]:
     """Go through a pod's claims by name and key; no key: it is to be generated."""
     keys = claim_keys(pod)
     statuses = pod.status.resource_claim_statuses
@@ -119,7 +119,7 @@ def _find_rival(
         if other.metadata.uid in asking or is_over(other) or other.spec.node_name:
             continue
         if not is_gated(other) or view.group_of(other) <= group:
-            return _shared(key, other, view)
+            return _report_shared(key, other, view)
     return None
 
 
@@ -139,11 +139,11 @@ def _find_leftover(
     }
     if is_leftover(key, waiting.keys(), view):
         others = reserved_uids(claim) - asking
-        return _shared(key, waiting[min(others)], view)
+        return _report_shared(key, waiting[min(others)], view)
     return None
 
 
-def _shared(key: str, other: Pod, view: View) -> NotReady:
+def _report_shared(key: str, other: Pod, view: View) -> NotReady:
     group = view.group_of(other)
     whose = "another gang" if group.lone else f"gang {group}"
     return NotReady(

@@ -173,7 +173,7 @@ async def test_pods_are_told_when_their_gang_could_not_be_stored(
 
     module = "publisher.cluster.gang_controller"
     monkeypatch.setattr(f"{module}.GangController._take_step", step)
-    monkeypatch.setattr(f"{module}.GangController._report", report)
+    monkeypatch.setattr(f"{module}.GangController._report_status", report)
     async with working(InvalidError("patch", "not here")):
 
         async def is_told() -> bool:
@@ -203,8 +203,8 @@ async def test_a_pod_that_is_not_let_go_keeps_nobody_from_hearing_the_rest(
 
     module = "publisher.cluster.gang_controller"
     monkeypatch.setattr(f"{module}.plan_gang", plan)
-    monkeypatch.setattr(f"{module}.GangController._say", say)
-    monkeypatch.setattr(f"{module}.GangController._report", report)
+    monkeypatch.setattr(f"{module}.GangController._publish_message", say)
+    monkeypatch.setattr(f"{module}.GangController._report_status", report)
     async with working(InvalidError("delete", "protected")) as server:
         server.keeps = True
 
@@ -259,7 +259,7 @@ async def test_a_group_that_cannot_be_handled_rests_and_its_pods_are_told(
 
     module = "publisher.cluster.gang_controller"
     monkeypatch.setattr(f"{module}.plan_gang", plan)
-    monkeypatch.setattr(f"{module}.GangController._report", report)
+    monkeypatch.setattr(f"{module}.GangController._report_status", report)
     monkeypatch.setattr(f"{module}.GroupQueue.rest", rest)
     controller, _, queue = controller_of(InvalidError("patch", "not here"))
     stop, lost = asyncio.Event(), asyncio.Event()

@@ -45,7 +45,7 @@ def keep_valid_name(found: Membership, pod: Pod) -> Membership:
 
 
 def _check_name(name: str, api: str) -> str:
-    """Say why a gang that the pods of an API name cannot have this name; empty: it can.
+    """Return why a gang of an API's pods cannot have this name; empty: it can.
 
     Source: k8s.io/apimachinery/pkg/util/validation, DNS subdomains.
     """

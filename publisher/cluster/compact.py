@@ -30,7 +30,7 @@ _WHOLE_METADATA = ("name", "namespace", "creationTimestamp")
 
 
 IsDecided = Callable[[Mapping[str, Any], str], bool]
-"""Whether it was decided that a pod which is not bound yet goes to a node."""
+"""Tells whether it was decided that a pod which is not bound yet goes to a node."""
 
 
 def compact(

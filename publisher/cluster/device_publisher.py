@@ -159,7 +159,7 @@ class DevicePublisher:
             self._rules.look_again()
 
     def _is_tainted(self, driver: DriverName, node: NodeName) -> bool:
-        """Whether our own slices carry the taint of owned devices."""
+        """True if our own slices carry the taint of owned devices."""
         if not self._ownership.taints_driver(driver):
             return False
         return self._ownership.owns_node(self._slices.labels_of(node))

@@ -64,5 +64,5 @@ class _Recent(OrderedDict[tuple[str, ...], T], Generic[T]):
 
 
 def _key_of_note(note: Note) -> tuple[str, ...]:
-    """Return what is told at most once at a time; what happened, once and for all."""
+    """Return the key of a note: it is told once at a time, or once if it happened."""
     return (note.regarding.uid, note.reason, note.message if note.once else "")

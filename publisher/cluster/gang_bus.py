@@ -176,7 +176,7 @@ class GangBus:
         return self._records.of_group(group)
 
     def forgotten(self, namespace: str, uid: GangUID) -> bool | None:
-        """Whether a forgotten gang's pods are asked for again; None: not forgotten."""
+        """True if a forgotten gang's pods are asked for again; None: it is kept."""
         return self._records.forgotten(GangKey(Namespace(namespace), uid))
 
     def forget(self, namespace: str, uids: Iterable[GangUID]) -> None:

@@ -109,7 +109,7 @@ class GangController:
         self._failed: Pauses[GroupKey] = Pauses(_FAILED)
         self._bindings = Bindings()
         self._refused_groups: set[GroupKey] = set()
-        """Who waits for writes that the API server does not take."""
+        """Groups that wait for writes that the API server does not take."""
         self._rounds = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -145,7 +145,7 @@ class GangController:
         await stop.wait()
 
     async def _try_group(self, group: GroupKey) -> bool:
-        """Work on a group if we lead; whether it is to be looked at again at once."""
+        """Work on a group if we lead; True: look at it again at once."""
         try:
             return self._leads.is_set() and not await self._run_round(group)
         except (ApiError, NotLeadingError) as error:
@@ -252,7 +252,7 @@ class GangController:
         removals: Sequence[Pod],
         messages: Sequence[PublisherMessage],
     ) -> None:
-        """Do writes, or else say what is to be said."""
+        """Carry out writes; without any, publish messages."""
         if patches or removals:
             await self._patches.write(patches)
             if removals:
@@ -300,7 +300,7 @@ class GangController:
     # --- what is reported and said ---------------------------------------------------
 
     def _report_status(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
-        """Have people told, in the cluster and on the bus."""
+        """Report to people, in the cluster and on the bus."""
         self._statuses.report(group, reports)
         self._reports.report(group, reports)
 

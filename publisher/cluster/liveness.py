@@ -28,7 +28,7 @@ async def say_leading(
     now: Callable[[], str],
     lost: asyncio.Event,
 ) -> None:
-    """Say it until `lost` is set; that the bus is away ends nothing."""
+    """Repeat it until `lost` is set, even while the bus is away."""
     while not lost.is_set():
         message = PublisherLeads(cluster=cluster, holder=holder, at=now())
         try:

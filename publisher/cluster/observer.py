@@ -173,7 +173,7 @@ class Observer:
         return self.view.apply_owner(OwnerKey(kind, namespace, name), owner)
 
     def _is_applied(self, kind: str, key: str, metadata: dict[str, Any]) -> bool:
-        """Whether just this version was applied: the answer to a write comes twice."""
+        """True if just this version was applied: the answer to a write comes twice."""
         version = metadata.get("resourceVersion", "")
         return version != "" and self.view.has(
             kind, key, metadata.get("uid", ""), version
@@ -191,7 +191,7 @@ def _log_refusal(kind: str, key: str, error: ContractsError) -> None:
 
 
 def _read_node(node: dict[str, Any]) -> KnownNode:
-    """Read its labels, and what changes when anything does that pods depend on."""
+    """Read a node's labels, and a digest of all that pods depend on."""
     body = msgspec.json.encode(compact(node), order="sorted")
     digest = hashlib.sha256(body).hexdigest()[:_DIGEST]
     return KnownNode(state=digest, labels=node["metadata"].get("labels") or {})

@@ -35,7 +35,7 @@ class OpenedPods:
         """How often a place was freed, which another pod may take."""
 
     def evidence_on(self, raw: Mapping[str, Any] | None) -> object:
-        """Give what `is_decided` goes by; what it said holds until this changes.
+        """Return what `is_decided` depends on: its answer holds until this changes.
 
         A record is a value: another one says something else of its gang.
         """
@@ -43,7 +43,7 @@ class OpenedPods:
         return self._find(key), self._freed
 
     def is_decided(self, raw: Mapping[str, Any], node: str) -> bool:
-        """Whether it was decided that a pod which is on no node yet goes to this one.
+        """True if it was decided that a pod which is on no node yet goes to this one.
 
         Raises:
             ContractsError: the pod cannot be read.
@@ -65,7 +65,7 @@ class OpenedPods:
             self._freed += 1
 
     def _takes_place(self, uid: str, place: _Place) -> bool:
-        """Whether a place is this pod's: the first that comes has it."""
+        """True if a place is this pod's: the first that comes has it."""
         if self._place_by_uid.get(uid, place) != place:
             self.forget(uid)
         if self._uid_by_place.setdefault(place, uid) != uid:
@@ -85,7 +85,7 @@ def _place_of(raw: Mapping[str, Any]) -> _Place:
 
 
 def _is_no_more(raw: Mapping[str, Any], record: PodGangRecord) -> bool:
-    """Whether a pod asks its node for no more than what was decided for its place."""
+    """True if a pod asks its node for no more than what was decided for its place."""
     pod = decode_object(raw).value
     member = record.member_of_place(pod.metadata.annotations[INDEX])
     if not isinstance(pod, Pod) or member is None:

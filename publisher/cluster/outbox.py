@@ -38,7 +38,7 @@ class Outbox:
         return next(iter(self._due.values()), self.changes + 1) - 1
 
     def has(self, subject: str, version: int) -> bool:
-        """Whether this version of an object, or a newer one, was put."""
+        """True if this version of an object, or a newer one, was put."""
         return 0 < version <= self._versions.get(subject, 0)
 
     def put(self, subject: str, data: bytes | None, version: int = 0) -> None:

@@ -37,11 +37,11 @@ class PastConfirmations:
         self._released: dict[str, int] = {}
         """Who has given back all claims, as `str` of a GangKey; where it was said."""
         self._all_decided = False
-        """Whether all decisions were read."""
+        """True if all decisions were read."""
 
     @property
     def skips(self) -> Callable[[str], bool]:
-        """Say of a subject whether it is of a gang that is over."""
+        """True if a subject is of a gang that is over."""
         return self._past.skips
 
     def take(
@@ -92,7 +92,7 @@ class PastConfirmations:
         return isinstance(message, GangRejected) and not self._is_shown(message)
 
     def _is_shown(self, message: GangReleased | GangRejected) -> bool:
-        """Whether pods or a Gang object of a gang's name are there."""
+        """True if pods or a Gang object of a gang's name are there."""
         if self._names is None:
             self._names = frozenset(
                 (group.namespace, shorten_gang_name(group.name))

@@ -58,7 +58,7 @@ class ReportPublisher:
         self._board.note(group, report_on_bus(reports), monotonic(), self._now())
 
     async def publish(self, stop: asyncio.Event) -> None:
-        """Say everything that is due, while we lead."""
+        """Publish everything that is due, while we lead."""
         self._connection = 0
         try:
             while not stop.is_set():

@@ -275,7 +275,7 @@ async def _lead_terms(parts: _Parts, lease: LeaderLease, stop: asyncio.Event) ->
 
 
 async def _say_what_is_owned(parts: _Parts, lease: LeaderLease) -> None:
-    """Say so where nothing is: two allocators draw from the same devices then."""
+    """Warn if nothing is owned: two allocators draw from the same devices then."""
     if not parts.owns_nothing:
         return
     log.warning("ownership.none", reason=UNOWNED)

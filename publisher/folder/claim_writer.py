@@ -74,7 +74,7 @@ class ClaimWriter:
         self._queue: KeyQueue[GangKey] = KeyQueue("gangs-written")
         """Gangs of which something was decided."""
         self.has_read = False
-        """Whether all that was decided and confirmed before is known."""
+        """True if all that was decided and confirmed before is known."""
 
     # --- messages in ---------------------------------------------------------------
 

@@ -147,7 +147,7 @@ def _check_claim(decision: GangAllocated, claim: ResourceClaim) -> None:
 
 
 def _is_derived(uid: ClaimUID) -> bool:
-    """Whether the solver made a uid from names: Kubernetes draws its own."""
+    """True if the solver made a uid from names: Kubernetes draws its own."""
     try:
         return UUID(uid).version == _DERIVED_VERSION
     except ValueError:

@@ -79,7 +79,7 @@ def is_written(
     *,
     any_attempt: bool = False,
 ) -> bool:
-    """Whether exactly what was decided is there; `observed` is the gang's claims.
+    """True if exactly what was decided is there; `observed` is the gang's claims.
 
     `any_attempt`: whatever attempt they name.
     """
@@ -122,7 +122,7 @@ def _plan_step(
 def _has_allocation(
     observed: ResourceClaim, decided: ResourceClaim, gang: GangUID
 ) -> bool:
-    """Whether a claim is the gang's, and is allocated as decided."""
+    """True if a claim is the gang's, and is allocated as decided."""
     is_ours = _owner_of(observed) == gang
     return is_ours and _is_same(observed.allocation, decided.allocation)
 
@@ -182,7 +182,7 @@ def _owner_of(claim: ResourceClaim) -> str:
 
 
 def _is_same(one: AllocationResult | None, other: AllocationResult | None) -> bool:
-    """Whether two allocations are equal but for their time."""
+    """True if two allocations are equal but for their time."""
     if one is None or other is None:
         return one is other
     untimed: AllocationResult = replace(

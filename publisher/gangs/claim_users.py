@@ -1,7 +1,7 @@
-"""Who uses claims, beyond what the View and the claims themselves say. Pure.
+"""Users of claims that neither the View nor the claims themselves show. Pure.
 
-Indexes beside the View: pods that never had our gate, and reservations that
-kube-controller-manager takes and gives without end.
+They are pods that never had our gate, and reservations that kube-controller-manager
+takes and gives back without end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ReservationFlips:
                 del counts[next(iter(counts))]
 
     def are_endless(self, key: str, uid: str) -> bool:
-        """Whether a claim goes on losing and finding its reservation for somebody."""
+        """True if a claim goes on losing and finding its reservation for somebody."""
         return self._counts.get(key, {}).get(uid, 0) >= ENDLESS
 
 
@@ -62,7 +62,7 @@ class UngatedUsers:
         self._users: dict[str, set[str]] = {}
 
     def has(self, claim: str) -> bool:
-        """Whether any such pod uses a claim."""
+        """True if any such pod uses a claim."""
         return claim in self._users
 
     def apply(self, pod: str, claims: Iterable[str]) -> frozenset[str]:

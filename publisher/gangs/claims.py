@@ -31,7 +31,7 @@ def reserved_uids(claim: ResourceClaim) -> frozenset[str]:
 
 
 def is_reserved(claim: ResourceClaim) -> bool:
-    """Whether anybody may use a claim."""
+    """True if anybody may use a claim."""
     return claim.status is not None and bool(claim.status.reserved_for)
 
 
@@ -74,13 +74,13 @@ def list_missing(
 
 
 def is_prepared(claim: ResourceClaim) -> bool:
-    """Whether a claim has the finalizer, from us."""
+    """True if a claim has the finalizer, from us."""
     meta = claim.metadata
     return FINALIZER in meta.finalizers and MANAGED in meta.annotations
 
 
 def is_same_allocation(one: AllocationResult, other: AllocationResult) -> bool:
-    """Whether two allocations are of the same devices for the same requests.
+    """True if two allocations are of the same devices for the same requests.
 
     A server drops fields of features that are off and rewrites quantities, so nothing
     else is compared.

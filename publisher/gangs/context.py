@@ -1,6 +1,6 @@
-"""What a plan is made from and what it is: a look at a group, and its next steps.
+"""A look at a group of pods, and the next steps that are planned from it.
 
-Stands alone so that every plan speaks of the same things; decides nothing.
+Every plan takes the one and returns the other. Decides nothing.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class SubmittedGang(Struct, frozen=True, kw_only=True, dict=True):
     requested: tuple[Pod, ...]
     """Those that are still there of all that it asked for."""
     is_reserved: bool = False
-    """Whether it was submitted before its pods: it is not ours to give up."""
+    """It was submitted before its pods, so it is not ours to give up."""
 
     @cached_property
     def pods_by_uid(self) -> dict[str, Pod]:

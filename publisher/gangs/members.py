@@ -1,8 +1,8 @@
 """Pods and their claims -> the members of a gang, and which pod is which.
 
-Equal pods become one member with a count. A claim that several of them use is named in
-their member: it is one allocation. Claims that are allocated already ask for nothing,
-but bind their pods to where they are. Pure; knows no Gang object.
+Equal pods become one member with a count. Its member names a claim that several pods
+use, as it gets one allocation. Claims that already have devices ask for none; their
+pods must go where these devices are. Pure.
 """
 
 from __future__ import annotations

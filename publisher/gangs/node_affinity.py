@@ -1,4 +1,4 @@
-"""On which nodes pods may run: where their claims, volumes and pins let them. Pure."""
+"""Which nodes pods may run on: as their claims, volumes and pins allow. Pure."""
 
 from __future__ import annotations
 

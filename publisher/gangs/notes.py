@@ -93,7 +93,7 @@ def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[N
 
 
 def note_unowned(lease: Subject) -> Note:
-    """Say of the Lease by which we lead that no device is ours alone."""
+    """Note on the Lease by which we lead that no device is ours alone."""
     return Note(
         regarding=lease,
         type="Warning",
@@ -122,7 +122,7 @@ def _make_note(
 
 
 def _note_allocation(gang: Gang, decision: GangAllocated) -> Note:
-    """Say where pods of a gang went, and which solve to replay."""
+    """Note where the pods of a gang went, and which solve to replay."""
     pods, nodes = len(decision.members), {m.node for m in decision.members}
     return Note(
         regarding=_subject_of_gang(gang),
@@ -140,7 +140,7 @@ def _cut_message(message: str, size: int) -> str:
 
 
 def _describe_pods(pods: Sequence[Pod], regarding: Subject) -> str:
-    """Say which pods are meant, and that they wait at the gate where they do."""
+    """Describe which pods are meant, and whether they wait at the gate."""
     if not pods:
         return ""
     name, more = pods[0].metadata.name, len(pods) - 1

@@ -1,9 +1,8 @@
-"""Which devices ResourceSlices offer, and which claims hold devices that none offers.
+"""Devices that ResourceSlices offer, and claims that hold devices which none offers.
 
-A driver may take a device back that is in use: it broke, or was pulled. Of a pool that
-is not whole nothing is known, so nothing is said: kubelet deletes the slices of a node
-when it starts, and the driver makes them again one by one. Of slices only names are
-kept. Knows no plan.
+A driver may withdraw a device in use: it broke, or was pulled. Of an incomplete pool
+nothing is reported: kubelet deletes the slices of a node when it starts, and the driver
+makes them again one by one. Only names are kept of slices. Knows no plan.
 
 Source: KEP-4381, pool generations and resourceSliceCount.
 """

@@ -1,7 +1,7 @@
-"""Objects that say how many pods a gang has, and pods of gangs that need no gate.
+"""Objects that say how many pods a gang has, and its pods that need no gate.
 
-An index beside the View. A pod without our gate belongs to a gang all the same where
-what made it says so: a launcher that asks for no device. Knows no plan.
+An index beside the View. A pod without our gate still belongs to a gang if its owner
+says so: a launcher, for example, asks for no device. Knows no plan.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The writes of the cluster sink: merge patches, each valid only as the next one.
+"""The writes of the cluster sink: merge patches, each valid on one version only.
 
-Every patch carries the uid and resourceVersion of the object as it was seen: an object
-that changed meanwhile answers with a conflict, one that was made anew is not touched.
-A merge patch keeps the fields that we do not know (KEP-4381: status of a claim).
+Every patch carries the uid and resourceVersion of the object as it was seen. If the
+object has changed meanwhile the API server answers with a conflict; an object that was
+made anew is not touched. A merge patch keeps the fields that we do not know (KEP-4381:
+status of a claim).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gangs that were submitted, by the pods that they are about.
 
-What was said of a gang is folded by `contracts.lifecycle`. A gang that is over is
-forgotten once its pods are gone. Knows no Kubernetes object.
+`contracts.lifecycle` folds the messages about a gang. A gang that is over is forgotten
+once its pods are gone. Knows no Kubernetes object.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_recreating(self) -> bool:
-        """Whether a publisher began to delete its pods, so that others are made."""
+        """True if a publisher began to delete its pods, so that others are made."""
         command = self.command
         return (
             isinstance(command, CancelGang)
@@ -132,12 +132,12 @@ class _Forgotten:
 
     def __init__(self, record: PodGangRecord | None) -> None:
         self.is_asked_again = record is not None and record.is_ended_by_publisher
-        """Whether its pods are wanted, and only the gang was given up."""
+        """True if its pods are wanted, and only the gang was given up."""
         self._submission_sequence = 0 if record is None else record.submission_sequence
         self._decision_sequence = 0 if record is None else record.decision_sequence
 
     def lives_again(self, message: LifecycleMessage, sequence: int) -> bool:
-        """Whether a message is about another life, after all of this one was removed.
+        """True if a message is about another life, after all of this one was removed.
 
         A gang that is over is not decided again, and its submission is the only one.
         """
@@ -163,7 +163,7 @@ class PodGangRecords:
         return self._records.get(key)
 
     def is_known(self, key: GangKey) -> bool:
-        """Whether anything is known of a gang."""
+        """True if anything is known of a gang."""
         return key in self._records
 
     def of_group(self, group: GroupKey) -> tuple[PodGangRecord, ...]:

@@ -98,7 +98,7 @@ class View:
                 yield key
 
     def has_group(self, group: GroupKey) -> bool:
-        """Whether a group has pods or a Gang object."""
+        """True if a group has pods or a Gang object."""
         return group in self._groups or self.gang(group) is not None
 
     def pods(self, group: GroupKey) -> tuple[Pod, ...]:
@@ -111,7 +111,7 @@ class View:
         return None if group.lone or group.api else self._gangs.get(str(group))
 
     def membership(self, pod: Pod) -> Membership:
-        """Say which gang a pod belongs to, and as what."""
+        """Return which gang a pod belongs to, and as what."""
         return keep_valid_name(read_membership(pod, self._apis), pod)
 
     def group_of(self, pod: Pod) -> GroupKey:
@@ -144,7 +144,7 @@ class View:
         return frozenset(self._holders.get(device, ()))
 
     def has(self, kind: str, key: str, uid: str, version: str = "") -> bool:
-        """Whether just this pod of ours, or this claim, is there (in this version)."""
+        """True if just this pod of ours, or this claim, is there (in this version)."""
         there = self._pods.get(key) if kind == "Pod" else self._claims.get(key)
         if there is None or there.metadata.uid != uid:
             return False
@@ -289,7 +289,7 @@ class View:
         self.volumes.forget_pod(key, pod)
 
     def _is_news(self, before: _Object | None, after: _Object | None, uid: str) -> bool:
-        """Whether nothing newer is known; remember what is gone.
+        """True if nothing newer is known; remembers what is gone.
 
         An object may be read under its name while the watch still has to say that those
         before it are gone: that is not said of the new one.
@@ -313,22 +313,22 @@ class View:
 
 
 def is_ours(pod: Pod) -> bool:
-    """Whether a pod waits for us, or waited until we opened its gate."""
+    """True if a pod waits for us, or waited until we opened its gate."""
     return is_gated(pod) or GANG_UID in pod.metadata.annotations
 
 
 def is_gated(pod: Pod) -> bool:
-    """Whether our gate holds the pod back."""
+    """True if our gate holds the pod back."""
     return any(gate.name == GATE for gate in pod.spec.scheduling_gates)
 
 
 def is_over(pod: Pod) -> bool:
-    """Whether the pod will not run any more."""
+    """True if the pod will not run any more."""
     return pod.status.phase in ENDED or pod.metadata.deletion_timestamp is not None
 
 
 def is_done(pod: Pod) -> bool:
-    """Whether the pod uses its devices no more, as kube-controller-manager has it.
+    """True if the pod uses its devices no more, as kube-controller-manager has it.
 
     One that is being deleted runs for its grace period; only one on no node never will.
     """

@@ -1,4 +1,4 @@
-"""Whether the API server still serves what was chosen at the start.
+"""Notices when the API server no longer serves what was chosen at the start.
 
 An upgrade brings newer versions of resource.k8s.io, and kinds that were not there. A
 start chooses anew and is safe at any line, so nothing is exchanged while we run: the

@@ -58,7 +58,7 @@ class LeaseCandidate(Struct, frozen=True, kw_only=True):
         return self.duration_s / 5
 
     def may_take(self, now_s: float) -> bool:
-        """Whether the next step is to write the Lease; otherwise to look again."""
+        """True if the next step is to write the Lease; otherwise to look again."""
         if self.lease is None:
             return False
         if self.lease.holder in ("", self.identity):

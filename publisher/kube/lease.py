@@ -53,7 +53,7 @@ class LeaderLease:
 
     @property
     def leads(self) -> bool:
-        """Whether we may act now: true only while the last renewal is young."""
+        """True if we may act now: while the last renewal is young."""
         return self._left_s() > 0
 
     async def terms(self, stop: asyncio.Event) -> AsyncGenerator[asyncio.Event]:

@@ -211,7 +211,7 @@ class AdmissionChecks:
 
 
 def _is_ours(name: str, check: Json) -> bool:
-    """Whether we answer for a check; one that cannot be read is nobody's."""
+    """True if we answer for a check; one that cannot be read is nobody's."""
     try:
         return read_admission_check(check, name).is_ours
     except ContractsError as error:

@@ -120,12 +120,12 @@ class KueueAdmissionCheck(KubernetesExcerpt, frozen=True, kw_only=True):
 
     @property
     def is_ours(self) -> bool:
-        """Whether we answer for it."""
+        """True if we answer for it."""
         return self.spec.controller_name == CONTROLLER
 
     @property
     def is_active(self) -> bool:
-        """Whether Kueue has been told that somebody answers."""
+        """True if Kueue has been told that somebody answers."""
         conditions = self.status.conditions
         return any(c.type == "Active" and c.status == "True" for c in conditions)
 
@@ -134,18 +134,18 @@ class CheckPlan(Struct, frozen=True, kw_only=True):
     """What is to be written now: at most one of these."""
 
     waits: bool = False
-    """Whether there may be more to do though the Workload stays as it is."""
+    """True if there may be more to do though the Workload stays as it is."""
 
     create: Gang | None = None
     """The Gang object that asks for the devices."""
     delete: bool = False
-    """Whether the Gang object goes."""
+    """True if the Gang object goes."""
     states: tuple[Json, ...] = ()
     """What `status.admissionChecks` is to be."""
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing comes next until the Workload changes."""
+        """True if nothing comes next until the Workload changes."""
         return self == CheckPlan()
 
 
@@ -178,7 +178,7 @@ def plan_check(
     now: str,
     patience_s: float,
 ) -> CheckPlan:
-    """Say what comes next for a Workload.
+    """Plan what comes next for a Workload.
 
     `gang` is the Gang object of its name (`shorten_gang_name`), `status` its status;
     `checks` names the AdmissionChecks that are ours, `now` is RFC 3339.
@@ -232,7 +232,7 @@ def plan_refusal(
     is_final: bool,
     now: str,
 ) -> CheckPlan:
-    """Say in the check that the API server refused what was planned for a Workload.
+    """Plan to tell in the check that the API server refused what was planned.
 
     `is_final`: the same will be refused for ever. Otherwise (such as a quota of Gang
     objects) Kueue asks again in its time. `checks` and `now` are those of `plan_check`.
@@ -322,7 +322,7 @@ def _make_state(  # all of one kind of answer
     *,
     labels: tuple[Json, ...] = (),
 ) -> CheckPlan:
-    """Say a state, unless it is said, and how to label the pods."""
+    """Make the state of a check and the labels of the pods, unless they are set."""
     message = message[:_MESSAGE]
     waits = state == PENDING
     if all((check.state, check.message) == (state, message) for check in mine):

@@ -99,7 +99,7 @@ def _plan_rules(
 
 
 def _is_ownership_rule(rule: DeviceTaintRule) -> bool:
-    """Whether a rule is one of ours, which say nothing to Moorings itself."""
+    """True if a rule is about ownership; such rules tell Moorings itself nothing."""
     metadata = rule.metadata
     return metadata.name.startswith(_OWNED_RULE) and OWNED in metadata.labels
 
@@ -212,7 +212,7 @@ def plan_health_rules(
 
 
 def _is_health_rule(rule: DeviceTaintRule) -> bool:
-    """Whether a rule is one of these; the solver has them from node agents."""
+    """True if a rule is about health; the solver hears that from node agents."""
     metadata = rule.metadata
     return metadata.name.startswith(HEALTH_RULE) and UNHEALTHY in metadata.labels
 

@@ -27,7 +27,7 @@ class StateFilter:
     def __init__(self, ownership: Ownership) -> None:
         self._ownership = ownership
         self._labels: dict[str, dict[str, str]] = {}
-        """Of each Node."""
+        """Labels by the name of the Node."""
         self._local: dict[str, dict[str, Change]] = {}
         """The last change of each slice that is local to a node, by node and name."""
         self._places: dict[str, str] = {}

@@ -20,7 +20,7 @@ from publisher.slices.eviction_budget import EvictionBudget
 from publisher.slices.layout import PoolLayout, group_taints, lay_out, name_slice
 
 IsOwned = Callable[[DriverName, NodeName], bool]
-"""Whether devices of a driver on a node are kept from kube-scheduler."""
+"""True if devices of a driver on a node are kept from kube-scheduler."""
 
 
 class AnnouncedPools:
@@ -37,7 +37,7 @@ class AnnouncedPools:
         self._heard: set[NodeName] = set()
 
     def has_heard(self, node: NodeName | None) -> bool:
-        """Whether a node has said what it has."""
+        """True if a node has said what it has."""
         return node in self._heard
 
     def nodes(self) -> tuple[NodeName, ...]:

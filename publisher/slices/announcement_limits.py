@@ -42,9 +42,9 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
     """What this installation lets node agents say."""
 
     drivers: frozenset[DriverName] = frozenset()
-    """Of their devices; none named: any."""
+    """Drivers of their devices; none named: any."""
     worst_effect: WorstEffect = NO_SCHEDULE
-    """Of taints; `NoExecute` ends the pods that use the device."""
+    """Effects of their taints; `NoExecute` ends the pods that use the device."""
 
     @classmethod
     def of(cls, config: PublisherConfig) -> AnnouncementLimits:
@@ -89,7 +89,7 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
         return replace(message, devices=tuple(devices)), _shorten_refusals(refusals)
 
     def _refuse_pool(self, pool: ResourcePool, count: int) -> Refusal | None:
-        """Say why a pool is left out; `count` are the devices up to its last."""
+        """Return why a pool is left out; `count` are the devices up to its last."""
         field = f"pools[{pool.driver}/{pool.name}]"
         if self.drivers and pool.driver not in self.drivers:
             reason = "no node agent of this installation has devices of this driver"

@@ -53,7 +53,7 @@ class Announcements:
 
     @property
     def is_synced(self) -> bool:
-        """Whether everything that was said before is known."""
+        """True if everything that was said before is known."""
         return bool(self._caught_up)
 
     async def wait_synced(self, stop: asyncio.Event) -> None:

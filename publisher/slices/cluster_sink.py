@@ -50,7 +50,7 @@ class ClusterSliceSink:
         return self._slices.slices(pool)
 
     def owner_of(self, layout: PoolLayout) -> OwnerReference | str:
-        """Refer to the Node of a pool, or say why no slices may be written."""
+        """Return a reference to the Node of a pool, or why no slices may be written."""
         return self._slices.owner_of(layout)
 
     async def carry_out(

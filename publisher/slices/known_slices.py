@@ -65,7 +65,7 @@ class KnownSlices:
         )
 
     def owner_of(self, layout: PoolLayout) -> OwnerReference | str:
-        """Refer to the Node of a pool, or say why no slices may be written."""
+        """Return a reference to the Node of a pool, or why no slices may be written."""
         pool = PoolID(layout.driver, layout.name)
         if others := self._others.get(pool):
             return f"somebody else publishes it, too: ResourceSlice {min(others)}"
@@ -89,7 +89,7 @@ class KnownSlices:
         return frozenset(self._foreign.values())
 
     def is_known(self, name: str, raw: Mapping[str, Any]) -> bool:
-        """Whether a slice is what our write answered with, so need not be read."""
+        """True if a slice is what our write answered with, so need not be read."""
         ours = self._ours.get(name)
         version: str = raw["metadata"]["resourceVersion"]
         return ours is not None and ours.metadata.resource_version == version

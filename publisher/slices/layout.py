@@ -99,7 +99,7 @@ def name_slice(index: int, layout: PoolLayout) -> str:
 
 
 def is_our_name(name: str, spec: ResourceSliceSpec) -> bool:
-    """Whether a slice is one of those we write: nobody else makes our names.
+    """True if a slice is one of those we write: nobody else makes our names.
 
     All that is in the name is immutable, so no edit makes a slice look like
     somebody else's.

@@ -165,7 +165,7 @@ class SliceReconciler:
         return () if unheard else plan_slices(None, observed, now=now)
 
     def _is_news(self, pool: PoolID, reason: str) -> bool:
-        """Note why a pool stays as it is; whether that was not logged yet."""
+        """Note why a pool stays as it is; returns True if that was not logged yet."""
         last = self._refused.get(pool)
         self._refused[pool] = reason
         return last != reason

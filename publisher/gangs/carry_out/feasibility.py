@@ -1,8 +1,8 @@
-"""Whether what was asked for can still be had as it was asked for.
+"""Finds out whether a submitted gang can still get what it asked for.
 
-A submission says which claims want devices, and binds pods to where their other claims
-have some. If pods or claims have changed since, no decision helps: it is given up, and
-the pods are asked for anew. Pure.
+A submission says which claims want devices, and binds pods to the devices that their
+other claims have. If pods or claims have changed since, no decision helps: the gang is
+given up and its pods are submitted anew. Pure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from publisher.gangs.volumes import claims_of_volumes
 def find_fault(
     context: PlanContext, submitted: SubmittedGang, assignments: Iterable[Assignment]
 ) -> str:
-    """Say why a gang whose gates are closed is of no use any more; empty: it is.
+    """Return why a gang with closed gates can no longer be had; empty: it can.
 
     `assignments` are those of the decision that counts, if there is one.
     """
@@ -82,7 +82,7 @@ def find_place_fault(
     place: Place,
     assignment: Assignment | None,
 ) -> str:
-    """Say why nobody can give a place what it asked for; empty: somebody can."""
+    """Return why a place can no longer get what it asked for; empty: it can."""
     namespace = context.group.namespace
     pods_by_uid = submitted.pods_by_uid
     pods = [pods_by_uid[ref.uid] for ref in place.pods if ref.uid in pods_by_uid]
@@ -119,7 +119,7 @@ def _find_claim_fault(
     decided: AllocationResult | None,
     waiting: frozenset[str],
 ) -> str:
-    """Say what is wrong with a claim that wants devices."""
+    """Return what is wrong with a claim that wants devices; empty: nothing."""
     claim = context.view.claim(key)
     if claim is None:
         return f"ResourceClaim {key} is gone"
@@ -136,7 +136,7 @@ def _find_claim_fault(
 def _find_spec_fault(
     context: PlanContext, key: str, spec: ResourceClaimSpec | None
 ) -> str:
-    """Say that a claim is another one of the same name (a spec never changes)."""
+    """Return a fault if another claim has the name now (a spec never changes)."""
     claim = context.view.claim(key)
     if claim is None or spec is None or claim.spec == spec:
         return ""
@@ -148,7 +148,7 @@ def _find_spec_fault(
 def _find_volume_fault(
     context: PlanContext, message: SubmitGang, member: Member, pods: Sequence[Pod]
 ) -> str:
-    """Say that volumes of pods can be had elsewhere than when they were asked for."""
+    """Return a fault if the pods' volumes can be had on other nodes than before."""
     view = context.view
     for pod in pods:
         found = find_volume_nodes(pod.metadata, pod.spec, view.volumes)
@@ -185,7 +185,7 @@ def _nodes_of(node: MemberNode, keys: Container[str]) -> tuple[object, ...]:
 def _find_prior_claim_fault(
     context: PlanContext, key: str, pods: Sequence[Pod], node: NodeName
 ) -> str:
-    """Say what is wrong with a claim that had its devices when pods were submitted."""
+    """Return what is wrong with a claim that had devices before; empty: nothing."""
     claim = context.view.claim(key)
     if claim is None:
         return f"ResourceClaim {key} is gone"
@@ -206,7 +206,7 @@ def _find_prior_claim_fault(
 def _find_pod_fault(
     context: PlanContext, pod: Pod, assignments: Iterable[Assignment]
 ) -> str:
-    """Say why a pod whose gate is open cannot take what is decided for it."""
+    """Return why a pod whose gate is open cannot take what was decided for it."""
     for assignment in assignments:
         if pod.metadata.uid not in {ref.uid for ref in assignment.pods}:
             continue

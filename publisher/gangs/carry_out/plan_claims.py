@@ -1,8 +1,8 @@
 """(decision, observed claims) -> the next write of each claim, and then of each pod.
 
-A claim that is not allocated gets its finalizer, then its allocation; one that holds
-just what was decided is done, unless another holds the same device. The API server
-checks neither devices nor owners, so this is where two claims of one device meet. Pure.
+A claim without devices gets its finalizer, then its allocation; one that holds exactly
+what was decided is done, unless another claim holds the same device. The API server
+compares neither devices nor owners, so two claims of one device are found here. Pure.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _plan_claim(
 
 
 def _find_holder(key: str, decided: AllocationResult, view: View) -> str:
-    """Say who holds a device that was decided for a claim; empty: nobody."""
+    """Return who holds a device that was decided for a claim; empty: nobody."""
     for device in list_exclusive_devices(decided):
         others = view.holders(device) - {key}
         if others:

@@ -1,10 +1,9 @@
 """What comes next for a gang that was submitted before its pods.
 
-By a platform over NATS, or for a Gang object that holds its devices (`hold`). It is
-decided without pods; once they are there it is like any other. The submission names
-members, not pods: pods whose gates were opened for it, or whose claims hold a decided
-allocation already, are what they were; the others come in the order of their names.
-Pure.
+A platform submits it over NATS, or a Gang object wants to hold its devices (`hold`). It
+is decided without pods; once they are there it is like any other. The submission names
+members and no pods. Pods whose gates were opened for it, or whose claims already hold
+an allocation of the decision, keep their places; the others follow by name. Pure.
 """
 
 from __future__ import annotations

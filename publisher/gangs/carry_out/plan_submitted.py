@@ -276,7 +276,7 @@ def _run_by(decision: GangAllocated, pods: Iterable[Pod]) -> bool:
 def _find_assignment_fault(
     context: PlanContext, submitted: SubmittedGang, assignment: Assignment
 ) -> str:
-    """Say why one place cannot have what was decided for it; empty: it can."""
+    """Return why one place cannot have what was decided for it; empty: it can."""
     message = submitted.record.submission
     if message is None:
         return ""

@@ -1,8 +1,8 @@
-"""Which nodes a gang avoids, because kube-scheduler refused its pods there.
+"""Nodes that a gang avoids because kube-scheduler refused its pods there.
 
-A node is avoided for a while, until it changes, and only while there are others. What
-is avoided is said on the bus, so that it outlives pods and publishers; a submission
-repeats what its members leave out. Pure.
+A node is avoided for a while, until it changes, and only while there are other nodes.
+The list is kept on the bus, so that it outlives pods and publishers; a submission
+repeats which nodes its members leave out. Pure.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Avoidance(Struct, frozen=True, kw_only=True):
 
 
 def find_avoidance(context: PlanContext, pods: Sequence[Pod]) -> Avoidance:
-    """Say which nodes the gang of these pods avoids now; never all that there are."""
+    """Return the nodes that the gang of these pods avoids now; never all nodes."""
     said = context.avoided(_name_of(context, pods))
     nodes = () if said is None else tuple(_list_in_force(said, context))
     names = {node.node for node in nodes}
@@ -143,7 +143,7 @@ def _refused_node(context: PlanContext, pod: Pod) -> AvoidedNode:
 
 
 def _is_same(new: AvoidedNode, known: AvoidedNode, context: PlanContext) -> bool:
-    """Whether what is found is known, and need not be said again yet.
+    """True if what is found is known, and need not be said again yet.
 
     Whoever was refused there first: others of the same name add no time to it.
     """
@@ -158,7 +158,7 @@ def _list_in_force(said: NodesAvoided, context: PlanContext) -> Iterable[Avoided
 
 
 def _is_in_force(node: AvoidedNode, context: PlanContext) -> bool:
-    """Whether a node is avoided: for its time, while it is there and as it was."""
+    """True if a node is avoided: for its time, while it is there and as it was."""
     view = context.view
     if node.node not in view.nodes or view.nodes.state(node.node) != node.state:
         return False

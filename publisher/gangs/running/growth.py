@@ -1,9 +1,9 @@
 """Gangs that run with fewer pods than they ask for, and grow.
 
-A decision may place fewer pods than were submitted. Then the gang is about those alone.
-The others wait with it until its gates are open; from then on they are asked for beside
-the pods that run, as replacements are, one member at a time and as many as fit, so that
-what runs is never moved and the gang's rules hold for all. Pure.
+A decision may place fewer pods than were submitted. From then on the gang is about
+those alone. The others wait until its gates are open and are then submitted beside the
+pods that run, as replacements are: one member at a time, as many as fit. What runs is
+never moved, and the gang's rules hold for all of its pods. Pure.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COMING = (
 def let_shrink(
     gang: Gang, members: Sequence[Member], running: Mapping[str, int] | None
 ) -> tuple[Member, ...]:
-    """Say of the members of a submission how many of their pods are enough.
+    """Set how many pods of each member are enough.
 
     `running`: by member, the pods that they join; None: the gang begins. One of them is
     enough beside as many as the gang needs; else as many as that lacks, such as of a
@@ -122,7 +122,7 @@ def report_unplaced(
 def report_growth(
     context: PlanContext, reports: Sequence[StatusReport]
 ) -> tuple[StatusReport, ...]:
-    """Say of pods that wait while their elastic gang runs that it is growing.
+    """Report pods that wait while their elastic gang runs as its growth.
 
     Not where something is wrong that does not end by itself.
     """

@@ -1,9 +1,9 @@
-"""Pods that are decided beside pods of their gang that run: its rules hold for both.
+"""Rules of a gang that grows: they hold for the new pods and those that run.
 
-What runs is never moved, so rules about labels of nodes become what the new pods ask of
-their nodes. Where a rule is about devices of both, the solver keeps it: it is told
-where those that run are, and which devices they have. What neither can say waits, by
-name; no rule is broken. Pure.
+What runs is never moved. So a rule about labels of nodes becomes part of what the new
+pods ask of their nodes. A rule about devices of both is kept by the solver: it is told
+where the running pods are and which devices they have. Pods wait if neither is
+possible, and are told which rule they wait for; no rule is broken. Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is left to do for gangs that were given up, or are over.
 
-Takes back what waiting pods hold of a gang that nobody wants any more, and forgets it
-once none of its pods needs anything. Pure.
+What their waiting pods hold is taken back, and they are forgotten once none of their
+pods needs anything. Pure.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""What is to be done about pods whose gates are open, whoever is to blame.
+"""Repairs for pods whose gates are open, whoever is to blame.
 
-A claim that is in use and lost its finalizer gets it back: without it nobody frees the
-claim. A pod that has ended while others use its claim makes the controller write
-without end; only the end of the pod object ends that. It is deleted where its owner has
-counted it and misses nothing; otherwise its author is told. So is who has a device that
-somebody else took as well, because the API server does not look, or one that its driver
-does not offer any more. Pure.
+- A claim in use that has lost its finalizer gets it back: without it nobody frees the
+  claim.
+- A pod that has ended while others use its claim makes kube-controller-manager write
+  the claim without end, until the pod object is gone. We delete the pod if its owner
+  has counted it, and tell its author otherwise.
+- Authors are told of a device that somebody else took as well (the API server does not
+  compare), and of one that its driver no longer offers.
+
+Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is left to do for pods whose gates are open.
 
-Watches over them until all are over, and tells of those that cannot run as they were
-placed: somebody took their devices, their node is gone, or kube-scheduler refuses them
-there. Pure.
+They are watched until all are over. Their authors are told of pods that cannot run
+where they were placed: somebody took their devices, their node is gone, or
+kube-scheduler refuses them there. Pure.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def is_displaced(pod: Pod, context: PlanContext) -> bool:
 
 
 def _describe_loss(lost: Sequence[Pod], alive: int, view: View) -> str:
-    """Say what became of pods that cannot run as they were placed."""
+    """Describe pods that cannot run as they were placed."""
     unbound = [pod for pod in lost if not pod.spec.node_name]
     gone = sorted(
         node for node in set(map(pinned_node_of, unbound)) if node not in view.nodes

@@ -1,8 +1,8 @@
-"""The pods of a gang that cannot run as they were placed are made anew as a whole.
+"""A gang whose pods cannot run where they were placed is made anew as a whole.
 
-Only where their author wants it (`recovery: Recreate`), and only if somebody makes
-every one of them again. It is said on the bus before the first pod is deleted, so that
-whoever goes on deletes the others too: a gang is never left in parts. Pure.
+This happens only if its author wants it (`recovery: Recreate`) and if somebody makes
+every one of its pods again. It is announced on the bus before the first pod is deleted,
+so that another publisher deletes the rest: a gang is never left in parts. Pure.
 """
 
 from __future__ import annotations

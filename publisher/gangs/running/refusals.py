@@ -1,8 +1,8 @@
 """Pods that kube-scheduler refuses on the nodes that they are pinned to.
 
-Their gates are open and cannot be closed, their pins cannot be moved: what is in the
-way must go, or they wait for ever. What passes by itself is no refusal: kube-scheduler
-makes room for the pod (preemption), or is about to bind it. Pure.
+Their gates cannot be closed again, nor their pins moved: whatever is in the way must
+go. A refusal does not count while it may pass by itself: kube-scheduler makes room for
+the pod (preemption), or is about to bind it. Pure.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Which waiting pods are submitted now as a gang, or why not yet.
+"""Pods that wait become a gang to submit, or are told why not yet.
 
-Pods wait until the gang is whole: as many as the Gang object needs (`minCount`) or the
-annotation `moorings.dev/gang-size` says, those that run or have succeeded counted with
-them, so that a pod that replaces a failed one is decided alone, and one that lets an
-elastic gang grow with those of its member. A Gang object and its pods must say the
-same. Pure.
+First comes what keeps them from being submitted (pods or claims are missing, the Gang
+object says something else), then what they ask for, then how that fits beside pods of
+the gang that run already. Pure.
 """
 
 from __future__ import annotations
@@ -91,7 +89,7 @@ def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
 def _find_obstacle(
     unsubmitted: UnsubmittedGang, context: PlanContext
 ) -> NotReady | None:
-    """Say what keeps pods from being asked for yet; None: nothing."""
+    """Return what keeps pods from being submitted yet; None: nothing does."""
     pods, gang = unsubmitted.pods, context.gang
     name = pods[0].metadata.labels.get(GANG)
     for violation in () if name is None else check_dns_subdomain(name, f"label {GANG}"):

@@ -1,11 +1,10 @@
-"""Who makes a gang whole beside pods that wait.
+"""Who counts beside pods that wait, when we ask whether their gang is whole.
 
-A gang begins whole. From then on what it lost is replaced at once: pods that wait are
-asked for by themselves beside pods that run, and no longer than any do. Who only waits
-counts for nobody, whatever was submitted for it: it may be given up. Pods outlive the
-run that they were of: those of a CronJob's last Job stay when they have succeeded,
-those of a deleted Job go a moment later than the next one comes. What is over must not
-make the next run whole, or it would start pod by pod. Pure.
+A gang begins whole. Once it runs, lost pods are replaced at once, without waiting for
+others. Pods that only wait do not count, whatever was submitted for them: it may be
+given up. Nor does what is over make the next run whole, or that run would start pod by
+pod: succeeded pods of a CronJob's last Job stay, and the pods of a deleted Job go a
+moment after the next Job has come. Pure.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def find_company(
     records: Sequence[PodGangRecord] = (),
     held: Collection[str] = (),
 ) -> Company:
-    """Say who of a gang's `pods` counts beside those that are `waiting`.
+    """Return who of a gang's `pods` counts beside those that are `waiting`.
 
     `asked` has the uids of pods that wait and whose submissions stand, `held` also of
     those whose submissions are being taken back.

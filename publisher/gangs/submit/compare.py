@@ -1,7 +1,7 @@
-"""Whether a Gang object and its pods say the same.
+"""Compares a Gang object with its pods, as their authors see them.
 
-Pod by pod, as authors see them: which member, which claims, from which template, asking
-for what. Pure.
+Pod by pod: which member it is, which claims it has, from which template, asking for
+what. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from publisher.gangs.view import View, claim_keys
 def find_difference(
     gang: Gang, pods: Sequence[Pod], context: PlanContext, *, whole: bool
 ) -> str:
-    """Say where a Gang object and its pods differ; empty: nowhere.
+    """Return where a Gang object and its pods differ; empty: nowhere.
 
     `whole`: these are all pods of the gang, so that their numbers must be right too.
     All claims of the pods exist.

@@ -1,8 +1,8 @@
-"""Whether the pods of a gang are all there.
+"""Finds out which pods of a gang are still missing.
 
-By number where pods, a Gang object or a PodGroup say one; role by role where what made
-the pods says how many of each it has at one time. Pods without our gate count where no
-pod of their role has it: nobody decides for them, but they are there. Pure.
+Pods, a Gang object or a PodGroup may say how many there are; otherwise they are counted
+role by role, as whatever made them says. Pods without our gate count if no pod of their
+role has it: nobody decides for them, but they are there. Pure.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WORKERS_LATER = (
 def find_shortage(
     pods: Sequence[Pod], context: PlanContext, company: Company = ALONE
 ) -> NotReady | None:
-    """Say which pods of a gang are not there; None: all are.
+    """Return which pods of a gang are missing; None: all are there.
 
     `pods` wait, `company` is who counts beside them.
     """
@@ -137,7 +137,7 @@ def _begun_already(waits: str) -> NotReady | None:
 
 
 def _find_short_member(pods: Iterable[Pod], gang: Gang) -> NotReady | None:
-    """Say of which member of an elastic gang fewer pods are there than it needs.
+    """Return the members of an elastic gang that have fewer pods than they need.
 
     Others may have more, so their sum does not tell. Where a pod is of no member that
     is what is wrong.
@@ -155,7 +155,7 @@ def _find_short_member(pods: Iterable[Pod], gang: Gang) -> NotReady | None:
 
 
 def _explain_delay(pods: Sequence[Pod], context: PlanContext) -> str:
-    """Say why other pods do not come; empty: nothing is known against it."""
+    """Return why other pods do not come; empty: nothing is known."""
     controller = pods[0].metadata.controller
     membership = context.membership(pods[0])
     if membership.api == WorkloadAPI.LEADER_WORKER_SET:

@@ -1,7 +1,7 @@
-"""The claims of pods that wait: there, free to be asked for, and prepared.
+"""Claims of waiting pods: are they there, are they free, have they our finalizer?
 
-One gang at a time asks for devices of a claim: pods of other gangs that use it too
-wait until it is allocated, and are bound by it then. Pure.
+One gang at a time asks for devices of a claim. Pods of other gangs that use the same
+claim wait until it is allocated, and then go where its devices are. Pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a gang asks across its pods: as its Gang object says, else as their annotations.
+"""The rules that a gang declares: in its Gang object, else in its pods' annotations.
 
 Pure.
 """
@@ -29,7 +29,7 @@ def find_rules(
     owner: GangOwner | None,
     members: Sequence[Member] | None,
 ) -> DeclaredRules | NotReady:
-    """Say what the gang of these pods asks, or what is wrong with it.
+    """Return the rules of the gang of these pods, or what is wrong with them.
 
     `owner`: what says the size of a gang without a Gang object, if anything does.
     `members`: all of the gang; None: the pods are but some of it. What is wrong with a

@@ -1,7 +1,7 @@
-"""Which pods that wait are asked for together.
+"""Decides which waiting pods are submitted together.
 
-A gang that begins is one. Pods that join one that runs wait for no others than they
-must: what replaces others comes pod by pod, growth member by member and group by group.
+A gang that begins is submitted as one. When it runs, more pods wait for as few others
+as possible: replacements come one by one, growth member by member and group by group.
 Pure.
 """
 

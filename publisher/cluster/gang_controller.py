@@ -152,7 +152,10 @@ class GangController:
             self._delay_group(group, error, error.retry_after_s)
         except BusError as error:
             self._delay_group(group, error)
-            self._report_status(group, [self._report_unsaid(group, error)])
+            message = str(error)
+            if isinstance(error, BusFullError):
+                message = f"{message[: MAX_REASON - len(_MAKE_ROOM)]}{_MAKE_ROOM}"
+            self._report_waiting(group, NOT_STORED, message)
         return False
 
     def _put_aside(self, group: GroupKey, reason: str) -> None:
@@ -162,15 +165,8 @@ class GangController:
         """
         self._queue.rest(group, self._failed.next_s(group, time.monotonic()))
         with self._refusals.guard(_name_of(group)):
-            report = StatusReport(
-                phase=WAITING,
-                reason="NotHandled",
-                message=f"the publisher cannot handle these pods: {reason}"[
-                    :MAX_REASON
-                ],
-                pods=_list_waiting(self._observer.view.pods(group)),
-            )
-            self._report_status(group, [report])
+            message = f"the publisher cannot handle these pods: {reason}"
+            self._report_waiting(group, "NotHandled", message)
 
     def _delay_group(
         self, group: GroupKey, error: Exception, pause_s: float | None = None
@@ -204,12 +200,12 @@ class GangController:
                 return True
             unreadable = self._observer.find_unreadable(group)
             if unreadable:
-                self._report_status(group, [self._report_unreadable(group, unreadable)])
+                self._report_waiting(group, "ObjectUnreadable", unreadable)
                 return True
             # First plan, from what is known by now.
             began_s = time.thread_time()
             situation = self._situation_of(group)
-            self._look_bound(group)
+            self._look_bound(situation)
             plan = plan_gang(situation)
             took_s = time.thread_time() - began_s
             self._gangs.forget(group.namespace, plan.forget)
@@ -238,9 +234,9 @@ class GangController:
             self._report_status(group, plan.reports)
         return False
 
-    def _look_bound(self, group: GroupKey) -> None:
-        pods = self._observer.view.pods(group)
-        bound = self._bindings.look(group, pods, time.monotonic())
+    def _look_bound(self, situation: PlanContext) -> None:
+        pods = situation.pods
+        bound = self._bindings.look(situation.group, pods, time.monotonic())
         if bound is not None:
             observe_gang("bound", *bound)
 
@@ -304,12 +300,22 @@ class GangController:
         self._statuses.report(group, reports)
         self._reports.report(group, reports)
 
+    def _report_waiting(self, group: GroupKey, reason: str, message: str) -> None:
+        """Report to pods that wait why nothing is done for them."""
+        report = StatusReport(
+            phase=WAITING,
+            reason=reason,
+            message=message[:MAX_REASON],
+            pods=_list_waiting(self._observer.view.pods(group)),
+        )
+        self._report_status(group, [report])
+
     def _report_refusals(
         self, situation: PlanContext, plan: NextSteps
     ) -> list[StatusReport]:
         """Tell those who wait for a write that is not taken, and who is not let go."""
         reasons = filter(None, map(self._patches.refusal_of, plan.patches))
-        waiting = _list_waiting(situation.view.pods(situation.group))
+        waiting = _list_waiting(situation.pods)
         refusals = [(WAITING, reason, waiting) for reason in reasons][:1]
         kept = [
             (reason, pod)
@@ -325,27 +331,6 @@ class GangController:
             StatusReport(phase=phase, reason="WriteRefused", message=reason, pods=pods)
             for phase, reason, pods in refusals
         ]
-
-    def _report_unsaid(self, group: GroupKey, error: BusError) -> StatusReport:
-        """Tell those who wait that it is for the bus, not for a decision."""
-        message = str(error)
-        if isinstance(error, BusFullError):
-            message = f"{message[: MAX_REASON - len(_MAKE_ROOM)]}{_MAKE_ROOM}"
-        return StatusReport(
-            phase=WAITING,
-            reason=NOT_STORED,
-            message=message[:MAX_REASON],
-            pods=_list_waiting(self._observer.view.pods(group)),
-        )
-
-    def _report_unreadable(self, group: GroupKey, what: str) -> StatusReport:
-        """Tell those who wait that nothing is done while something cannot be read."""
-        return StatusReport(
-            phase=WAITING,
-            reason="ObjectUnreadable",
-            message=what[:MAX_REASON],
-            pods=_list_waiting(self._observer.view.pods(group)),
-        )
 
     async def _publish_message(
         self, situation: PlanContext, message: PublisherMessage

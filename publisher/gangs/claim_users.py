@@ -18,12 +18,11 @@ _MOST_COUNTED = 2 * MOST_RESERVED
 
 
 class ReservationFlips:
-    """How often claims lost and found reservations: so an endless loop is noticed.
+    """Counts how often claims lost and regained reservations, to notice endless loops.
 
-    kube-controller-manager takes the reservation of a pod that has ended from a claim
-    that others still use, and gives it back, without end
-    (kubernetes/kubernetes#141274; this can go once no supported release does so). That
-    one comes and goes a few times is ordinary.
+    kube-controller-manager removes the reservation of an ended pod from a claim that
+    others still use, and adds it again, without end (kubernetes/kubernetes#141274; this
+    can go once no supported release does so). A few changes are ordinary.
     """
 
     def __init__(self) -> None:
@@ -45,15 +44,15 @@ class ReservationFlips:
                 del counts[next(iter(counts))]
 
     def are_endless(self, key: str, uid: str) -> bool:
-        """True if a claim goes on losing and finding its reservation for somebody."""
+        """True if a claim loses and regains its reservation for a pod without end."""
         return self._counts.get(key, {}).get(uid, 0) >= ENDLESS
 
 
 class UngatedUsers:
     """Claims that are used by pods without our gate.
 
-    A claim of a PodGroup says of no pod that it is reserved for it, so only its users
-    tell whether its devices are in use. Claims and pods by `namespace/name`.
+    The claim of a PodGroup is reserved for no single pod, so only its users tell
+    whether its devices are in use. Claims and pods by `namespace/name`.
     """
 
     def __init__(self) -> None:
@@ -66,7 +65,7 @@ class UngatedUsers:
         return claim in self._users
 
     def apply(self, pod: str, claims: Iterable[str]) -> frozenset[str]:
-        """Take in which claims a pod uses now; returns those of which that is news."""
+        """Note which claims a pod uses now; returns those for which that is new."""
         before, after = self._claims.pop(pod, frozenset()), frozenset(claims)
         for claim in before - after:
             self._users[claim].discard(pod)

@@ -44,9 +44,9 @@ def pod_group_of(claim: ResourceClaim) -> OwnerReference | None:
 def list_consumers(
     claim: ResourceClaim, pods: Iterable[PodRef]
 ) -> list[ResourceClaimConsumerReference]:
-    """List for whom a claim is to be reserved that these pods use: as kube-scheduler.
+    """List for whom to reserve a claim that these pods use, as kube-scheduler would.
 
-    It strips the reservations of pods from the claim of a PodGroup.
+    A PodGroup's claim is reserved for the group: kube-scheduler strips its pods.
     """
     group = pod_group_of(claim)
     if group is None:
@@ -74,7 +74,7 @@ def list_missing(
 
 
 def is_prepared(claim: ResourceClaim) -> bool:
-    """True if a claim has the finalizer, from us."""
+    """True if we have put the finalizer on a claim."""
     meta = claim.metadata
     return FINALIZER in meta.finalizers and MANAGED in meta.annotations
 
@@ -91,8 +91,7 @@ def is_same_allocation(one: AllocationResult, other: AllocationResult) -> bool:
 def name_holder(keys: Iterable[str], namespace: str) -> str:
     """Name one of several claims to the authors of a namespace.
 
-    What others have, in other namespaces, is not theirs to know; who may see devices
-    finds it there.
+    Claims of other namespaces are not theirs to know, so these are not named.
     """
     own = min((key for key in keys if key.startswith(f"{namespace}/")), default="")
     return f"ResourceClaim {own}" if own else "a ResourceClaim of another namespace"

@@ -96,10 +96,9 @@ def add_up(steps: Iterable[NextSteps]) -> NextSteps:
 
 
 class PlanContext(Struct, frozen=True, kw_only=True, dict=True):
-    """One look at a group of pods: what is known of it, and how we are set up.
+    """One look at a group of pods: what is known of it, and our configuration.
 
-    What the View says of the group is asked for once, so a look does not outlive a
-    change of the View.
+    The View is asked once about the group, so every look needs a context of its own.
     """
 
     cluster: ClusterName
@@ -203,13 +202,13 @@ class SubmittedGang(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def gone_uids(self) -> frozenset[str]:
-        """The uids of pods that it asked for and that are no more, or over."""
+        """The uids of pods that it asked for and that are gone or over."""
         there = uids_of(pod for pod in self.requested if not is_over(pod))
         return self.record.pods - there
 
     @cached_property
     def alive(self) -> tuple[Pod, ...]:
-        """Pods that run by this gang, or will without another step of ours."""
+        """Pods that run for this gang, or will without another step of ours."""
         pods = {pod.metadata.uid: pod for pod in (*self.opened, *self.displaced)}
         pods |= {pod.metadata.uid: pod for pod in self.entitled}
         return tuple(pod for pod in pods.values() if not is_over(pod))

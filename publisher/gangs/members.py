@@ -57,9 +57,9 @@ def group_pods(
 ) -> GroupedPods | Reason:
     """Put pods together as members; a Reason names what cannot be decided.
 
-    All claims of the pods exist, and their volumes can be had somewhere. Members come
-    in the order of their first pods; a second kind of pods under one name is named
-    `name-2`. Pods of which nothing says the name are `unnamed`.
+    All claims of the pods exist, and some node has their volumes. Members come in the
+    order of their first pods; a second kind of pods under one name is named `name-2`.
+    Pods without the name of a member are `unnamed`.
     """
     members: dict[bytes, tuple[Member, list[Place]]] = {}
     labels: dict[bytes, list[Mapping[str, str]]] = {}
@@ -161,7 +161,7 @@ def _find_shared_claims(pods: Iterable[MemberPod]) -> frozenset[str]:
 
 
 def _keep_claim_names(member: Member, shared: Container[str]) -> Member:
-    """Leave out which ResourceClaims they are, but shared ones: places say it."""
+    """Keep the names of shared ResourceClaims alone: places name the others."""
     claims = tuple(
         claim if claim.claim_name in shared else replace(claim, claim_name=None)
         for claim in member.claims
@@ -179,7 +179,7 @@ def place_of(pod: Pod, member: Member) -> Place:
 
 
 def default_member_of(gang: Gang | None) -> str:
-    """Return the member of pods without a label: the only one, if it is only one."""
+    """Return the member of pods without a label: the only one, if there is one."""
     if gang is not None and len(gang.spec.members) == 1:
         return gang.spec.members[0].name
     return ONLY

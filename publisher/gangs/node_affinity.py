@@ -70,12 +70,11 @@ def leave_out(node: MemberNode, nodes: Iterable[AvoidedNode]) -> MemberNode:
 def narrow_affinity(
     affinity: Mapping[str, Any], selector: NodeSelector
 ) -> dict[str, Any]:
-    """Narrow an affinity to where the selector holds as well.
+    """Narrow an affinity to nodes that a selector chooses as well.
 
-    A gated pod's required node affinity may be set, or its terms may ask for more;
-    terms are neither added nor taken away (KEP-3838). So what narrows goes into each
-    term: with a selector of one term their number stays. Idempotent: what a term says
-    already is not said twice.
+    A gated pod's required node affinity may be set, and its terms may ask for more, but
+    terms are neither added nor removed (KEP-3838). So the selector goes into each term;
+    one of one term keeps their number. Idempotent.
     """
     of_nodes = dict(affinity.get(NODE_AFFINITY) or {})
     required = (of_nodes.get(REQUIRED) or {}).get(_TERMS) or [{}]
@@ -106,7 +105,7 @@ def _list_claim_selectors(pods: Sequence[Pod], view: View) -> Iterator[NodeSelec
 
 
 def _join_terms(term: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the term that holds where both hold."""
+    """Return the term that asks for both."""
     both = dict(term)
     for name in _LISTS:
         present = list(term.get(name) or ())

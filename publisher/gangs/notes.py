@@ -77,7 +77,7 @@ class Note(Struct, frozen=True, kw_only=True):
 
 
 def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
-    """List what to tell: of each reason one note, and where a Gang's pods went."""
+    """List one note a reason, and one that says where a Gang's pods went."""
     by_reason: dict[str, list[StatusReport]] = {}
     for report in reports:
         if gang is not None and report.phase == GangPhase.RUNNING and report.decision:
@@ -154,7 +154,7 @@ def _describe_pods(pods: Sequence[Pod], regarding: Subject) -> str:
 
 
 def _choose_subject(pods: Sequence[Pod]) -> Subject:
-    """Return what a person finds from each of the pods, who has no Gang object."""
+    """Return the object by which a person finds all pods without a Gang object."""
     first = pods[0]
     owner = first.metadata.controller
     alike = all(pod.metadata.controller == owner for pod in pods)

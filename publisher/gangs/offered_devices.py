@@ -40,7 +40,7 @@ class OfferedDevices:
         """What whole pools offer, as far as anybody asked."""
 
     def missing(self, claim: ResourceClaim) -> tuple[DeviceID, ...]:
-        """Name the devices that a claim holds and that their whole pools lack."""
+        """Name the devices of a claim that their complete pools no longer offer."""
         missing = (
             device
             for device in _devices_of(claim)
@@ -98,7 +98,7 @@ class OfferedDevices:
 
 
 def read_offered(raw: Mapping[str, Any]) -> OfferedSlice | None:
-    """Read a ResourceSlice of any served version; None: it says no such thing."""
+    """Read a ResourceSlice of any served version; None: it is malformed."""
     try:
         spec = raw["spec"]
         pool = spec["pool"]

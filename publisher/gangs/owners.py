@@ -17,7 +17,7 @@ _Gang = tuple[str, WorkloadAPI | None, str]
 
 
 class GangOwners:
-    """What is known beside the pods that wait for us."""
+    """Owners by key, and pods without our gate by gang."""
 
     def __init__(self) -> None:
         self._owners: dict[OwnerKey, GangOwner] = {}
@@ -36,7 +36,7 @@ class GangOwners:
         return owner if owner is not None and uid in ("", owner.uid) else None
 
     def ungated(self, membership: Membership) -> tuple[tuple[Membership, Pod], ...]:
-        """Return the pods of a gang that never had our gate, each as what it is."""
+        """Return the pods of a gang that never had our gate, with their memberships."""
         keys = self._ungated_by_gang.get(_gang_of(membership), ())
         return tuple(self._ungated[key] for key in sorted(keys))
 
@@ -75,7 +75,7 @@ def _gang_of(membership: Membership) -> _Gang:
 
 
 def _trim_pod(pod: Pod) -> Pod:
-    """Keep of a pod that is not ours what tells whether it is there."""
+    """Keep only what tells whether a pod that is not ours is there."""
     meta = pod.metadata
     kept = ObjectMeta(
         name=meta.name,

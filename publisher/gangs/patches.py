@@ -101,7 +101,7 @@ def clear(claim: ResourceClaim) -> Patch:
 
 
 def withdraw(pod: Pod, marks: str) -> Patch:
-    """Mark a pod as no part of what is given up."""
+    """Mark a pod as withdrawn from what is given up."""
     meta = pod.metadata
     body = {"metadata": {**_identity_of_object(meta), "annotations": {VOID: marks}}}
     return Patch(

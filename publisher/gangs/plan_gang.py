@@ -124,7 +124,7 @@ def _plan_submitted_gangs(context: PlanContext) -> list[_PlannedGang]:
 
 
 def _plan_named(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
-    """Plan for a gang that names its pods, of which it keeps those that are its own."""
+    """Plan for a gang that names its pods."""
     record = submitted.record
     steps = plan_removal(submitted)
     if steps is None:
@@ -166,9 +166,9 @@ def _gang_with_free_pods(
     named: Container[str],
     taken: Container[str],
 ) -> SubmittedGang:
-    """Let a gang without pods of its own have those that nobody has taken.
+    """Give a gang without named pods those that it opened and those that are free.
 
-    Its own are those that it opened, unless another has `named` them since.
+    It loses opened pods that another gang has `named` since.
     """
     opened = tuple(pod for pod in pods if _runs_for(pod, record.uid))
     own = (pod for pod in opened if pod.metadata.uid not in named)
@@ -225,6 +225,6 @@ def _plan_free_pods(
 
 
 def _split_displaced(pods: Sequence[Pod]) -> Iterator[UnsubmittedGang]:
-    """Split pods that lost their devices before they ran: by claims they share."""
+    """Split pods that lost their devices before they ran, by shared claims."""
     for tied in group_connected(pods, lambda pod: claim_keys(pod).values()):
         yield UnsubmittedGang(pods=tuple(tied), is_displaced=True)

@@ -82,7 +82,7 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
 
     @property
     def age(self) -> tuple[int, str]:
-        """Orders gangs of the same pods: the greatest is the newest."""
+        """Sort key for gangs of the same pods: the greatest is the newest."""
         meta = None if self.submission is None else self.submission.gang.metadata
         return (0 if meta is None else meta.generation, self.uid)
 
@@ -137,9 +137,9 @@ class _Forgotten:
         self._decision_sequence = 0 if record is None else record.decision_sequence
 
     def lives_again(self, message: LifecycleMessage, sequence: int) -> bool:
-        """True if a message is about another life, after all of this one was removed.
+        """True if a message begins another life of a gang, after this one was removed.
 
-        A gang that is over is not decided again, and its submission is the only one.
+        A gang that is over is not decided again, and is submitted once.
         """
         if isinstance(message, SubmitGang):
             return 0 < self._submission_sequence < sequence
@@ -148,7 +148,7 @@ class _Forgotten:
 
 
 class PodGangRecords:
-    """All of them, by what they are known by and by the pods that they are about."""
+    """All gangs, by key and by group."""
 
     def __init__(self) -> None:
         self._records: dict[GangKey, PodGangRecord] = {}
@@ -172,9 +172,9 @@ class PodGangRecords:
         return tuple(self._records[key] for key in keys)
 
     def forgotten(self, key: GangKey) -> bool | None:
-        """Return of a forgotten gang whether its pods are asked for again.
+        """True if the pods of a forgotten gang are asked for again; None: it is kept.
 
-        None: it was not forgotten. Somebody may learn of pods only when all is over.
+        Its pods may become known to us only when the gang is over.
         """
         forgotten = self._forgotten.get(key)
         return None if forgotten is None else forgotten.is_asked_again

@@ -66,7 +66,7 @@ def make_gang_status(
 
 
 def is_past(pods: Sequence[Pod], present: Mapping[str, Any]) -> bool:
-    """True if a Gang object has had its pods, and keeps the status that it has."""
+    """True if a Gang object had its pods and keeps its status."""
     return not pods and present.get("phase") == GangPhase.COMPLETED
 
 
@@ -83,7 +83,7 @@ def _choose_chief(reports: Sequence[StatusReport], pods: Sequence[Pod]) -> Statu
 
 
 def _is_counted(pod: Pod) -> bool:
-    """True if a pod runs or has done its part; others are made in the place of it."""
+    """True if a pod runs or has succeeded; others are replaced."""
     meta, phase = pod.metadata, pod.status.phase
     return meta.deletion_timestamp is None and phase != "Failed"
 

@@ -115,7 +115,7 @@ class View:
         return keep_valid_name(read_membership(pod, self._apis), pod)
 
     def group_of(self, pod: Pod) -> GroupKey:
-        """Return the pods that this one is looked at with."""
+        """Return the group of a pod."""
         return _group_of(self.membership(pod))
 
     def claim(self, key: str) -> ResourceClaim | None:
@@ -144,7 +144,7 @@ class View:
         return frozenset(self._holders.get(device, ()))
 
     def has(self, kind: str, key: str, uid: str, version: str = "") -> bool:
-        """True if just this pod of ours, or this claim, is there (in this version)."""
+        """True if exactly this pod of ours, or claim, is there (in this version)."""
         there = self._pods.get(key) if kind == "Pod" else self._claims.get(key)
         if there is None or there.metadata.uid != uid:
             return False
@@ -291,8 +291,8 @@ class View:
     def _is_news(self, before: _Object | None, after: _Object | None, uid: str) -> bool:
         """True if nothing newer is known; remembers what is gone.
 
-        An object may be read under its name while the watch still has to say that those
-        before it are gone: that is not said of the new one.
+        An object may be read by name before the watch tells that its predecessor is
+        gone: that is no news of the new one.
         """
         if after is not None and after.metadata.uid in self._gone:
             return False
@@ -328,9 +328,9 @@ def is_over(pod: Pod) -> bool:
 
 
 def is_done(pod: Pod) -> bool:
-    """True if the pod uses its devices no more, as kube-controller-manager has it.
+    """True if kube-controller-manager considers the pod's devices as no longer used.
 
-    One that is being deleted runs for its grace period; only one on no node never will.
+    A pod that is being deleted runs for its grace period, unless it is on no node.
     """
     never_runs = pod.metadata.deletion_timestamp is not None and not pod.spec.node_name
     return pod.status.phase in ENDED or never_runs
@@ -355,7 +355,7 @@ def group_of_gang(gang: Gang) -> GroupKey:
 def claim_keys(pod: Pod) -> dict[str, str]:
     """Name the ResourceClaims of a pod that are known to exist, by claim of the pod.
 
-    The name of a generated claim stands in the pod's status, and nowhere else.
+    Only the pod's status has the name of a generated claim.
     """
     generated = {
         status.name: status.resource_claim_name or ""

@@ -64,7 +64,7 @@ def find_fault(
 
 
 def _count_enough(message: SubmitGang) -> dict[str, int]:
-    """Count the pods with which a submission is content, by member."""
+    """Count how many pods of each member are enough for a submission."""
     return {
         member.name: sum(
             len(place.pods) for place in message.places.get(member.name, ())
@@ -168,10 +168,9 @@ def _find_volume_fault(
 
 
 def _nodes_of(node: MemberNode, keys: Container[str]) -> tuple[object, ...]:
-    """Return which nodes are asked for, but for labels that the gang's rules are about.
+    """Return which nodes are asked for, without labels that the gang's rules use.
 
-    These follow from where other pods of the gang run; what is asked of pods is left
-    aside, too.
+    Those follow from where other pods of the gang run.
     """
     required = (node.affinity.get(NODE_AFFINITY) or {}).get(REQUIRED) or {}
     kept = []

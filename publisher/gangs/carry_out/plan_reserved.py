@@ -129,7 +129,7 @@ def _plan_ended(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
 def _plan_stray(
     decision: GangAllocated, pods: Sequence[Pod], view: View
 ) -> list[Patch]:
-    """Plan to free what waiting pods hold and what was not decided."""
+    """Plan to free what waiting pods hold beside the decision."""
     decided: dict[str, list[AllocationResult]] = {}
     for claim in (claim for member in decision.members for claim in member.claims):
         decided.setdefault(claim.claim, []).append(claim.allocation)
@@ -168,10 +168,10 @@ def bind_pods(
     waiting: Sequence[Pod],
     context: PlanContext,
 ) -> Places | NotReady:
-    """Return which pod is which of the members that were decided.
+    """Return which pod has which decided place.
 
-    `waiting` pods are free to be taken, in their order; those of `opened` that are gone
-    leave their place empty, as nobody waits for them any more.
+    `waiting` pods get places in their order. The place of an `opened` pod that is gone
+    stays empty, as nobody waits for it.
     """
     # First whether the pods are as the gang says.
     missing = find_missing(waiting, context.view)
@@ -239,7 +239,7 @@ def _match_pods(
 def _find_held(
     pod: Pod, indexes: Mapping[_Held, list[int]], taken: Container[int], view: View
 ) -> int | None:
-    """Find the first free index of which a pod holds something already."""
+    """Find the first free index whose allocation a pod holds already."""
     for name, key in claim_keys(pod).items():
         claim = view.claim(key)
         allocation = None if claim is None else claim.allocation
@@ -254,7 +254,7 @@ def _find_held(
 
 
 def _find_shared(gang: Gang, pods: Sequence[Pod]) -> str:
-    """Name a claim of several pods that the Gang does not say is one."""
+    """Describe a claim that several pods share though the Gang names none."""
     namespace = gang.metadata.namespace
     named = {
         f"{namespace}/{claim.claim_name}"

@@ -122,7 +122,7 @@ def plan_giving_up(
 
 
 def _plan_undecided(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
-    """Wait for a decision with nothing left of the one before."""
+    """Wait for a decision, and take back what is left of the last one."""
     waiting, view, record = submitted.waiting, context.view, submitted.record
     message = record.submission
     if message is not None:
@@ -161,7 +161,7 @@ def _plan_decided(
     decision: GangAllocated,
     assignments: Sequence[Assignment],
 ) -> NextSteps:
-    """Write claims, say so, open gates, say so: one of these at a time."""
+    """Write claims, confirm, open gates, confirm: one of these at a time."""
     record = submitted.record
     claims = plan_claims(assignments, context)
     if claims.refusals:
@@ -301,7 +301,7 @@ def _read_assignments(
 def _note_attempt(
     patches: Iterable[Patch], decision: GangAllocated
 ) -> tuple[Patch, ...]:
-    """Note on writes whose decision they carry out."""
+    """Note on patches which decision and attempt they carry out."""
     uid, attempt = decision.uid, decision.attempt
     return tuple(replace(patch, gang=uid, attempt=attempt) for patch in patches)
 
@@ -323,7 +323,7 @@ def _confirm_written(
     decision: GangAllocated,
     assignments: Iterable[Assignment],
 ) -> AllocationWritten:
-    """Name the pods and claims that the decision became."""
+    """Confirm which pods and claims the decision became."""
     pods = tuple(
         PodWritten(
             member=assignment.member,

@@ -55,13 +55,12 @@ def plan_repairs(pods: Sequence[Pod], view: View) -> NextSteps:
 
 
 def plan_sweep(view: View) -> Iterator[Patch]:
-    """Plan to free claims that hold devices for nobody: of ours, used by none.
+    """Plan to free claims of ours that hold devices and that nobody uses.
 
-    kube-scheduler strips a reservation of ours when a later step of its cycle fails and
-    leaves the allocation; nobody else frees it once the pods are gone.
-
-    What was just allocated may look like one for a moment, so the caller acts on what
-    is an orphan twice, in the same version.
+    If a later step of its cycle fails kube-scheduler removes our reservation and leaves
+    the allocation; nobody else frees it once the pods are gone. A claim that was just
+    allocated looks like that for a moment, so the caller frees only what is found twice
+    in the same version.
     """
     for key, claim in view.claims():
         if claim.allocation is None or MANAGED not in claim.metadata.annotations:
@@ -106,7 +105,7 @@ def _report_conflict(pod: Pod, device: str, holder: str) -> StatusReport:
 
 
 def _report_removed(runs: Sequence[_Use], view: View) -> Iterator[StatusReport]:
-    """Tell of devices that their drivers do not offer any more, all in one."""
+    """Report all devices that their drivers no longer offer at once."""
     removed = [(p, gone) for p, keys in runs for gone in _removed_of(keys, view)]
     if not removed:
         return
@@ -130,7 +129,7 @@ def _removed_of(keys: Collection[str], view: View) -> Iterator[DeviceID]:
 
 
 def _find_endless(pod: Pod, view: View) -> str:
-    """Name the claim that is written without end because of a pod; empty: none is."""
+    """Name the claim that a pod makes the controller write without end; empty: none."""
     meta = pod.metadata
     if pod.status.phase not in ENDED or meta.deletion_timestamp:
         return ""

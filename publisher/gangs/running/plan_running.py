@@ -66,7 +66,7 @@ def _report_running(
     lost: Sequence[Pod],
     refused: Sequence[Pod],
 ) -> StatusReport:
-    """Tell the pods of a gang that cannot run as they were placed, if there are any."""
+    """Report the pods of a gang that cannot run as they were placed, if any."""
     decision, alive = submitted.record.in_force, len(submitted.alive)
     if refused and not lost:
         return _report_refused(refused, alive, decision=decision)
@@ -82,7 +82,7 @@ def _report_running(
 def report_misplaced(
     context: PlanContext, pods: Iterable[Pod]
 ) -> Iterator[StatusReport]:
-    """Tell of pods that no gang answers for and that cannot run where they were placed.
+    """Report pods of no gang that cannot run where they were placed.
 
     Their devices are elsewhere, or kube-scheduler refuses them.
     """
@@ -105,16 +105,16 @@ def report_misplaced(
 
 
 def list_refused(context: PlanContext, pods: Iterable[Pod]) -> list[Pod]:
-    """Return the pods that kube-scheduler has refused for longer than may pass.
+    """Return the pods that kube-scheduler has refused for longer than the grace.
 
-    Where their devices are gone that is the reason.
+    Pods whose devices are gone are lost instead.
     """
     left_s = ((pod, _grace_left_s(context, pod)) for pod in pods)
     return [pod for pod, left in left_s if left is not None and left <= 0]
 
 
 def wait_for_refusals(context: PlanContext) -> NextSteps:
-    """Look again at pods whose refusal may still pass, once it is too late for that."""
+    """Look again at refused pods when their refusal can no longer pass by itself."""
     left_s = (_grace_left_s(context, pod) for pod in context.pods)
     waits_s = (left for left in left_s if left is not None and left > 0)
     return NextSteps(look_again_s=min(waits_s, default=None))
@@ -179,7 +179,7 @@ def _describe_loss(lost: Sequence[Pod], alive: int, view: View) -> str:
 def _report_refused(
     refused: Sequence[Pod], alive: int, decision: GangAllocated | None = None
 ) -> StatusReport:
-    """Tell of pods that kube-scheduler refuses, with its own words."""
+    """Report pods that kube-scheduler refuses, in its own words."""
     said: dict[str, list[str]] = {}
     for pod in refused:
         refusal = find_refusal(pod)

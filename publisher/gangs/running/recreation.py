@@ -22,9 +22,9 @@ _THEN = "; all pods of the gang are deleted, as its recovery says"
 
 
 def wants_recreation(context: PlanContext, record: PodGangRecord) -> bool:
-    """True if pods that cannot run are to be made anew: as the Gang object says now.
+    """True if a gang wants its pods made anew when they cannot run.
 
-    Without one it is as they said when they were submitted.
+    The Gang object says so now, or else the pods did when they were submitted.
     """
     message, gang = record.submission, context.gang
     if record.command is not None or message is None:
@@ -41,8 +41,8 @@ def plan_recreation(
 ) -> NextSteps:
     """Have all pods of a gang made anew, or report why not now.
 
-    Those that kube-scheduler refuses (`by_scheduler`) may be refused again, so they are
-    made anew ever more seldom.
+    If kube-scheduler refuses them (`by_scheduler`) it may do so again, so the pauses in
+    between grow.
     """
     alive = submitted.alive
     pause_s = pause_left_s(context, alive) if by_scheduler else 0.0

@@ -18,7 +18,7 @@ _GATED = "SchedulingGated"
 
 
 def find_refusal(pod: Pod) -> PodCondition | None:
-    """Return what kube-scheduler says of a pod of ours that it refuses; None: nothing.
+    """Return why kube-scheduler refuses a pod of ours; None: it does not.
 
     Sources: core/v1 `PodScheduled`, whose reasons are Unschedulable, SchedulerError and
     those of other schedulers; `status.nominatedNodeName` (KEP-5278).
@@ -34,10 +34,10 @@ def find_refusal(pod: Pod) -> PodCondition | None:
 
 
 class SeenRefusals:
-    """Since when pods are refused, as this publisher saw it.
+    """Remembers since when pods are refused, as this publisher saw it.
 
     No object says it: `PodScheduled` is False from the beginning, because of the gate,
-    and keeps the time of that. After a restart the grace of a refusal begins anew.
+    and keeps that time. After a restart the grace of a refusal begins anew.
     """
 
     def __init__(self) -> None:

@@ -77,7 +77,7 @@ def assemble(
 def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
     """Derive the uid of a gang from its name (`namespace/name`) and its pods' uids.
 
-    So two publishers submit the same. What is asked for again is another gang.
+    So two publishers submit the same gang, and another generation is another gang.
     """
     text = "/".join((name, str(generation), *sorted(pods)))
     return GangUID(str(uuid5(_UUIDS, text)))
@@ -197,7 +197,7 @@ def _fit_beside_running(
     running: Sequence[tuple[str, Pod]],
     context: PlanContext,
 ) -> _Demand | NotReady:
-    """Bind pods by which a gang grows to the rules that it keeps already."""
+    """Bind new pods to the rules that the running ones keep."""
     rules, members = demand.rules, demand.members
     kept = keep_rules(rules, members)
     fitted = replace(demand, rules=kept)
@@ -241,7 +241,7 @@ def _make_submission(
     context: PlanContext,
     running: Counter[str] | None,
 ) -> SubmitGang:
-    """Ask for what pods demand; `running`: pods by member beside these, if any."""
+    """Submit what pods demand; `running`: pods by member beside these, if any run."""
     gang, members = context.gang, demand.members
     spec = GangSpec(recovery=demand.recovery)
     if gang is not None:
@@ -283,14 +283,14 @@ def _name_gang(unsubmitted: UnsubmittedGang, context: PlanContext) -> ObjectMeta
 
 
 def _find_priority(unsubmitted: UnsubmittedGang, context: PlanContext) -> int:
-    """Return what the Gang object says, else what made the pods, else they do."""
+    """Return the priority of the Gang object, else of the owner, else of the pods."""
     gang = context.gang
     own = max(pod.spec.priority or 0 for pod in unsubmitted.pods)
     if gang is None:
         owner = context.owner_of(unsubmitted.pods[0])
         said = None if owner is None else owner.priority
         return own if said is None else said
-    # Who made the Gang said who may outrank others: so many pods, and no more.
+    # The Gang's author gave its priority to so many pods, and no more.
     size = sum(member.count for member in gang.spec.members)
     is_beyond = len(unsubmitted.pods) + unsubmitted.company.count > size
     return own if is_beyond else gang.spec.priority

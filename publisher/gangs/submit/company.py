@@ -22,7 +22,7 @@ from publisher.gangs.view import is_gated, is_over, uids_of
 
 
 class Company(Struct, frozen=True, kw_only=True):
-    """Who makes a gang whole beside pods that wait; without `ran` nobody does."""
+    """Pods that count beside those that wait; without `ran` none do."""
 
     ran: tuple[Pod, ...] = ()
     """Pods that run, or have succeeded."""
@@ -35,7 +35,7 @@ class Company(Struct, frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """So many pods."""
+        """How many pods that is."""
         return len(self.ran) + len(self.stand_ins) + self.gone
 
 
@@ -52,8 +52,8 @@ def find_company(
 ) -> Company:
     """Return who of a gang's `pods` counts beside those that are `waiting`.
 
-    `asked` has the uids of pods that wait and whose submissions stand, `held` also of
-    those whose submissions are being taken back.
+    `asked`: uids of waiting pods whose submissions stand; `held`: also of those whose
+    submissions are being taken back.
     """
     alike = list(_of_same_run(pods, waiting))
     run = [pod for pod in alike if not is_gated(pod)]
@@ -72,10 +72,10 @@ def find_company(
 
 
 def _list_running(run: Sequence[Pod], waiting: Sequence[Pod]) -> list[Pod]:
-    """List pods beyond the gate that run, or have succeeded.
+    """List pods with open gates that run, or have succeeded.
 
-    What has succeeded counts while others run, or beside pods of the same owner. A pod
-    that is being deleted may end as a success as well, and will be replaced.
+    Succeeded pods count while others run, or beside pods of the same owner. A pod that
+    is being deleted will be replaced, even if it ends as a success.
     """
     owners = {owner.uid for pod in waiting if (owner := pod.metadata.controller).uid}
     running = [pod for pod in run if not is_over(pod)]
@@ -90,7 +90,7 @@ def _list_running(run: Sequence[Pod], waiting: Sequence[Pod]) -> list[Pod]:
 
 
 def _of_same_run(pods: Iterable[Pod], waiting: Sequence[Pod]) -> Iterator[Pod]:
-    """Leave out pods whose owner was made anew, with other pods."""
+    """Leave out pods of an owner that was made anew since."""
     owners = [owner for pod in waiting if (owner := pod.metadata.controller).uid]
     uids = {owner.uid for owner in owners}
     names = {(owner.kind, owner.name) for owner in owners}
@@ -103,10 +103,10 @@ def _of_same_run(pods: Iterable[Pod], waiting: Sequence[Pod]) -> Iterator[Pod]:
 def _count_gone(
     pods: Sequence[Pod], ran: Collection[str], records: Sequence[PodGangRecord]
 ) -> int:
-    """Count the pods that ran and are gone of gangs that still run.
+    """Count the pods that ran and are gone, of gangs that still run.
 
-    They had their turn, or pods that want devices now are in their place. A pod that
-    was gone before its gate opened had none.
+    They are done, or pods that wait now replace them. A pod that was gone before its
+    gate opened does not count.
     """
     there = Counter(
         pod.metadata.annotations.get(GANG_UID) for pod in pods if not is_gated(pod)

@@ -86,10 +86,10 @@ def find_shortage(
 def is_left_alone(
     pods: Sequence[Pod], context: PlanContext, enough: Mapping[str, int]
 ) -> bool:
-    """True if these pods were to join others of their gang, and none of them runs.
+    """True if these pods were submitted beside others of their gang, and none runs.
 
-    `enough`: by member, the pods with which their submission is content. Pods of an
-    elastic gang were to join where a member has fewer than the gang begins with.
+    `enough`: how many pods of each member are enough for their submission. Pods of an
+    elastic gang were to grow it if that is fewer than the gang begins with.
     """
     same_run = list_run(context.pods, pods, context)
     if find_company(same_run, pods).ran:
@@ -129,9 +129,9 @@ def _are_there(number: int, role: str = "") -> str:
 
 
 def _begun_already(waits: str) -> NotReady | None:
-    """Let pods that would do by themselves wait for those of their gang that wait.
+    """Let enough pods wait all the same while others of their gang wait.
 
-    It begins once, not in two parts whose rules are kept apart.
+    A gang begins once, not in two parts that keep its rules apart.
     """
     return NotReady(reason=_MISSING, message=waits) if waits else None
 
@@ -139,8 +139,8 @@ def _begun_already(waits: str) -> NotReady | None:
 def _find_short_member(pods: Iterable[Pod], gang: Gang) -> NotReady | None:
     """Return the members of an elastic gang that have fewer pods than they need.
 
-    Others may have more, so their sum does not tell. Where a pod is of no member that
-    is what is wrong.
+    Others may have more, so the sum does not tell. A pod of no member is reported
+    elsewhere.
     """
     counts = Counter(member_name_of(pod, gang) for pod in pods)
     members = gang.spec.members
@@ -226,7 +226,7 @@ def _count_roles(
 def _count_ungated(pods: Sequence[Pod], context: PlanContext) -> Counter[str]:
     """Count pods of a run that are there without a gate, by role.
 
-    Not where pods of the role have it: their gate was taken off by hand.
+    Roles whose pods have a gate do not count: those without had theirs removed by hand.
     """
     run, owner = context.membership(pods[0]), context.owner_of(pods[0])
     gated = {context.membership(pod).role for pod in pods}
@@ -240,9 +240,9 @@ def _count_ungated(pods: Sequence[Pod], context: PlanContext) -> Counter[str]:
 
 
 def _is_there(pod: Pod, owner: GangOwner | None) -> bool:
-    """True if a pod runs, will run, or has succeeded; none that is being deleted.
+    """True if a pod runs, will run, or has succeeded.
 
-    That may end as a success as well, and will be replaced.
+    A pod that is being deleted will be replaced, even if it ends as a success.
     """
     if not is_over(pod):
         return True
@@ -255,8 +255,8 @@ def _is_there(pod: Pod, owner: GangOwner | None) -> bool:
 def is_of_another(pod: Pod, owner: GangOwner | None, context: PlanContext) -> bool:
     """True if a pod is of an object that had the owner's name before.
 
-    By what made it, or what made that (a launcher is a Job's), else by its age: what
-    is not seen may be gone, and nobody has pods that are older.
+    Its owner tells, or the owner of that (a launcher is a Job's), or else its age: an
+    owner that we do not see may be gone, and no object has pods older than itself.
     """
     controller = pod.metadata.controller
     if owner is None or not owner.roles or controller.uid == owner.uid:
@@ -274,7 +274,7 @@ def is_of_another(pod: Pod, owner: GangOwner | None, context: PlanContext) -> bo
 
 
 def _role_of(membership: Membership, owner: GangOwner | None) -> str:
-    """Return the role of a pod: where there is only one without a name, that."""
+    """Return the role of a pod; an owner's only role may have no name."""
     if owner is not None and len(owner.roles) == 1 and not owner.roles[0].name:
         return ""
     return membership.role
@@ -285,8 +285,8 @@ def _needed_roles(
 ) -> Iterator[OwnerRole]:
     """Go through the roles whose pods must be there now.
 
-    Not those whose pods are made later, nor those that pods which wait came after:
-    whoever made these has seen them run or end.
+    Roles whose pods are made later are left out, and so are roles that waiting pods
+    come after: their owner has seen those pods run or end.
     """
     over: set[str] = set()
     todo = list(waiting)

@@ -53,10 +53,7 @@ def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextS
 
 
 def _name_next_gang(context: PlanContext, pods: Sequence[Pod]) -> tuple[int, GangUID]:
-    """Count how often these pods are asked for, and name the gang that they are then.
-
-    It is named after its pods, so that two publishers submit the same.
-    """
+    """Return the generation and uid of the next gang of these pods."""
     name, uids = str(context.group), uids_of(pods)
     ages = (r.age[0] for r in context.records if not uids.isdisjoint(r.pods))
     generation = 1 + max(ages, default=0)

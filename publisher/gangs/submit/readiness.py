@@ -35,7 +35,7 @@ class NotReady(Struct, frozen=True, kw_only=True):
 
 
 def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:
-    """Name a claim that is not there, or on its way out, or a volume, or quota."""
+    """Return the first claim, volume or quota that is missing; None: all are there."""
     for pod in pods:
         if any(gate.name.startswith(KUEUE) for gate in pod.spec.scheduling_gates):
             # Devices are held for nobody who may not use them yet.
@@ -64,7 +64,7 @@ def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:
 
 
 def find_contention(pods: Sequence[Pod], context: PlanContext) -> NotReady | None:
-    """Name a claim that these pods cannot ask for or share now; all claims exist."""
+    """Return the first claim that these pods cannot ask for now; all claims exist."""
     asking, view = uids_of(pods), context.view
     users_of: dict[str, list[Pod]] = {}
     for pod in pods:
@@ -108,9 +108,9 @@ def _list_needed_claims(pod: Pod) -> Iterator[tuple[str, str]]:
 def _find_rival(
     key: str, users: Sequence[Pod], asking: frozenset[str], context: PlanContext
 ) -> NotReady | None:
-    """Let one gang ask for a free claim: pods without a gate first, then by group.
+    """Let one gang ask for a free claim: pods with open gates first, then by group.
 
-    Those are pinned to their nodes already.
+    Pods with open gates are pinned to their nodes already.
     """
     if not is_gated(users[0]):
         return None

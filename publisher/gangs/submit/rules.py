@@ -31,9 +31,9 @@ def find_rules(
 ) -> DeclaredRules | NotReady:
     """Return the rules of the gang of these pods, or what is wrong with them.
 
-    `owner`: what says the size of a gang without a Gang object, if anything does.
-    `members`: all of the gang; None: the pods are but some of it. What is wrong with a
-    Gang object the solver names.
+    `owner`: what gives a gang without a Gang object its size, if anything does.
+    `members`: all of the gang; None: the pods are a part of it. The solver reports what
+    is wrong with a Gang object.
     """
     if gang is not None:
         spec = gang.spec

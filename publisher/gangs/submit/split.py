@@ -63,9 +63,7 @@ def split_waiting(
 ) -> Iterator[UnsubmittedGang]:
     """Split pods that nobody asked for into those that are asked for together.
 
-    `leaving`, `asked`, `held`: uids of pods that will be deleted, of those that wait
-    and whose submissions stand, and also of those whose submissions are being taken
-    back.
+    `leaving`: uids of pods that will be deleted. `asked`, `held`: as in `find_company`.
     """
     stay = [pod for pod in context.pods if pod.metadata.uid not in leaving]
     for run in split_by_run(waiting, context):
@@ -80,8 +78,8 @@ def split_waiting(
 def split_by_run(pods: Sequence[Pod], context: PlanContext) -> Iterator[list[Pod]]:
     """Split waiting pods of a group into those that can be one gang.
 
-    Pods of two runs cannot, nor can pods that come one after the other, nor any with
-    those of an object that had the owner's name before.
+    Pods of two runs cannot, nor can pods that are made one after the other, nor pods of
+    a former object of the owner's name.
     """
     runs: dict[str, list[Pod]] = {}
     for pod in pods:
@@ -100,10 +98,10 @@ def split_replacements(
 ) -> list[list[Pod]]:
     """Split pods that wait beside `company` into those that are asked for at once.
 
-    A gang that begins is one. Of one that runs each pod of a ReplicaSet comes by
-    itself, if that makes the gang whole: a Deployment that rolls ends fewer pods than
-    it makes, and goes on only when some of the new ones run. Pods that share a claim
-    stay together.
+    A gang that begins is one. Beside running pods each pod of a ReplicaSet is asked for
+    by itself, if that makes the gang whole: a Deployment that rolls out ends fewer pods
+    than it makes, and goes on only when some new ones run. Pods that share a claim stay
+    together.
     """
     if not company.ran:
         return [list(run)]
@@ -176,7 +174,7 @@ def split_by_group(
 ) -> list[list[Pod]]:
     """Split pods by which a gang grows into those of one group each, if rules have any.
 
-    What binds pods to a group is said of all that are asked for together.
+    All pods that are asked for together are bound to one group.
     """
     sizes = [rule.group_size for rule in rules if rule.group_size is not None]
     groups: dict[object, list[Pod]] = {}

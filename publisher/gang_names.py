@@ -1,4 +1,4 @@
-"""Names of gangs that are made from other names, and those that no gang may have. Pure.
+"""Names and uids of gangs that are derived, and names that no gang may have. Pure.
 
 Other projects' labels, annotations and owners name gangs, and the API server does not
 look at all of them: an annotation or the name in an owner reference may be anything. A
@@ -7,8 +7,10 @@ gang is an object's namesake, so its name is one that an object may have.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from uuid import NAMESPACE_URL, uuid5
 
+from contracts.ids import GangUID
 from contracts.names import GANG
 from contracts.pods.membership import Membership
 from contracts.validate.names import MAX_LABEL, MAX_SUBDOMAIN, check_dns_subdomain
@@ -27,6 +29,15 @@ def shorten_gang_name(name: str) -> str:
         return name
     digest = uuid5(_UUIDS, name).hex[:_DIGEST]
     return f"{name[: MAX_LABEL - _DIGEST - 1].rstrip('-.')}-{digest}"
+
+
+def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
+    """Derive the uid of a gang from its name (`namespace/name`) and its pods' uids.
+
+    So two publishers submit the same gang, and another generation is another gang.
+    """
+    text = "/".join((name, str(generation), *sorted(pods)))
+    return GangUID(str(uuid5(_UUIDS, text)))
 
 
 def keep_valid_name(found: Membership, pod: Pod) -> Membership:

@@ -23,7 +23,7 @@ from contracts.workload import Pod
 from publisher.cluster.compact import compact
 from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.offered_devices import read_offered
-from publisher.gangs.running.refusals import SeenRefusals
+from publisher.gangs.running.avoidance import SeenRefusals
 from publisher.gangs.view import GroupKey, View, claims_of
 from publisher.kube.changes import ChangePage
 from runtime.kube.kinds import GANG, NODE, POD, STORAGE_KINDS, Kind

@@ -19,9 +19,9 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.names import LEASE_NAME
+from contracts.pods.membership import list_owner_kinds
 from contracts.release import RELEASE, make_release
 from publisher.cluster.device_publisher import DevicePublisher
-from publisher.cluster.followed import UNSAID, follow_kinds
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
 from publisher.cluster.group_queue import GroupQueue
@@ -38,7 +38,7 @@ from publisher.gangs.notes import UNOWNED, Subject, note_unowned
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.discovery import watch_served
-from publisher.kube.informer import Informer
+from publisher.kube.informer import Follow, Informer, follow
 from publisher.kube.lease import LeaderLease
 from publisher.kueue.admission_checks import AdmissionChecks
 from publisher.metrics import FOREIGN_DEVICES, MOST_DRIVERS
@@ -50,7 +50,12 @@ from runtime.errors import ConfigError
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import ClusterError, UnavailableError
 from runtime.kube.kinds import (
+    GANG,
+    GANG_OWNERS,
+    KUEUE_KINDS,
     LEASE,
+    POD_GROUP,
+    STORAGE_KINDS,
     ServedKinds,
 )
 from runtime.log import get_logger
@@ -62,6 +67,10 @@ from runtime.waits import first_of
 from runtime.wire import BusSettings
 
 log = get_logger(__name__)
+_UNPUBLISHED = frozenset(
+    kind.name for kind in (*STORAGE_KINDS, *GANG_OWNERS, POD_GROUP, *KUEUE_KINDS)
+)
+"""Kinds that only the publisher decides by: the bus does not carry them."""
 _Writer = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 """Works until the event is set: leading is over, or the service stops."""
 
@@ -204,11 +213,11 @@ def _build_parts(
             if driver:
                 FOREIGN_DEVICES.labels(*drivers.of(driver)).set(devices)
 
-    follows = follow_kinds(api, kinds, config)
+    follows = _follow_kinds(api, kinds, config)
     informer = Informer(
         follows,
         (observer.kinds, observer.take),
-        (follows.keys() - UNSAID, take_state),
+        (follows.keys() - _UNPUBLISHED, take_state),
         (devices.kinds, devices.take),
         (checks.kinds, checks.take),
     )
@@ -226,6 +235,24 @@ def _build_parts(
         owns_nothing=ownership.is_nothing,
         say_leading=partial(say_leading, bus, cluster, identity, now),
     )
+
+
+def _follow_kinds(
+    api: KubernetesApi, kinds: ServedKinds, config: PublisherConfig
+) -> dict[str, Follow]:
+    """Return how each kind is followed: some may be absent, or not ours to read."""
+    owners = list_owner_kinds(config.workloads)
+    known = [kind for kind in (*GANG_OWNERS, kinds.pod_group) if kind is not None]
+    optional = [kind for kind in known if kind.name in owners]
+    if config.kueue_checks:
+        optional += KUEUE_KINDS
+    follows: dict[str, Follow] = {
+        kind.name: partial(follow, api, kind)
+        for kind in (*kinds.followed, *STORAGE_KINDS)
+    }
+    follows[GANG.name] = partial(follow, api, GANG, may_be_absent=True)
+    follow_some = partial(follow, may_be_absent=True, may_be_denied=True)
+    return follows | {kind.name: partial(follow_some, api, kind) for kind in optional}
 
 
 def _list_tasks(

@@ -1,8 +1,4 @@
-"""Users of claims that neither the View nor the claims themselves show. Pure.
-
-They are pods that never had our gate, and reservations that kube-controller-manager
-takes and gives back without end.
-"""
+"""Users of claims that neither the View nor the claims themselves show. Pure."""
 
 from __future__ import annotations
 

@@ -170,19 +170,9 @@ class SubmittedGang(Struct, frozen=True, kw_only=True, dict=True):
     """It was submitted before its pods, so it is not ours to give up."""
 
     @cached_property
-    def pods_by_uid(self) -> dict[str, Pod]:
-        """Its pods."""
-        return {pod.metadata.uid: pod for pod in self.pods}
-
-    @cached_property
     def waiting(self) -> tuple[Pod, ...]:
         """Pods behind our gate."""
         return tuple(pod for pod in self.pods if is_gated(pod) and not is_over(pod))
-
-    @cached_property
-    def waiting_uids(self) -> frozenset[str]:
-        """The uids of pods behind our gate."""
-        return uids_of(self.waiting)
 
     @cached_property
     def entitled(self) -> tuple[Pod, ...]:

@@ -50,15 +50,12 @@ def plan_gang(context: PlanContext) -> NextSteps:
     # First the gangs that were submitted, and what needs no gang.
     gangs = _plan_submitted_gangs(context)
     steps = add_up(gang.steps for gang in gangs)
-    steps = add_up(
-        (
-            plan_repairs(context.pods, context.view),
-            wait_for_refusals(context),
-            plan_avoidance(
-                context, list_refused(context, context.pods), steps.recreations
-            ),
-            steps,
-        )
+    refused = list_refused(context, context.pods)
+    steps = (
+        plan_repairs(context.pods, context.view)
+        + wait_for_refusals(context)
+        + plan_avoidance(context, refused, steps.recreations)
+        + steps
     )
     gang = context.gang
     if gang is not None and gang.spec.hold:

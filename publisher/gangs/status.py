@@ -15,7 +15,7 @@ from contracts.reports import PHASES_BY_URGENCY
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import ALLOCATED
-from publisher.gangs.running.refusals import SCHEDULER_REFUSED
+from publisher.gangs.running.avoidance import SCHEDULER_REFUSED
 from publisher.gangs.view import is_gated, is_over
 
 PLACEMENT_LOST = "PlacementLost"

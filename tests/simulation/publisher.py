@@ -25,7 +25,7 @@ from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecords
-from publisher.gangs.running.refusals import SeenRefusals
+from publisher.gangs.running.avoidance import SeenRefusals
 from publisher.gangs.view import GroupKey, View
 from tests.simulation.players import CLUSTER, STREAMS, Bus
 from tests.simulation.world import THEIRS, Refused, World

@@ -7,7 +7,7 @@ given up and its pods are submitted anew. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -83,34 +83,38 @@ def find_place_fault(
     assignment: Assignment | None,
 ) -> str:
     """Return why a place can no longer get what it asked for; empty: it can."""
+    faults = _list_place_faults(context, submitted, member, place, assignment)
+    return next(filter(None, faults), "")
+
+
+def _list_place_faults(
+    context: PlanContext,
+    submitted: SubmittedGang,
+    member: Member,
+    place: Place,
+    assignment: Assignment | None,
+) -> Iterator[str]:
     namespace = context.group.namespace
-    pods_by_uid = submitted.pods_by_uid
-    pods = [pods_by_uid[ref.uid] for ref in place.pods if ref.uid in pods_by_uid]
+    uids = {ref.uid for ref in place.pods}
+    pods = [pod for pod in submitted.pods if pod.metadata.uid in uids]
     # First the claims that want devices.
     keys = [f"{namespace}/{name}" for name in place.claims]
     decided = dict(() if assignment is None else assignment.claims)
-    waiting = submitted.waiting_uids
+    waiting = uids_of(submitted.waiting)
     specs = (claim.spec for claim in member.claims)
     for key, spec in zip(keys, specs, strict=False):
-        fault = _find_claim_fault(context, key, decided.get(key), waiting)
-        fault = fault or _find_spec_fault(context, key, spec)
-        if fault:
-            return fault
+        yield _find_claim_fault(context, key, decided.get(key), waiting)
+        yield _find_spec_fault(context, key, spec)
     # Then the volumes, as long as the place is no more than asked for: what is decided
     # goes on, and kube-scheduler says whether it still can be.
     message = submitted.record.submission
     if assignment is None and not submitted.is_reserved and message is not None:
-        fault = _find_volume_fault(context, message, member, pods)
-        if fault:
-            return fault
+        yield _find_volume_fault(context, message, member, pods)
     # Then those that had devices already: the pods are bound to where these are.
     node = NodeName("") if assignment is None else assignment.node
     others = {key for pod in pods for key in claim_keys(pod).values()} - set(keys)
     for key in sorted(others):
-        fault = _find_prior_claim_fault(context, key, pods, node)
-        if fault:
-            return fault
-    return ""
+        yield _find_prior_claim_fault(context, key, pods, node)
 
 
 def _find_claim_fault(

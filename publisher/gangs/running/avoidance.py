@@ -1,4 +1,8 @@
-"""Nodes that a gang avoids because kube-scheduler refused its pods there.
+"""Pods that kube-scheduler refuses, and nodes that their gang avoids because of that.
+
+The gates of such pods cannot be closed again, nor their pins moved: whatever is in the
+way must go. A refusal does not count while it may pass by itself: kube-scheduler makes
+room for the pod (preemption), or is about to bind it.
 
 A node is avoided for a while, until it changes, and only while there are other nodes.
 The list is kept on the bus, so that it outlives pods and publishers; a submission
@@ -18,12 +22,16 @@ from contracts.gang import AvoidedNode
 from contracts.ids import GangUID, Namespace
 from contracts.messages import MAX_REASON, SubmitGang
 from contracts.names import GANG_UID
-from contracts.workload import Pod
+from contracts.workload import Pod, PodCondition
 from publisher.gangs.context import NextSteps, PlanContext
 from publisher.gangs.node_affinity import pinned_node_of
-from publisher.gangs.running.refusals import find_refusal
+from publisher.gangs.view import is_over
 from publisher.times import seconds_between
 
+SCHEDULER_REFUSED = "SchedulerRefused"
+"""The reason that people read."""
+_SCHEDULED = "PodScheduled"
+_GATED = "SchedulingGated"
 MOST_AVOIDED = 100
 """Nodes, those that refused first: each costs a term of the members' affinity."""
 _POD = "Pod"
@@ -32,6 +40,44 @@ _AGAIN_S = 30.0
 """How often it is looked whether an avoided node has changed."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3600.0
 """Between two times that the pods of a gang are made anew: it doubles."""
+
+
+def find_refusal(pod: Pod) -> PodCondition | None:
+    """Return why kube-scheduler refuses a pod of ours; None: it does not.
+
+    Sources: core/v1 `PodScheduled`, whose reasons are Unschedulable, SchedulerError and
+    those of other schedulers; `status.nominatedNodeName` (KEP-5278).
+    """
+    spec, status = pod.spec, pod.status
+    opened = GANG_UID in pod.metadata.annotations and not spec.scheduling_gates
+    if not opened or is_over(pod) or spec.node_name or status.nominated_node_name:
+        return None
+    for condition in status.conditions:
+        if condition.type == _SCHEDULED and condition.reason != _GATED:
+            return condition if condition.status == "False" else None
+    return None
+
+
+class SeenRefusals:
+    """Remembers since when pods are refused, as this publisher saw it.
+
+    No object says it: `PodScheduled` is False from the beginning, because of the gate,
+    and keeps that time. After a restart the grace of a refusal begins anew.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str, str] = {}
+
+    def apply(self, uid: str, pod: Pod | None, now: str) -> None:
+        """Look at a pod as it is now (None: it is gone); `now` is RFC 3339."""
+        if pod is None or find_refusal(pod) is None:
+            self._since.pop(uid, None)
+        else:
+            self._since.setdefault(uid, now)
+
+    def since(self, uid: str) -> str:
+        """Return since when a pod is refused; empty: it is not."""
+        return self._since.get(uid, "")
 
 
 class Avoidance(Struct, frozen=True, kw_only=True):

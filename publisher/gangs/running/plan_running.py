@@ -16,8 +16,8 @@ from contracts.workload import Pod
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
 from publisher.gangs.node_affinity import pinned_node_of
 from publisher.gangs.rollback import find_withdrawn, plan_withdrawal
+from publisher.gangs.running.avoidance import SCHEDULER_REFUSED, find_refusal
 from publisher.gangs.running.recreation import plan_recreation, wants_recreation
-from publisher.gangs.running.refusals import SCHEDULER_REFUSED, find_refusal
 from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
 from publisher.gangs.void_marks import is_void
 from publisher.times import seconds_between

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +16,6 @@ from msgspec.structs import replace
 from contracts.allocation import Reason
 from contracts.counts import counted
 from contracts.gang import MAX_MEMBERS, Gang, GangSpec, Member
-from contracts.ids import GangUID
 from contracts.joined import JoinedGang
 from contracts.messages import Place, SubmitGang
 from contracts.meta import ObjectMeta
@@ -26,7 +24,7 @@ from contracts.pods.declared_rules import DeclaredRules
 from contracts.validate.gangs import RECOVERIES
 from contracts.validate.names import check_dns_subdomain
 from contracts.workload import Pod
-from publisher.gang_names import shorten_gang_name
+from publisher.gang_names import gang_uid, shorten_gang_name
 from publisher.gangs.context import PlanContext
 from publisher.gangs.members import (
     ONLY,
@@ -42,8 +40,6 @@ from publisher.gangs.submit.readiness import NotReady, find_contention, find_mis
 from publisher.gangs.submit.rules import find_rules
 from publisher.gangs.submit.split import UnsubmittedGang
 from publisher.gangs.view import is_gated, is_over, uids_of
-
-_UUIDS = uuid5(NAMESPACE_URL, GANG)
 
 
 class _Demand(Struct, frozen=True, kw_only=True):
@@ -72,15 +68,6 @@ def assemble(
         return fitted
     counts = Counter(member for member, _ in running)
     return _make_submission(fitted, unsubmitted, context, counts)
-
-
-def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
-    """Derive the uid of a gang from its name (`namespace/name`) and its pods' uids.
-
-    So two publishers submit the same gang, and another generation is another gang.
-    """
-    text = "/".join((name, str(generation), *sorted(pods)))
-    return GangUID(str(uuid5(_UUIDS, text)))
 
 
 # --- what keeps pods from being asked for ---------------------------------------------

@@ -13,11 +13,12 @@ from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG
 from contracts.reports import WAITING
 from contracts.workload import Pod
+from publisher.gang_names import gang_uid
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport
 from publisher.gangs.reports import report_cancelled
 from publisher.gangs.running.avoidance import find_avoidance
 from publisher.gangs.running.growth import wait_for_more_s
-from publisher.gangs.submit.assemble import assemble, gang_uid
+from publisher.gangs.submit.assemble import assemble
 from publisher.gangs.submit.readiness import NotReady, plan_fresh_start
 from publisher.gangs.submit.split import UnsubmittedGang
 from publisher.gangs.view import uids_of

@@ -1,7 +1,4 @@
-"""The rules that a gang declares: in its Gang object, else in its pods' annotations.
-
-Pure.
-"""
+"""Rules that a gang declares, in its Gang object or in its pods' annotations. Pure."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ IsDecided = Callable[[Mapping[str, Any], str], bool]
 def compact(
     raw: Mapping[str, Any], is_decided: IsDecided = lambda _pod, _node: False
 ) -> Json | None:
-    """Leave out what nobody decides by; None: nothing of it matters.
+    """Keep only what allocators decide by; None: nothing of the object matters.
 
     A pod matters while it uses a node: from when it is bound, or our gate opened and
     pinned it to where it was decided to be. A claim matters while it holds devices.
@@ -118,7 +118,7 @@ def _compact_pod(raw: Mapping[str, Any], is_decided: IsDecided) -> Json | None:
 
 
 def pinned_node_of(raw: Mapping[str, Any]) -> str:
-    """Return the node that a pod, as it says, was pinned to by us; empty: none.
+    """Return the node that we pinned a pod to, as the pod says; empty: none.
 
     It is on no node yet, and no gate of ours holds it back.
 

@@ -40,7 +40,7 @@ _FEATURES_S = 600.0
 
 
 class DevicePublisher:
-    """What is known of slices, nodes and announcements, and who writes."""
+    """Knows slices, nodes and announcements, and runs the writers."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class DevicePublisher:
             served.resource_claim.name,
             *(() if rules is None else (rules.name,)),
         )
-        """Those whose pages must be taken in."""
+        """Kinds whose pages must be taken in."""
 
     def tasks(self) -> dict[str, Task]:
         """Name what runs whether we lead or not."""
@@ -140,7 +140,7 @@ class DevicePublisher:
                 return
 
     def _apply_slice(self, name: str, raw: dict[str, Any] | None) -> None:
-        """Note a slice, unless it is what a write of ours has answered with.
+        """Note a slice, unless our own write was answered with it.
 
         Raises:
             ContractsError: it cannot be read.
@@ -172,7 +172,7 @@ class DevicePublisher:
 
 
 def _read_node(raw: dict[str, Any]) -> Node:
-    """Read of a Node what slices depend on."""
+    """Read the fields of a Node that slices depend on."""
     metadata = raw["metadata"]
     labels = metadata.get("labels") or {}
     return Node(
@@ -181,7 +181,7 @@ def _read_node(raw: dict[str, Any]) -> Node:
 
 
 def _read_slice(raw: dict[str, Any]) -> ResourceSlice | None:
-    """Read a slice; of those that others write, only whose they are.
+    """Read a slice; only the outline of one that others write.
 
     Raises:
         ContractsError: it cannot be read.

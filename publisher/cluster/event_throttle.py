@@ -27,7 +27,7 @@ class EventThrottle:
     def __init__(self) -> None:
         self._last: _Recent[tuple[str, float]] = _Recent()
         self._untold: _Recent[tuple[str, float]] = _Recent()
-        """Words that were not told yet, and since when they are the same."""
+        """Words that were not told yet, and since when they stay the same."""
 
     def due_in_s(self, note: Note, now_s: float) -> float:
         """Return how long a note has still to wait; 0: it is due.
@@ -54,7 +54,7 @@ class EventThrottle:
 
 
 class _Recent(OrderedDict[tuple[str, ...], T], Generic[T]):
-    """So many entries as are remembered: the last ones."""
+    """A bounded dict that keeps its newest entries."""
 
     def __setitem__(self, key: tuple[str, ...], value: T) -> None:
         super().__setitem__(key, value)

@@ -60,7 +60,7 @@ _SPANS: dict[type, str] = {
 
 
 class GangBus:
-    """Submissions as the bus has them, and the way to say something of a gang."""
+    """Records of gangs as the bus has them, and the way to publish about a gang."""
 
     def __init__(
         self,
@@ -160,11 +160,11 @@ class GangBus:
             self._caught_up.note(AVOIDANCES, batch)
 
     def avoided(self, namespace: str, name: str) -> NodesAvoided | None:
-        """Return which nodes a gang was said to avoid."""
+        """Return which nodes a gang avoids, as last published."""
         return self._avoided.get((self._cluster, namespace, name), monotonic())
 
     def groups(self) -> Iterator[GroupKey]:
-        """Go through the groups of which something was said."""
+        """Go through the groups that messages are about."""
         return self._records.groups()
 
     def find(self, key: GangKey) -> PodGangRecord | None:
@@ -219,7 +219,7 @@ class GangBus:
         self._records.apply(message, sequence)
 
     def _trace_message(self, message: GangWord, outgoing: Outgoing) -> Outgoing:
-        """Let what is said of a gang begin its trace, or continue it."""
+        """Begin or continue a gang's trace with a message."""
         span = _SPANS.get(type(message))
         if span is None or not self._traces.is_on:
             return outgoing

@@ -71,7 +71,7 @@ log = get_logger(__name__)
 
 
 class GangController:
-    """Workers that take groups from the queue, and what they share."""
+    """Plans and carries out, for the groups that its workers take from the queue."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class GangController:
     def _put_aside(self, group: GroupKey, reason: str) -> None:
         """Let a group rest that cannot be handled, ever longer, and tell its pods.
 
-        What one author wrote ends the service for nobody, and keeps it busy for nobody.
+        One author's mistake neither ends the service nor keeps it busy.
         """
         self._queue.rest(group, self._failed.next_s(group, time.monotonic()))
         with self._refusals.guard(_name_of(group)):
@@ -175,7 +175,7 @@ class GangController:
         self._queue.rest(group, pause_s or _PAUSE_S)
 
     async def _run_round(self, group: GroupKey) -> bool:
-        """Work on a group, counted, so that who stops leading can wait for it."""
+        """Work on a group, counted, so that `lead` can wait for it."""
         self._rounds += 1
         self._idle.clear()
         try:
@@ -262,7 +262,7 @@ class GangController:
     async def forget(self, stop: asyncio.Event) -> None:
         """Drop what is over while another publisher leads; it does so by itself.
 
-        Who leads tries now what was refused: admission may have changed its mind.
+        The leader tries refused writes again: admission may have changed its mind.
         """
         while not stop.is_set():
             groups, self._refused_groups = self._refused_groups, set()
@@ -313,7 +313,7 @@ class GangController:
     def _report_refusals(
         self, situation: PlanContext, plan: NextSteps
     ) -> list[StatusReport]:
-        """Tell those who wait for a write that is not taken, and who is not let go."""
+        """Report writes and deletions that the API server refuses."""
         reasons = filter(None, map(self._patches.refusal_of, plan.patches))
         waiting = _list_waiting(situation.pods)
         refusals = [(WAITING, reason, waiting) for reason in reasons][:1]

@@ -28,7 +28,7 @@ async def say_leading(
     now: Callable[[], str],
     lost: asyncio.Event,
 ) -> None:
-    """Repeat it until `lost` is set, even while the bus is away."""
+    """Publish that we lead, until `lost` is set; an absent bus does not stop it."""
     while not lost.is_set():
         message = PublisherLeads(cluster=cluster, holder=holder, at=now())
         try:

@@ -38,7 +38,7 @@ log = get_logger(__name__)
 
 
 class Observer:
-    """The View, filled with what is seen."""
+    """Fills the View with what the API server shows."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Observer:
         self.statuses: dict[str, dict[str, Any]] = {}
         """The status of each Gang object, by `namespace/name`."""
         self.unreadable: dict[tuple[str, str], str] = {}
-        """Objects by kind and key that are there and cannot be read, and why."""
+        """Why objects that are there cannot be read, by kind and key."""
 
     @property
     def kinds(self) -> frozenset[str]:

@@ -24,10 +24,10 @@ _Place = tuple[GangKey, str]
 
 
 class OpenedPods:
-    """Who has which place of the gangs that came before their pods."""
+    """Which pod has which place of the gangs that came before their pods."""
 
     def __init__(self, find: FindGang) -> None:
-        """`find` says what is known of a gang."""
+        """`find` returns the record of a gang."""
         self._find = find
         self._uid_by_place: dict[_Place, str] = {}
         self._place_by_uid: dict[str, _Place] = {}
@@ -37,7 +37,7 @@ class OpenedPods:
     def evidence_on(self, raw: Mapping[str, Any] | None) -> object:
         """Return what `is_decided` depends on: its answer holds until this changes.
 
-        A record is a value: another one says something else of its gang.
+        Records are values: a changed gang has another record.
         """
         key, _ = _place_of(raw or {})
         return self._find(key), self._freed
@@ -75,7 +75,7 @@ class OpenedPods:
 
 
 def _place_of(raw: Mapping[str, Any]) -> _Place:
-    """Read which place of which gang a pod says that it has."""
+    """Read which place of which gang a pod claims."""
     meta = raw.get("metadata") or {}
     annotations = meta.get("annotations") or {}
     key = GangKey(

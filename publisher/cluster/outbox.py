@@ -13,13 +13,13 @@ from itertools import islice
 
 
 class Outbox:
-    """Messages by subject; a subject without one is to say that its object is gone."""
+    """Messages by subject; a subject without one tells that its object is gone."""
 
     def __init__(self) -> None:
         self._messages: dict[str, bytes] = {}
         """What should be on each subject."""
         self._versions: dict[str, int] = {}
-        """Of the objects that are there."""
+        """Versions of the objects that are there, by subject."""
         self._on_bus: dict[str, bytes] | None = None
         """Digests; None: it is not known what the bus holds."""
         self._due: dict[str, int] = {}

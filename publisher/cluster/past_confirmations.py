@@ -23,7 +23,7 @@ from runtime.past_gangs import PastGangs
 
 
 class PastConfirmations:
-    """What is held back of them, until everything has been read."""
+    """Holds back confirmations until everything has been read."""
 
     def __init__(
         self, cluster: ClusterName, shown: Callable[[], Iterable[GroupKey]]
@@ -32,10 +32,10 @@ class PastConfirmations:
         self._cluster = cluster
         self._shown = shown
         self._names: frozenset[tuple[str, str]] | None = None
-        """Namespace and name of the gangs that they are, when decisions began."""
+        """Namespaces and names of gangs in the cluster when decisions began."""
         self._past = PastGangs()
         self._released: dict[str, int] = {}
-        """Who has given back all claims, as `str` of a GangKey; where it was said."""
+        """Sequence of `ClaimsReleased` by gang (`str` of a GangKey)."""
         self._all_decided = False
         """True if all decisions were read."""
 
@@ -47,7 +47,7 @@ class PastConfirmations:
     def take(
         self, message: LifecycleMessage, sequence: int
     ) -> Iterator[tuple[LifecycleMessage, int]]:
-        """Give what of this, and of what was held back, is to be applied now."""
+        """Return what to apply now, of these messages and of those held back."""
         gang = message.key
         if isinstance(message, DecisionMessage):
             released = self._released.pop(str(gang), 0)
@@ -66,10 +66,10 @@ class PastConfirmations:
     def end_decisions(
         self, is_known: Callable[[GangKey], bool]
     ) -> Iterator[tuple[LifecycleMessage, int]]:
-        """All decisions were read: give what was held back of gangs that are known.
+        """Return what was held back of known gangs; all decisions are read.
 
-        They gave back their claims while decisions were read. Of who has no decision
-        everything was removed but this.
+        They gave their claims back while decisions were read. Of gangs without a
+        decision everything but this was removed.
         """
         self._all_decided = True
         held, self._released = self._released, {}
@@ -80,7 +80,7 @@ class PastConfirmations:
                 yield self._make_confirmation(gang), sequence
 
     def close(self) -> None:
-        """Everything was read: whatever is said from now on counts."""
+        """Note that everything was read: from now on every message counts."""
         self._past.close()
         self._names = frozenset()
 

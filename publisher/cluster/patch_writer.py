@@ -41,7 +41,7 @@ log = get_logger(__name__)
 
 
 class PatchWriter:
-    """The way to the API server, and what it does not take."""
+    """Writes to the API server, and remembers what it refuses."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PatchWriter:
         state: StatePublisher,
         leads: asyncio.Event,
     ) -> None:
-        """`leads` is looked at before each write: only who leads may write."""
+        """`leads` is checked before each write: only the leader may write."""
         self._api = api
         self._observer = observer
         self._state = state
@@ -60,10 +60,10 @@ class PatchWriter:
         self._refused: dict[tuple[str, str], tuple[Patch, str]] = {}
         """Writes that the API server does not take, while their objects stay so."""
         self._refused_removals: dict[str, tuple[Pod, str]] = {}
-        """By uid: pods that it does not let go, as they were, and why."""
+        """By uid: pods that it refuses to delete, as they were, and why."""
 
     async def write(self, patches: Sequence[Patch]) -> None:
-        """Do writes side by side; of each the answer is applied, or the object read.
+        """Write side by side; apply each answer, or read the object anew.
 
         Raises:
             ApiError: the first that is neither a conflict nor a refusal.
@@ -86,7 +86,7 @@ class PatchWriter:
         )
 
     async def remove(self, pods: Iterable[Pod]) -> None:
-        """Delete pods side by side; why was told."""
+        """Delete pods side by side; their authors were told why."""
         await together(map(self._remove_pod, pods))
 
     async def check(self, pods: Iterable[Pod], checked: set[tuple[str, str]]) -> bool:
@@ -111,7 +111,7 @@ class PatchWriter:
         return self._refused_attempts.get((namespace, uid, attempt), "")
 
     def refusal_of(self, patch: Patch) -> str:
-        """Return why just this is not taken: its object is as it was, to the version.
+        """Return why this write is refused, while its object stays as it is.
 
         Empty: nothing is against it.
         """
@@ -139,7 +139,7 @@ class PatchWriter:
     # --- one object -------------------------------------------------------------------
 
     async def _write_one(self, patch: Patch, denied: asyncio.Event) -> None:
-        """Do one write, unless we lead no more or may not; `denied` is of all."""
+        """Do one write, if we lead and may; all writes share `denied`."""
         if not self._leads.is_set() or denied.is_set():
             return
         kind = self._observer.kind(patch.kind)
@@ -166,7 +166,7 @@ class PatchWriter:
         await self._apply_answer(patch.kind, patch.key, raw, patch.uid)
 
     async def _send_patch(self, kind: Kind, patch: Patch) -> dict[str, Any]:
-        """Send a patch, or what does the same where no patch can."""
+        """Send a patch, or an equal write where a patch cannot do it."""
         try:
             return await self._api.patch(
                 kind, patch.key, patch.body, subresource=patch.subresource

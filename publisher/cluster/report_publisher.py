@@ -41,7 +41,7 @@ class ReportPublisher:
         exists: Callable[[GroupKey], bool],
         now: Callable[[], str],
     ) -> None:
-        """`exists` says of a group whether anybody will look at it again."""
+        """`exists` is true of groups that somebody will look at again."""
         self._cluster = cluster
         self._bus = bus
         self._exists = exists
@@ -49,12 +49,12 @@ class ReportPublisher:
         self._board = ReportBoard()
         self._outbox = Outbox()
         self._connection = 0
-        """Of the bus, when it was last read."""
+        """The bus's connection when it was last read."""
         self._repeat_at_s = 0.0
         self._refusals = Refusals()
 
     def report(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
-        """Have this said once it has held for a while, in place of what was said."""
+        """Publish these reports once they have held for a while."""
         self._board.note(group, report_on_bus(reports), monotonic(), self._now())
 
     async def publish(self, stop: asyncio.Event) -> None:

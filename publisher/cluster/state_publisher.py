@@ -37,7 +37,7 @@ class StatePublisher:
     def __init__(
         self, cluster: ClusterName, bus: Bus, opened: OpenedPods | None = None
     ) -> None:
-        """`opened` says which pods use a node before they are on it."""
+        """`opened` knows which pods use a node before they are on it."""
         self._cluster = cluster
         self._bus = bus
         self._opened = opened or OpenedPods(lambda _: None)
@@ -49,9 +49,9 @@ class StatePublisher:
         self._flushed = asyncio.Condition()
         self._leads = False
         self._connection = 0
-        """Of the bus, when it was last read."""
+        """The bus's connection when it was last read."""
         self._sequence = 0
-        """The stream's, after which everything that was said is there."""
+        """The stream's sequence after which everything that was said is there."""
         self.counts: Counter[str] = Counter()
         """Objects sent."""
         self._refusals = Refusals()
@@ -156,7 +156,7 @@ class StatePublisher:
         log.info("state.compared", on_bus=len(held), differing=len(self._outbox))
 
     async def _publish_some(self, stop: asyncio.Event) -> None:
-        """Publish a batch, and learn how far the stream has come by it."""
+        """Publish a batch, and note its sequence."""
         event = "state.delayed"
         sent = await send_due(self._bus, self._outbox, _address_state, stop, event)
         if sent is not None:

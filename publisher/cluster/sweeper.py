@@ -21,7 +21,7 @@ log = get_logger(__name__)
 
 
 class Sweeper:
-    """What looked like an orphan last time."""
+    """Frees claims that look like orphans at two looks."""
 
     def __init__(
         self, api: KubernetesApi, observer: Observer, interval_s: float
@@ -34,7 +34,7 @@ class Sweeper:
         self._refusals = Refusals()
 
     async def sweep(self, stop: asyncio.Event) -> None:
-        """Look until `stop`."""
+        """Look for orphans now and then, until `stop`."""
         while not stop.is_set():
             patches = {patch.key: patch for patch in plan_sweep(self._observer.view)}
             due = [p for key, p in patches.items() if self._suspects.get(key) == p]

@@ -129,7 +129,7 @@ async def open_cluster(
 
 
 class _Parts(Struct, frozen=True, kw_only=True):
-    """What works beside a cluster, as far as it has tasks of its own."""
+    """The parts of the service that have tasks of their own."""
 
     informer: Informer
     gangs: GangBus

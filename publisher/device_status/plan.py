@@ -33,7 +33,7 @@ Entry = dict[str, Any]
 def plan_device_status(
     claim: ResourceClaim, unhealthy_of: UnhealthyOf, now: str
 ) -> tuple[Entry, ...] | None:
-    """Return all entries that are ours; None: they are as they should be.
+    """Return all entries that should be ours; None: they are as they should be.
 
     `now` is RFC 3339, whole seconds.
     """

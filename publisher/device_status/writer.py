@@ -31,7 +31,7 @@ log = get_logger(__name__)
 
 
 class Claims(Protocol):
-    """The claims of the cluster as they are now, by `namespace/name`."""
+    """Claims of the cluster as they are now, by `namespace/name`."""
 
     def claim(self, key: str) -> ResourceClaim | None:
         """Return one claim."""
@@ -59,7 +59,7 @@ class DeviceStatusWriter:
         self._due: dict[str, None] = {}
         """Keys of claims, oldest first."""
         self._due_pools: set[PoolID] = set()
-        """Of which all claims are to be looked at."""
+        """Pools all of whose claims are to be looked at."""
         self._outage = Outage("write status.devices of claims")
         self._refusals = Refusals()
         self._wake = asyncio.Event()

@@ -53,7 +53,7 @@ log = get_logger(__name__)
 
 
 class ClaimWriter:
-    """What is decided, what is written and what was said of it."""
+    """Carries out decisions, one worker a gang, and confirms them."""
 
     def __init__(
         self,
@@ -249,7 +249,7 @@ class ClaimWriter:
             log.info("claims.removed", gang_uid=gang.uid, claims=removed)
 
     async def _keep_claims(self, decision: GangAllocated, reason: str) -> bool:
-        """Leave a gang that cannot grow as it was before; False: nor can that be.
+        """Leave a gang that cannot grow as it was; False: that is impossible, too.
 
         Its pods run, so only what cannot be theirs is a reason to take their claims.
 

@@ -128,7 +128,7 @@ def _build_claim(
 
 
 def _check_claim(decision: GangAllocated, claim: ResourceClaim) -> None:
-    """Refuse what the API server would refuse; an unknown spec is not judged."""
+    """Refuse what the API server would refuse; an unknown spec is accepted."""
     metadata = claim.metadata
     if metadata.namespace != decision.namespace:
         reason = f"claim in namespace {metadata.namespace!r}"

@@ -38,9 +38,9 @@ class LeaseCandidate(Struct, frozen=True, kw_only=True):
 
     identity: str
     duration_s: float = DURATION_S
-    """Of the Lease, when it is ours."""
+    """How long the Lease lasts when it is ours."""
     lease: ObservedLease | None = None
-    """As it was last read; None: to be read before anything else."""
+    """The Lease as it was last read; None: read it before anything else."""
     observed_s: float = 0.0
     """When this version of the Lease was first read."""
     renewed_s: float | None = None

@@ -162,7 +162,7 @@ class LeaderLease:
 
     @property
     def _attempt_s(self) -> float:
-        """So that three attempts fit between a renewal and the end of leading."""
+        """A time of which three fit between a renewal and the end of leading."""
         return self._candidate.duration_s / 6
 
     def _left_s(self) -> float:

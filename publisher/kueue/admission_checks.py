@@ -61,9 +61,9 @@ class AdmissionChecks:
         self._patience_s = patience_s
         self._now = now
         self._workloads: dict[str, Json] = {}
-        """Those for which something may come next."""
+        """Workloads for which something may come next."""
         self._others: dict[str, Json] = {}
-        """Those that only checks of others were asked about."""
+        """Workloads that only others' checks were asked about."""
         self._checks: dict[str, Json] = {}
         """AdmissionChecks that are ours, by name."""
         self._refusals = Refusals()
@@ -105,7 +105,7 @@ class AdmissionChecks:
             await first_of(lost, within_s=_LOOK_S)
 
     async def _try_step(self, kind: Kind, key: str, step: Awaitable[None]) -> None:
-        """Take a step for one object; if it fails, the others go on."""
+        """Take a step for one object; a failure does not stop the others."""
         with self._refusals.guard(f"{kind.name}/{key}"):
             try:
                 await step

@@ -69,7 +69,7 @@ class KueuePodSetAssignment(KubernetesExcerpt, frozen=True, kw_only=True):
 
     name: str = ""
     count: int | None = None
-    """So many pods: fewer than the pod set has, where it is admitted in part."""
+    """Number of pods: fewer than the pod set has if it is admitted in part."""
 
 
 class _Admission(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -271,7 +271,7 @@ def make_gang(workload: KueueWorkload, rules: DeclaredRules) -> Gang:
 
 
 def _list_pod_sets(workload: KueueWorkload) -> Iterator[tuple[KueuePodSet, int]]:
-    """Go through the pod sets that quota is for, and so many pods: one at least."""
+    """Go through the pod sets that have quota, each with its number of pods."""
     assignments = workload.status.admission.pod_set_assignments
     reduced = {one.name: one.count for one in assignments if one.count is not None}
     for pod_set in workload.spec.pod_sets:
@@ -281,7 +281,7 @@ def _list_pod_sets(workload: KueueWorkload) -> Iterator[tuple[KueuePodSet, int]]
 
 
 def _read_rules(workload: KueueWorkload) -> DeclaredRules | InvalidRules:
-    """Read what the pods will say, by their templates."""
+    """Read the rules that the pods will declare, from their templates."""
     pods = [
         Pod(metadata=replace(pod_set.template.metadata, name=pod_set.name))
         for pod_set, _ in _list_pod_sets(workload)

@@ -22,7 +22,7 @@ _Raw = Mapping[str, Any]
 
 
 class StateFilter:
-    """What ownership leaves of each page."""
+    """Drops from each page what the solver is not told."""
 
     def __init__(self, ownership: Ownership) -> None:
         self._ownership = ownership
@@ -38,7 +38,7 @@ class StateFilter:
         """Devices that are not ours to give, by driver."""
 
     def of(self, page: ChangePage) -> ChangePage:
-        """Return the page with everything gone that the solver is not told of."""
+        """Return the page, with what the solver is not told of as gone."""
         changes = [
             kept for change in page.changes for kept in self._filter_change(change)
         ]

@@ -86,9 +86,9 @@ class TaintRuleWriter:
                 await first_of(stop, self._wake, within_s=_IDLE_S)
 
     async def _reconcile_rules(self) -> ApiError | None:
-        """Carry out the plan; returns why part of it is not.
+        """Carry out the plan; returns why part of it failed.
 
-        What the API server refuses is one rule, and the others are written.
+        A rule that the API server refuses does not stop the others.
         """
         foreign = self._slices.foreign()
         if self._kind is None:

@@ -139,7 +139,7 @@ class AnnouncedPools:
     def _hold_back(
         self, device: DeviceID, taints: tuple[DeviceTaint, ...]
     ) -> tuple[DeviceTaint, ...]:
-        """Let a device whose turn it is not keep pods away, and end none."""
+        """Keep pods away from a device whose turn it is not, and end none."""
         if self._evictions.may_evict(device):
             return taints
         return tuple(
@@ -170,7 +170,7 @@ def _changed_keys(
 
 
 def _refusal_of(layout: PoolLayout) -> str:
-    """Return what the API server would not take."""
+    """Return why the API server would refuse a pool."""
     for index, spec in enumerate(layout.slices):
         counted = replace(spec.pool, resource_slice_count=len(layout.slices))
         whole = ResourceSlice(

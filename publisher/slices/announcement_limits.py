@@ -32,7 +32,7 @@ _NAMED = 5
 
 
 class Refusal(Struct, frozen=True):
-    """What of a message is left out, or taken as less."""
+    """A part of a message that is left out, or reduced."""
 
     field: str
     reason: str

@@ -32,7 +32,7 @@ Hear = Callable[[NodeName, frozenset[PoolID]], None]
 
 
 class Announcements:
-    """The two topics of node agents, and who is told what they say."""
+    """Reads the two topics of node agents and tells listeners."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ log = get_logger(__name__)
 
 
 class ClusterSliceSink:
-    """What is known of the slices, and the way to change them."""
+    """The slices on the API server, and the way to change them."""
 
     def __init__(self, api: KubernetesApi, kind: Kind, slices: KnownSlices) -> None:
         self._api = api

@@ -31,7 +31,7 @@ log = get_logger(__name__)
 
 
 class SliceReconciler:
-    """What is announced, and which pools are to be looked at when."""
+    """Keeps the slices of pools as their node agents announce them."""
 
     def __init__(
         self, sink: SliceSink, announced: AnnouncedPools, now: Callable[[], str]
@@ -40,11 +40,11 @@ class SliceReconciler:
         self._announced = announced
         self._now = now
         self._due: dict[PoolID, float] = {}
-        """When each is looked at next."""
+        """When each pool is looked at next."""
         self._news: set[PoolID] = set()
-        """Of which the agent said something else since they were written."""
+        """Pools of which the agent said something else since they were written."""
         self._rests_s: dict[PoolID, float] = {}
-        """Until when those that others change are left alone."""
+        """Until when pools that others change are left alone."""
         self._failed: Pauses[PoolID] = Pauses(_FAILED)
         self._undone: Pauses[PoolID] = Pauses(UNDONE)
         self._refused: dict[PoolID, str] = {}

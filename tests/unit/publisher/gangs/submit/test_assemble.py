@@ -5,36 +5,32 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from contracts.gang import AvoidedNode, GangPhase
+from contracts.gang import AvoidedNode
 from contracts.ids import NodeName
-from contracts.messages import CancelGang, GatesOpened, SubmitGang
+from contracts.messages import CancelGang, SubmitGang
 from contracts.names import CONSTRAINTS, RECOVERY, TOPOLOGY
 from contracts.pods.gang_owners import read_gang_owner
-from contracts.pods.membership import OwnerKey, WorkloadAPI
+from contracts.pods.membership import WorkloadAPI
 from contracts.pods.node_affinity import read_required_nodes
 from contracts.validate.names import check_label_value
 from contracts.workload import Pod
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.records import PodGangRecord
 from publisher.gangs.submit.assemble import assemble
-from publisher.gangs.submit.company import Company, find_company
+from publisher.gangs.submit.company import Company
 from publisher.gangs.submit.readiness import NotReady
 from publisher.gangs.submit.split import UnsubmittedGang
 from publisher.gangs.view import GroupKey, View
 from tests import builders
-from tests.builders.decisions import gang_allocated
 from tests.builders.plans import (
     context_about,
     context_of,
     record_of,
-    submission_of,
     view_of,
 )
 from tests.builders.pods import real_claim, waiting_pod
-from tests.builders.values import NAMESPACE, UID
+from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
     Json,
-    controlled_by,
     coscheduling_pod_marks,
     job,
     job_set_pod_marks,
@@ -42,7 +38,6 @@ from tests.builders.workloads import (
     jobs_pods,
     kueue_pod_marks,
     made_pod,
-    mpi_job_pod_marks,
     owner_object,
     replicated_job,
     stateful_set_pod_marks,
@@ -296,112 +291,6 @@ def test_a_pod_beyond_the_gang_object_does_not_ride_on_its_priority() -> None:
     pods[2] = replace(pods[2], spec=replace(pods[2].spec, priority=3))
     assert priority(pods[0]) == 9
     assert priority(pods[0], pods[1]) == 3
-
-
-A, B = "uid-a", "uid-b"
-
-
-def pod(name: str, phase: str = "Pending", *, opened: bool = False) -> Pod:
-    return waiting_pod(
-        name,
-        gang="train",
-        templates=["gpus"],
-        phase=phase,
-        opened_by="g" if opened else "",
-    )
-
-
-def running_gang(*pods: Pod, opened: int) -> PodGangRecord:
-    submission, decision = submission_of(pods), gang_allocated(pods=len(pods))
-    said = GatesOpened(
-        cluster=decision.cluster,
-        namespace=decision.namespace,
-        uid=decision.uid,
-        attempt=1,
-        state=1,
-        pods=opened,
-    )
-    record = record_of(submission, decision, said)
-    assert record.phase is GangPhase.RUNNING
-    return record
-
-
-def test_pods_that_run_count_and_those_that_failed_do_not() -> None:
-    waiting = [pod("c")]
-    others = [pod("a", "Running", opened=True), pod("b", "Failed", opened=True)]
-    assert find_company([*waiting, *others], waiting).count == 1
-
-
-def test_who_only_waits_counts_for_nobody() -> None:
-    """Whatever was submitted for it: nothing of the gang runs."""
-    waiting, asked = [pod("a")], pod("b")
-    assert find_company([*waiting, asked], waiting, [B]).count == 0
-    held = find_company([*waiting, asked], waiting, [B], held=[B]).held
-    assert held == 1
-
-
-def test_who_is_asked_for_stands_in_for_one_that_ran() -> None:
-    """Two replacements of two that failed: the second does not wait for the first."""
-    ran = [pod(name, "Failed", opened=True) for name in ("c", "d")]
-    more = [pod("f"), pod("g")]
-    pods = [pod("a"), pod("b"), *ran, *more, pod("e", "Running", opened=True)]
-    assert find_company(pods, [pod("a")], [B]).count == 2
-    assert find_company(pods, [pod("a")], [B, "uid-f", "uid-g"]).count == 3
-    assert find_company(pods[:2] + pods[-1:], [pod("a")], [B]).count == 1
-
-
-def test_a_pod_that_ends_while_it_is_deleted_has_not_done_its_work() -> None:
-    """It is called a success when its containers end well, and is made anew."""
-    leaving = waiting_pod("b", opened_by="g", phase="Succeeded", deleting=True)
-    assert find_company([pod("a"), leaving], [pod("a")]).count == 0
-
-
-def test_pods_that_are_gone_of_a_gang_that_runs_had_their_turn() -> None:
-    first = waiting_pod("a", gang="train", templates=["gpus"], opened_by=UID)
-    second, again = pod("b"), pod("c")
-    record = running_gang(first, second, opened=2)
-    assert find_company([first, again], [again], (), [record]).count == 2
-    ended = record_of(submission_of((first, second)))
-    assert find_company([first, again], [again], (), [ended]).count == 1
-
-
-def test_a_pod_that_was_gone_before_its_gate_opened_never_ran() -> None:
-    first = waiting_pod("a", gang="train", templates=["gpus"], opened_by=UID)
-    record = running_gang(first, pod("b"), opened=1)
-    assert find_company([first, pod("c")], [pod("c")], (), [record]).count == 1
-
-
-def test_a_launchers_job_concerns_the_gang_of_its_mpi_job() -> None:
-    """It may come after the launcher, and tells whose that is."""
-    view = view_of_workloads([made_pod("w", mpi_job_pod_marks("pi", "worker"))])
-    (group,) = view.groups()
-    raw = owner_object("Job", "pi-launcher", {})
-    raw["metadata"]["ownerReferences"] = [controlled_by("MPIJob", "pi")]
-    found = read_gang_owner(raw)
-    assert found is not None
-    assert view.apply_owner(found.key, found) == {group}
-
-
-def test_an_owner_that_changes_concerns_its_gang() -> None:
-    """And one that says the same again does not."""
-    view = view_of_workloads(jobs_pods(0), job())
-    (group,) = view.groups()
-    key = OwnerKey("Job", NAMESPACE, "j")
-    assert view.apply_owner(key, read_gang_owner(job())) == frozenset()
-    assert view.apply_owner(key, read_gang_owner(job(8))) == {group}
-    assert view.apply_owner(key, None) == {group}
-    assert view.apply_owner(key, None) == frozenset()
-
-
-def test_a_pod_without_a_gate_concerns_the_gang_that_it_belongs_to() -> None:
-    """As it comes, and as it goes."""
-    specs = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 1}}
-    owner = owner_object("MPIJob", "pi", {"mpiReplicaSpecs": specs})
-    view = view_of_workloads([made_pod("w", mpi_job_pod_marks("pi", "worker"))], owner)
-    (group,) = view.groups()
-    launcher = made_pod("l", mpi_job_pod_marks("pi", "launcher"), gated=False)
-    assert view.apply_pod(f"{NAMESPACE}/l", launcher) == {group}
-    assert view.apply_pod(f"{NAMESPACE}/l", None) == {group}
 
 
 def test_a_row_that_is_switched_on_asks_for_waiting_pods_anew() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -40,7 +40,7 @@ from publisher.gangs.context import (
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.status import NOT_STORED
-from publisher.gangs.view import GroupKey, is_gated, is_over
+from publisher.gangs.view import GroupKey
 from publisher.pauses import Pause, Pauses
 from runtime.errors import BusError, BusFullError
 from runtime.kube.errors import ApiError
@@ -306,7 +306,7 @@ class GangController:
             phase=WAITING,
             reason=reason,
             message=message[:MAX_REASON],
-            pods=_list_waiting(self._observer.view.pods(group)),
+            pods=self._situation_of(group).waiting,
         )
         self._report_status(group, [report])
 
@@ -315,8 +315,7 @@ class GangController:
     ) -> list[StatusReport]:
         """Report writes and deletions that the API server refuses."""
         reasons = filter(None, map(self._patches.refusal_of, plan.patches))
-        waiting = _list_waiting(situation.pods)
-        refusals = [(WAITING, reason, waiting) for reason in reasons][:1]
+        refusals = [(WAITING, reason, situation.waiting) for reason in reasons][:1]
         kept = [
             (reason, pod)
             for pod in plan.removals
@@ -356,8 +355,3 @@ class GangController:
 def _name_of(group: GroupKey) -> str:
     """Name a group in the log, beside subjects of messages and kinds of objects."""
     return f"gang/{group}"
-
-
-def _list_waiting(pods: Iterable[Pod]) -> tuple[Pod, ...]:
-    """Keep the pods that are behind our gate."""
-    return tuple(pod for pod in pods if is_gated(pod) and not is_over(pod))

@@ -126,6 +126,16 @@ class PlanContext(Struct, frozen=True, kw_only=True, dict=True):
         return self.view.pods(self.group)
 
     @cached_property
+    def waiting(self) -> tuple[Pod, ...]:
+        """The pods behind our gate that are not over."""
+        return tuple(pod for pod in self.pods if is_gated(pod) and not is_over(pod))
+
+    @cached_property
+    def running(self) -> tuple[Pod, ...]:
+        """The pods with open gates that are not over."""
+        return tuple(p for p in self.pods if not is_gated(p) and not is_over(p))
+
+    @cached_property
     def gang(self) -> Gang | None:
         """The Gang object of the group."""
         return self.view.gang(self.group)

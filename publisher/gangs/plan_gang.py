@@ -33,16 +33,15 @@ from publisher.gangs.running.growth import keep_placed, report_growth, report_un
 from publisher.gangs.running.plan_finished import plan_commanded, plan_finished
 from publisher.gangs.running.plan_repairs import plan_repairs
 from publisher.gangs.running.plan_running import (
+    find_refused,
     is_displaced,
-    list_refused,
     plan_running,
     report_misplaced,
-    wait_for_refusals,
 )
 from publisher.gangs.running.recreation import plan_removal
 from publisher.gangs.submit.plan_submission import plan_reservation, plan_submission
 from publisher.gangs.submit.split import UnsubmittedGang, split_waiting
-from publisher.gangs.view import claim_keys, is_gated, is_over, uids_of
+from publisher.gangs.view import claim_keys, is_gated, uids_of
 
 
 def plan_gang(context: PlanContext) -> NextSteps:
@@ -50,11 +49,11 @@ def plan_gang(context: PlanContext) -> NextSteps:
     # First the gangs that were submitted, and what needs no gang.
     gangs = _plan_submitted_gangs(context)
     steps = add_up(gang.steps for gang in gangs)
-    refused = list_refused(context, context.pods)
+    refused = find_refused(context, context.running)
     steps = (
         plan_repairs(context.pods, context.view)
-        + wait_for_refusals(context)
-        + plan_avoidance(context, refused, steps.recreations)
+        + plan_avoidance(context, refused.pods, steps.recreations)
+        + NextSteps(look_again_s=refused.look_again_s)
         + steps
     )
     gang = context.gang
@@ -107,7 +106,7 @@ def _plan_submitted_gangs(context: PlanContext) -> list[_PlannedGang]:
     taken = set(named)
     reserved = (record for record in records if not record.pods)
     for record in sorted(reserved, key=lambda r: (r.in_force is None, r.uid)):
-        submitted = _gang_with_free_pods(record, pods, named, taken)
+        submitted = _gang_with_free_pods(record, context, named, taken)
         steps = plan_removal(submitted) or plan_reserved(context, submitted)
         planned.append(_PlannedGang(record=record, steps=steps))
         taken |= steps.kept
@@ -159,7 +158,7 @@ def _gang_with_its_pods(
 
 def _gang_with_free_pods(
     record: PodGangRecord,
-    pods: Sequence[Pod],
+    context: PlanContext,
     named: Container[str],
     taken: Container[str],
 ) -> SubmittedGang:
@@ -167,13 +166,9 @@ def _gang_with_free_pods(
 
     It loses opened pods that another gang has `named` since.
     """
-    opened = tuple(pod for pod in pods if _runs_for(pod, record.uid))
+    opened = tuple(pod for pod in context.pods if _runs_for(pod, record.uid))
     own = (pod for pod in opened if pod.metadata.uid not in named)
-    waiting = (
-        pod
-        for pod in pods
-        if is_gated(pod) and not is_over(pod) and pod.metadata.uid not in taken
-    )
+    waiting = (pod for pod in context.waiting if pod.metadata.uid not in taken)
     return SubmittedGang(
         record=record,
         pods=(*own, *waiting),
@@ -194,9 +189,8 @@ def _plan_free_pods(
     context: PlanContext, gangs: Sequence[_PlannedGang], steps: NextSteps
 ) -> NextSteps:
     """Plan for pods that no gang keeps; `steps` are what was planned for the others."""
-    pods = [p for p in context.pods if not is_over(p)]
-    free = [p for p in pods if p.metadata.uid not in steps.kept]
-    gated = uids_of(p for p in pods if is_gated(p))
+    kept, gated = steps.kept, uids_of(context.waiting)
+    running = [pod for pod in context.running if pod.metadata.uid not in kept]
     asked = {uid for gang in gangs if gang.waits for uid in gang.steps.kept & gated}
     held = {
         uid
@@ -205,19 +199,19 @@ def _plan_free_pods(
         for uid in gang.steps.kept & gated
     }
     waiting = split_waiting(
-        [pod for pod in free if is_gated(pod)],
+        [pod for pod in context.waiting if pod.metadata.uid not in kept],
         context,
         leaving=uids_of(steps.removals) | steps.leaving,
         records=list({gang.record.uid: gang.record for gang in gangs}.values()),
         asked=asked,
         held=held,
     )
-    displaced = [pod for pod in free if is_displaced(pod, context)]
+    displaced = [pod for pod in running if is_displaced(pod, context)]
     planned = [
         plan_submission(context, gang)
         for gang in (*waiting, *_split_displaced(displaced))
     ]
-    misplaced = tuple(report_misplaced(context, free))
+    misplaced = tuple(report_misplaced(context, running))
     return add_up((*planned, NextSteps(reports=misplaced)))
 
 

@@ -127,7 +127,7 @@ def report_growth(
     Not where something is wrong that does not end by itself.
     """
     gang = context.gang
-    running = [pod for pod in context.pods if not is_gated(pod) and not is_over(pod)]
+    running = context.running
     if gang is None or not gang.spec.is_elastic or not running:
         return tuple(reports)
     size = sum(member.count for member in gang.spec.members)

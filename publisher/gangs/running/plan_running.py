@@ -8,6 +8,7 @@ kube-scheduler refuses them there. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from contracts.counts import counted
 from contracts.gang import GangPhase
@@ -45,7 +46,7 @@ def plan_running(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     # Then those that it answers for and that cannot run as they were placed.
     own = [pod for pod in submitted.alive if pod.metadata.uid in own_uids]
     lost = [pod for pod in own if not is_gated(pod) and is_lost(pod, context)]
-    refused = list_refused(context, own)
+    refused = find_refused(context, own).pods
     steps += NextSteps(doubted=tuple(lost or refused))
     report = _report_running(context, submitted, lost, refused)
     if report.reason and wants_recreation(context, record):
@@ -82,12 +83,12 @@ def _report_running(
 def report_misplaced(
     context: PlanContext, pods: Iterable[Pod]
 ) -> Iterator[StatusReport]:
-    """Report pods of no gang that cannot run where they were placed.
+    """Report running pods of no gang that cannot run where they were placed.
 
     Their devices are elsewhere, or kube-scheduler refuses them.
     """
     for pod in pods:
-        if is_gated(pod) or is_displaced(pod, context):
+        if is_displaced(pod, context):
             continue
         if is_lost(pod, context):
             node = pinned_node_of(pod)
@@ -100,24 +101,28 @@ def report_misplaced(
                 message=text,
                 pods=(pod,),
             )
-        elif list_refused(context, (pod,)):
+        elif find_refused(context, (pod,)).pods:
             yield _report_refused((pod,), 1)
 
 
-def list_refused(context: PlanContext, pods: Iterable[Pod]) -> list[Pod]:
-    """Return the pods that kube-scheduler has refused for longer than the grace.
+class RefusedPods(NamedTuple):
+    """Pods that kube-scheduler refuses."""
 
-    Pods whose devices are gone are lost instead.
-    """
-    left_s = ((pod, _grace_left_s(context, pod)) for pod in pods)
-    return [pod for pod, left in left_s if left is not None and left <= 0]
+    pods: tuple[Pod, ...]
+    """Those that it has refused for longer than the grace."""
+    look_again_s: float | None
+    """When the grace of the next one ends; None: there is no other."""
 
 
-def wait_for_refusals(context: PlanContext) -> NextSteps:
-    """Look again at refused pods when their refusal can no longer pass by itself."""
-    left_s = (_grace_left_s(context, pod) for pod in context.pods)
-    waits_s = (left for left in left_s if left is not None and left > 0)
-    return NextSteps(look_again_s=min(waits_s, default=None))
+def find_refused(context: PlanContext, pods: Iterable[Pod]) -> RefusedPods:
+    """Find the pods that kube-scheduler refuses; without devices they are lost."""
+    left_s = [(pod, _grace_left_s(context, pod)) for pod in pods]
+    return RefusedPods(
+        pods=tuple(pod for pod, left in left_s if left is not None and left <= 0),
+        look_again_s=min(
+            (left for _, left in left_s if left is not None and left > 0), default=None
+        ),
+    )
 
 
 def _grace_left_s(context: PlanContext, pod: Pod) -> float | None:

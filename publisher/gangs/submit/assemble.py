@@ -39,7 +39,7 @@ from publisher.gangs.submit.completeness import find_shortage
 from publisher.gangs.submit.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.submit.rules import find_rules
 from publisher.gangs.submit.split import UnsubmittedGang
-from publisher.gangs.view import is_gated, is_over, uids_of
+from publisher.gangs.view import is_over, uids_of
 
 
 class _Demand(Struct, frozen=True, kw_only=True):
@@ -166,11 +166,10 @@ def _list_running(
     unsubmitted: UnsubmittedGang, context: PlanContext
 ) -> list[tuple[str, Pod]]:
     """List the pods beside which these are asked for, each with its member."""
-    running = unsubmitted.company.ran
+    running = (pod for pod in unsubmitted.company.ran if not is_over(pod))
     if unsubmitted.is_displaced:
-        others = (pod for pod in context.pods if pod not in unsubmitted.pods)
-        running = tuple(pod for pod in others if not is_gated(pod))
-    return _name_members((pod for pod in running if not is_over(pod)), context)
+        running = (pod for pod in context.running if pod not in unsubmitted.pods)
+    return _name_members(running, context)
 
 
 def _name_members(pods: Iterable[Pod], context: PlanContext) -> list[tuple[str, Pod]]:

@@ -9,9 +9,9 @@ from contracts.messages import CancelGang, GatesOpened, ReleaseGang, SubmitGang
 from contracts.workload import Pod
 from publisher.gangs.context import NextSteps
 from publisher.gangs.running.plan_running import (
+    find_refused,
     plan_running,
     report_misplaced,
-    wait_for_refusals,
 )
 from publisher.gangs.view import View
 from tests import builders
@@ -130,7 +130,9 @@ def refused_plan(
     view = view_of([pod], [HELD if claims else real_claim("a-gpus")])
     record = record_of(message, DECISION, OPENED)
     context = replace(context_of(view, record), refused_since=lambda _: seen)
-    return plan_running(context, gang_of(record, pod)) + wait_for_refusals(context)
+    look_again_s = find_refused(context, (pod,)).look_again_s
+    steps = plan_running(context, gang_of(record, pod))
+    return steps + NextSteps(look_again_s=look_again_s)
 
 
 def test_a_refused_pin_is_told_in_kube_schedulers_words() -> None:

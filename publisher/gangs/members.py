@@ -8,12 +8,7 @@ pods must go where these devices are. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import (
-    Container,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,12 +18,7 @@ from contracts.codec import encode
 from contracts.errors import DecodeError
 from contracts.gang import Gang, Member, MemberClaim, MemberNode
 from contracts.messages import Place, PodRef
-from contracts.pods.members import (
-    MemberPod,
-    member_of,
-    read_member_pod,
-    with_labels_of,
-)
+from contracts.pods.members import MemberPod, member_of, read_member_pod, with_labels_of
 from contracts.pods.membership import read_membership
 from contracts.pods.node_affinity import NODE_AFFINITY
 from contracts.pods.pod_rules import list_mentioned_labels, rules_of_node

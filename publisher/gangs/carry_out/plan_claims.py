@@ -13,13 +13,7 @@ from msgspec import Struct
 
 from contracts.allocation import AllocationResult
 from contracts.ids import Namespace, NodeName
-from contracts.messages import (
-    GangAllocated,
-    MemberAllocated,
-    Place,
-    PodRef,
-    SubmitGang,
-)
+from contracts.messages import GangAllocated, MemberAllocated, Place, PodRef, SubmitGang
 from contracts.names import ATTEMPT, GANG_UID, INDEX, SOLVE
 from contracts.workload import Pod
 from publisher.errors import DecisionError

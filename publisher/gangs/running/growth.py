@@ -39,7 +39,7 @@ _COMING = (
 """Why pods are not asked for yet, where that ends by itself or when others run."""
 
 
-def let_shrink(
+def set_min_counts(
     gang: Gang, members: Sequence[Member], running: Mapping[str, int] | None
 ) -> tuple[Member, ...]:
     """Set how many pods of each member are enough.

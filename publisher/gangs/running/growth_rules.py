@@ -17,20 +17,11 @@ from contracts.allocation import Reason, Rule
 from contracts.claim import ResourceClaim, ResourceClaimSpec
 from contracts.codec import encode
 from contracts.counts import counted
-from contracts.device import (
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-)
+from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from contracts.gang import Member
 from contracts.gang_rules import DevicePath, GangTopology
 from contracts.ids import NodeName
-from contracts.joined import (
-    MAX_JOINED_DEVICES,
-    JoinedDevice,
-    JoinedGang,
-    JoinedPod,
-)
+from contracts.joined import MAX_JOINED_DEVICES, JoinedDevice, JoinedGang, JoinedPod
 from contracts.messages import MAX_BYTES, SubmitGang
 from contracts.pods.declared_rules import DeclaredRules
 from contracts.pods.membership import COMPLETION_INDEX

@@ -26,13 +26,9 @@ from contracts.validate.names import check_dns_subdomain
 from contracts.workload import Pod
 from publisher.gang_names import gang_uid, shorten_gang_name
 from publisher.gangs.context import PlanContext
-from publisher.gangs.members import (
-    ONLY,
-    default_member_of,
-    group_pods,
-)
+from publisher.gangs.members import ONLY, default_member_of, group_pods
 from publisher.gangs.node_affinity import leave_out
-from publisher.gangs.running.growth import let_shrink
+from publisher.gangs.running.growth import set_min_counts
 from publisher.gangs.running.growth_rules import DeviceRules, NodeRules, keep_rules
 from publisher.gangs.submit.compare import find_difference
 from publisher.gangs.submit.completeness import find_shortage
@@ -231,7 +227,7 @@ def _make_submission(
     gang, members = context.gang, demand.members
     spec = GangSpec(recovery=demand.recovery)
     if gang is not None:
-        spec, members = gang.spec, let_shrink(gang, members, running)
+        spec, members = gang.spec, set_min_counts(gang, members, running)
     spec = replace(
         spec,
         priority=_find_priority(unsubmitted, context),

@@ -15,11 +15,7 @@ from contracts.counts import counted
 from contracts.gang import Gang
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.gang_owners import GangOwner, OwnerRole
-from contracts.pods.membership import (
-    Membership,
-    OwnerKey,
-    WorkloadAPI,
-)
+from contracts.pods.membership import Membership, OwnerKey, WorkloadAPI
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext
 from publisher.gangs.members import member_name_of

@@ -44,32 +44,32 @@ def set_min_counts(
 ) -> tuple[Member, ...]:
     """Set how many pods of each member are enough.
 
-    `running`: by member, the pods that they join; None: the gang begins. One of them is
-    enough beside as many as the gang needs; else as many as that lacks, such as of a
-    Job whose first pods have succeeded. Where pods share claims all are needed: the
-    solver decides such claims for all of them.
+    `running`: running pods by member; None: the gang begins. If a member runs with as
+    many pods as the gang needs one more is enough, otherwise as many as are missing,
+    such as of a Job whose first pods have succeeded. Pods that share claims are all
+    needed: the solver decides a shared claim for all of them.
     """
     shares = any(claim.claim_name for member in members for claim in member.claims)
     if shares or not gang.spec.is_elastic:
         return tuple(members)
     least = {member.name: member.least for member in gang.spec.members}
-    shrinking = []
+    with_counts = []
     for member in members:
         enough = least.get(member.name, member.count)
         if running is not None:
             enough = max(least.get(member.name, 0) - running.get(member.name, 0), 1)
         if enough >= member.count:
-            shrinking.append(member)
+            with_counts.append(member)
         else:
-            shrinking.append(replace(member, min_count=enough))
-    return tuple(shrinking)
+            with_counts.append(replace(member, min_count=enough))
+    return tuple(with_counts)
 
 
 def keep_placed(record: PodGangRecord, *, runs: bool) -> PodGangRecord:
-    """Return a gang as if it had been submitted with the pods alone that are placed.
+    """Return a gang as if only the pods that are placed had been submitted.
 
-    One of whose members fewer are placed than needed stays as it is; so does one that
-    was given up before a gate was open (`runs`: one is), which all of its pods leave.
+    A gang stays as it is if a member has fewer places than it needs, or if it was given
+    up before a gate was open (`runs`: one is), as then all of its pods leave it.
     """
     decision, message = record.placed, record.submission
     if decision is None or message is None or not message.places:
@@ -100,9 +100,9 @@ def keep_placed(record: PodGangRecord, *, runs: bool) -> PodGangRecord:
 def report_unplaced(
     whole: PodGangRecord, placed: PodGangRecord, pods: Sequence[Pod]
 ) -> StatusReport | None:
-    """Tell the pods of a gang that have no place, before its gates are open.
+    """Report the pods of a gang that have no place, before its gates are open.
 
-    None: there are none, or they are asked for anew.
+    None: there are none, or they are submitted anew.
     """
     if placed.is_open or placed.is_over or placed.command is not None:
         return None

@@ -37,7 +37,7 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     refusal_grace_s: Annotated[float, Meta(ge=0)] = GRACE_S
     """So long kube-scheduler may refuse a pinned pod before anything is done."""
     publish_slices: bool = True
-    """Whether announced pools become ResourceSlices too."""
+    """True if announced pools become ResourceSlices too."""
     agent_drivers: tuple[_Subdomain, ...] = ()
     """Drivers whose devices node agents may announce; empty: any."""
     worst_effect: Literal["NoSchedule", "NoExecute"] = "NoSchedule"
@@ -53,7 +53,7 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     workloads: tuple[WorkloadAPI, ...] = tuple(WorkloadAPI)
     """What puts pods together that have no gang label (docs/workloads.md)."""
     kueue_checks: bool = False
-    """Whether we answer for AdmissionChecks of Kueue (docs/workloads.md)."""
+    """True if we answer for AdmissionChecks of Kueue (docs/workloads.md)."""
     kueue_patience_s: Annotated[float, Meta(gt=0)] = 300.0
     """How long devices may be waited for with quota, until it is given back."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 8

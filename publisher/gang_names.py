@@ -1,12 +1,23 @@
-"""Which name a gang has that is named after something else. Pure."""
+"""Names and uids of gangs that are derived, and names that no gang may have. Pure.
+
+Other projects' labels, annotations and owners name gangs, and the API server does not
+look at all of them: an annotation or the name in an owner reference may be anything. A
+gang is an object's namesake, so its name is one that an object may have.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from uuid import NAMESPACE_URL, uuid5
 
+from contracts.ids import GangUID
 from contracts.names import GANG
-from contracts.validate.names import MAX_LABEL
+from contracts.pods.membership import Membership
+from contracts.validate.names import MAX_LABEL, MAX_SUBDOMAIN, check_dns_subdomain
+from contracts.workload import Pod
 
+_SHOWN = 40
+"""Characters of a name that is too long."""
 _DIGEST = 10
 """Characters that tell shortened names apart."""
 _UUIDS = uuid5(NAMESPACE_URL, GANG)
@@ -18,3 +29,40 @@ def shorten_gang_name(name: str) -> str:
         return name
     digest = uuid5(_UUIDS, name).hex[:_DIGEST]
     return f"{name[: MAX_LABEL - _DIGEST - 1].rstrip('-.')}-{digest}"
+
+
+def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:
+    """Derive the uid of a gang from its name (`namespace/name`) and its pods' uids.
+
+    So two publishers submit the same gang, and another generation is another gang.
+    """
+    text = "/".join((name, str(generation), *sorted(pods)))
+    return GangUID(str(uuid5(_UUIDS, text)))
+
+
+def keep_valid_name(found: Membership, pod: Pod) -> Membership:
+    """Return the membership, or that of a lone pod if no gang may have the name."""
+    invalid = "" if found.api is None else _check_name(found.group, found.api)
+    if not invalid:
+        return found
+    meta = pod.metadata
+    return Membership(
+        namespace=meta.namespace,
+        group=meta.name,
+        is_lone=True,
+        member=found.member,
+        invalid=invalid,
+    )
+
+
+def _check_name(name: str, api: str) -> str:
+    """Return why a gang of an API's pods cannot have this name; empty: it can.
+
+    Source: k8s.io/apimachinery/pkg/util/validation, DNS subdomains.
+    """
+    path = f"name of the {api} of the pod"
+    if len(name) > MAX_SUBDOMAIN:
+        # Only the beginning is shown: an annotation has room for a quarter megabyte.
+        about = f"must be no more than {MAX_SUBDOMAIN} bytes"
+        return f'{path}: Invalid value: "{name[:_SHOWN]}...": {about}'
+    return "; ".join(map(str, check_dns_subdomain(name, path)))

@@ -17,7 +17,7 @@ from moorings.plan.asking import WaitingGang
 from moorings.plan.lone_claims import name_fields
 from moorings.plan.plan import ClaimPlan, GangPlan, Plan, PlanStatistics, PodPlan
 from moorings.plan.work import PlanWork
-from publisher.gangs.compare import member_name_of
+from publisher.gangs.members import member_name_of
 from publisher.gangs.view import claim_keys
 from solver.decision import Decision, GangDecision, Status
 from solver.problem.gangs import GangPart, MemberPart

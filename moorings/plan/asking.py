@@ -19,13 +19,7 @@ from contracts.workload import Pod
 from moorings.plan.state import CLUSTER
 from publisher.gangs.context import PlanContext, StatusReport
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.view import (
-    GroupKey,
-    View,
-    claim_keys,
-    is_gated,
-    is_over,
-)
+from publisher.gangs.view import GroupKey, View, claim_keys, is_gated, is_over
 
 LOST = "PlacementLost"
 SHARED = "ClaimShared"

@@ -43,14 +43,8 @@ from moorings.plan.pods import (
 from moorings.plan.replicas import UUIDS, with_next_job
 from moorings.plan.unoffered import find_unoffered, refuse_unoffered
 from publisher.gangs.known_nodes import KnownNode
-from publisher.gangs.members import pinned_node_of
-from publisher.gangs.view import (
-    GroupKey,
-    View,
-    group_of_gang,
-    is_ours,
-    is_over,
-)
+from publisher.gangs.node_affinity import pinned_node_of
+from publisher.gangs.view import GroupKey, View, group_of_gang, is_ours, is_over
 
 _STORAGE = (PersistentVolumeClaim, PersistentVolume, StorageClass)
 _NAMED = 3

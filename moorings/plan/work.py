@@ -28,7 +28,7 @@ from moorings.plan.objects import PlanObject, unite_objects
 from moorings.plan.one_node import check_one_node
 from moorings.plan.pods import DEFAULT_NAMESPACE
 from moorings.plan.state import apply_state, with_node
-from publisher.gangs.members import uids_of_places
+from publisher.gangs.records import uids_of_places
 from publisher.gangs.view import is_over
 from solver.snapshot.snapshot import Snapshot, apply
 

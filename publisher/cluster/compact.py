@@ -30,13 +30,13 @@ _WHOLE_METADATA = ("name", "namespace", "creationTimestamp")
 
 
 IsDecided = Callable[[Mapping[str, Any], str], bool]
-"""Whether it was decided that a pod which is not bound yet goes to a node."""
+"""Tells whether it was decided that a pod which is not bound yet goes to a node."""
 
 
 def compact(
     raw: Mapping[str, Any], is_decided: IsDecided = lambda _pod, _node: False
 ) -> Json | None:
-    """Leave out what nobody decides by; None: nothing of it matters.
+    """Keep only what allocators decide by; None: nothing of the object matters.
 
     A pod matters while it uses a node: from when it is bound, or our gate opened and
     pinned it to where it was decided to be. A claim matters while it holds devices.
@@ -58,7 +58,7 @@ def compact(
             raise DecodeError(kind, "$", raw[ALTERED])
         case kind if kind in _WHOLE:
             converted = _to_v1(raw)
-            metadata = _pick(converted["metadata"], _WHOLE_METADATA)
+            metadata = _pick_fields(converted["metadata"], _WHOLE_METADATA)
             return _build_object(converted, metadata, converted["spec"])
         case _:
             return None
@@ -77,13 +77,16 @@ def _compact_node(raw: Mapping[str, Any]) -> Json:
         if condition["type"] == "Ready"
     ]
     taints = [
-        _pick(taint, ("key", "value", "effect")) for taint in spec.get("taints") or ()
+        _pick_fields(taint, ("key", "value", "effect"))
+        for taint in spec.get("taints") or ()
     ]
     kept_spec: Json = {"taints": taints} if taints else {}
     if spec.get("unschedulable"):
         kept_spec["unschedulable"] = True
-    metadata = _pick(raw["metadata"], ("name", "labels"))
-    kept_status = _pick(status, _NODE_STATUS) | ({"conditions": ready} if ready else {})
+    metadata = _pick_fields(raw["metadata"], ("name", "labels"))
+    kept_status = _pick_fields(status, _NODE_STATUS) | (
+        {"conditions": ready} if ready else {}
+    )
     return _build_object(raw, metadata, kept_spec) | {"status": kept_status}
 
 
@@ -99,11 +102,11 @@ def _compact_pod(raw: Mapping[str, Any], is_decided: IsDecided) -> Json | None:
     if not node:
         return None
     # Others' rules are about its labels, and about whether it is going.
-    kept = _pick(metadata, ("name", "namespace", "labels", "deletionTimestamp"))
+    kept = _pick_fields(metadata, ("name", "namespace", "labels", "deletionTimestamp"))
     uid = (metadata.get("annotations") or {}).get(GANG_UID)
     if uid is not None:
         kept["annotations"] = {GANG_UID: uid}
-    used = _pick(spec, ("overhead", "resources")) | {
+    used = _pick_fields(spec, ("overhead", "resources")) | {
         name: _compact_containers(spec[name])
         for name in ("containers", "initContainers")
         if spec.get(name)
@@ -115,7 +118,7 @@ def _compact_pod(raw: Mapping[str, Any], is_decided: IsDecided) -> Json | None:
 
 
 def pinned_node_of(raw: Mapping[str, Any]) -> str:
-    """Return the node that a pod, as it says, was pinned to by us; empty: none.
+    """Return the node that we pinned a pod to, as the pod says; empty: none.
 
     It is on no node yet, and no gate of ours holds it back.
 
@@ -133,12 +136,12 @@ def pinned_node_of(raw: Mapping[str, Any]) -> str:
 def _compact_containers(containers: Sequence[Mapping[str, Any]]) -> list[Json]:
     compacted = []
     for container in containers:
-        kept = _pick(container, _CONTAINER)
+        kept = _pick_fields(container, _CONTAINER)
         if "resources" in kept:
-            kept["resources"] = _pick(kept["resources"], ("requests", "limits"))
+            kept["resources"] = _pick_fields(kept["resources"], ("requests", "limits"))
         ports = [port for port in container.get("ports") or () if port.get("hostPort")]
         if ports:
-            kept["ports"] = [_pick(port, _PORT) for port in ports]
+            kept["ports"] = [_pick_fields(port, _PORT) for port in ports]
         compacted.append(kept)
     return compacted
 
@@ -147,10 +150,10 @@ def _compact_claim(raw: Mapping[str, Any]) -> Json | None:
     allocation = (raw.get("status") or {}).get("allocation")
     if not allocation:
         return None
-    metadata = _pick(raw["metadata"], ("name", "namespace", "uid"))
+    metadata = _pick_fields(raw["metadata"], ("name", "namespace", "uid"))
     # For people: whose claim it is.
     pods = [
-        _pick(owner, ("kind", "name"))
+        _pick_fields(owner, ("kind", "name"))
         for owner in raw["metadata"].get("ownerReferences") or ()
         if owner.get("kind") == "Pod"
     ]
@@ -172,5 +175,5 @@ def _build_object(
     return body if spec is None else body | {"spec": dict(spec)}
 
 
-def _pick(raw: Mapping[str, Any], names: Sequence[str]) -> Json:
+def _pick_fields(raw: Mapping[str, Any], names: Sequence[str]) -> Json:
     return {name: raw[name] for name in names if raw.get(name)}

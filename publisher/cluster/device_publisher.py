@@ -40,7 +40,7 @@ _FEATURES_S = 600.0
 
 
 class DevicePublisher:
-    """What is known of slices, nodes and announcements, and who writes."""
+    """Knows slices, nodes and announcements, and runs the writers."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class DevicePublisher:
             limits,
             self._reconciler.hear,
             self._conditions.hear,
-            self._hear,
+            self._note_pools,
         )
         self._refusals = Refusals()
         # Objects of these kinds change what is to be written.
@@ -89,7 +89,7 @@ class DevicePublisher:
             served.resource_claim.name,
             *(() if rules is None else (rules.name,)),
         )
-        """Those whose pages must be taken in."""
+        """Kinds whose pages must be taken in."""
 
     def tasks(self) -> dict[str, Task]:
         """Name what runs whether we lead or not."""
@@ -113,9 +113,9 @@ class DevicePublisher:
         """Note what changed, whether we lead or not."""
         for change in page.changes:
             with self._refusals.guard(f"{change.kind}/{change.key}"):
-                self._apply(change)
+                self._apply_change(change)
 
-    def _apply(self, change: Change) -> None:
+    def _apply_change(self, change: Change) -> None:
         """Note one change.
 
         Raises:
@@ -140,7 +140,7 @@ class DevicePublisher:
                 return
 
     def _apply_slice(self, name: str, raw: dict[str, Any] | None) -> None:
-        """Note a slice, unless it is what a write of ours has answered with.
+        """Note a slice, unless our own write was answered with it.
 
         Raises:
             ContractsError: it cannot be read.
@@ -154,12 +154,12 @@ class DevicePublisher:
             self._reconciler.look_at(pools)
             self._rules.look_again()
 
-    def _hear(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
+    def _note_pools(self, node: NodeName, pools: frozenset[PoolID]) -> None:  # noqa: ARG002 # as listeners are told
         if pools:
             self._rules.look_again()
 
     def _is_tainted(self, driver: DriverName, node: NodeName) -> bool:
-        """Whether our own slices carry the taint of owned devices."""
+        """True if our own slices carry the taint of owned devices."""
         if not self._ownership.taints_driver(driver):
             return False
         return self._ownership.owns_node(self._slices.labels_of(node))
@@ -172,7 +172,7 @@ class DevicePublisher:
 
 
 def _read_node(raw: dict[str, Any]) -> Node:
-    """Read of a Node what slices depend on."""
+    """Read the fields of a Node that slices depend on."""
     metadata = raw["metadata"]
     labels = metadata.get("labels") or {}
     return Node(
@@ -181,7 +181,7 @@ def _read_node(raw: dict[str, Any]) -> Node:
 
 
 def _read_slice(raw: dict[str, Any]) -> ResourceSlice | None:
-    """Read a slice; of those that others write, only whose they are.
+    """Read a slice; only the outline of one that others write.
 
     Raises:
         ContractsError: it cannot be read.

@@ -27,14 +27,14 @@ class EventThrottle:
     def __init__(self) -> None:
         self._last: _Recent[tuple[str, float]] = _Recent()
         self._untold: _Recent[tuple[str, float]] = _Recent()
-        """Words that were not told yet, and since when they are the same."""
+        """Words that were not told yet, and since when they stay the same."""
 
     def due_in_s(self, note: Note, now_s: float) -> float:
         """Return how long a note has still to wait; 0: it is due.
 
         The caller writes it then, and calls `remember`.
         """
-        key = _key(note)
+        key = _key_of_note(note)
         last = self._last.get(key)
         if last is not None:
             message, then_s = last
@@ -49,12 +49,12 @@ class EventThrottle:
 
     def remember(self, note: Note, now_s: float) -> None:
         """Note that a note was written."""
-        self._last[_key(note)] = (note.message, now_s)
-        self._untold.pop(_key(note), None)
+        self._last[_key_of_note(note)] = (note.message, now_s)
+        self._untold.pop(_key_of_note(note), None)
 
 
 class _Recent(OrderedDict[tuple[str, ...], T], Generic[T]):
-    """So many entries as are remembered: the last ones."""
+    """A bounded dict that keeps its newest entries."""
 
     def __setitem__(self, key: tuple[str, ...], value: T) -> None:
         super().__setitem__(key, value)
@@ -63,6 +63,6 @@ class _Recent(OrderedDict[tuple[str, ...], T], Generic[T]):
             self.popitem(last=False)
 
 
-def _key(note: Note) -> tuple[str, ...]:
-    """Return what is told at most once at a time; what happened, once and for all."""
+def _key_of_note(note: Note) -> tuple[str, ...]:
+    """Return the key of a note: it is told once at a time, or once if it happened."""
     return (note.regarding.uid, note.reason, note.message if note.once else "")

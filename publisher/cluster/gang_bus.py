@@ -60,7 +60,7 @@ _SPANS: dict[type, str] = {
 
 
 class GangBus:
-    """Submissions as the bus has them, and the way to say something of a gang."""
+    """Records of gangs as the bus has them, and the way to publish about a gang."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class GangBus:
             COMMANDS: self._decided.event,
         }
         tasks = {
-            f"gangs-{topic.entity}": self._follower(topic, begin)
+            f"gangs-{topic.entity}": self._follow_topic(topic, begin)
             for topic, begin in after.items()
         }
         return {**tasks, f"gangs-{AVOIDANCES.entity}": self._follow_avoidances}
@@ -106,7 +106,7 @@ class GangBus:
         """Set once everything was read that was there at the start."""
         return self._caught_up.event
 
-    def _follower(self, topic: Topic[Any], after: asyncio.Event) -> Task:
+    def _follow_topic(self, topic: Topic[Any], after: asyncio.Event) -> Task:
         # Commands from the first one kept: our own may hide another's.
         skips = self._past.skips if topic in (SUBMISSIONS, COMMANDS) else None
 
@@ -114,12 +114,12 @@ class GangBus:
             await first_of(after, stop)
             batches = self._bus.read(topic, self._cluster, stop=stop, skips=skips)
             async for batch in batches:
-                await self._changed(self._apply(batch))
-                self._note(topic, batch)
+                await self._changed(self._apply_batch(batch))
+                self._note_progress(topic, batch)
 
         return follow
 
-    def _note(self, topic: Topic[Any], batch: TopicBatch[Any]) -> None:
+    def _note_progress(self, topic: Topic[Any], batch: TopicBatch[Any]) -> None:
         """Take note of how far a topic was read."""
         was_decided = bool(self._decided)
         for read in (self._confirmed, self._decided, self._caught_up):
@@ -131,7 +131,7 @@ class GangBus:
         if self._caught_up:
             self._past.close()
 
-    def _apply(self, batch: TopicBatch[Any]) -> set[GroupKey]:
+    def _apply_batch(self, batch: TopicBatch[Any]) -> set[GroupKey]:
         """Take messages in; returns the groups concerned, as far as they are known."""
         groups = set()
         for incoming in batch.messages:
@@ -160,11 +160,11 @@ class GangBus:
             self._caught_up.note(AVOIDANCES, batch)
 
     def avoided(self, namespace: str, name: str) -> NodesAvoided | None:
-        """Return which nodes a gang was said to avoid."""
+        """Return which nodes a gang avoids, as last published."""
         return self._avoided.get((self._cluster, namespace, name), monotonic())
 
     def groups(self) -> Iterator[GroupKey]:
-        """Go through the groups of which something was said."""
+        """Go through the groups that messages are about."""
         return self._records.groups()
 
     def find(self, key: GangKey) -> PodGangRecord | None:
@@ -176,7 +176,7 @@ class GangBus:
         return self._records.of_group(group)
 
     def forgotten(self, namespace: str, uid: GangUID) -> bool | None:
-        """Whether a forgotten gang's pods are asked for again; None: not forgotten."""
+        """True if a forgotten gang's pods are asked for again; None: it is kept."""
         return self._records.forgotten(GangKey(Namespace(namespace), uid))
 
     def forget(self, namespace: str, uids: Iterable[GangUID]) -> None:
@@ -205,7 +205,7 @@ class GangBus:
                 r.confirmation_sequence for r in records if r.uid == message.uid
             )
             expected = next(confirmed, 0)
-        outgoing = self._trace(message, _outgoing(message, expected))
+        outgoing = self._trace_message(message, _address_message(message, expected))
         try:
             sequence = await self._bus.publish(outgoing)
         except PublishRefusedError as error:
@@ -218,8 +218,8 @@ class GangBus:
             sequence = 0
         self._records.apply(message, sequence)
 
-    def _trace(self, message: GangWord, outgoing: Outgoing) -> Outgoing:
-        """Let what is said of a gang begin its trace, or continue it."""
+    def _trace_message(self, message: GangWord, outgoing: Outgoing) -> Outgoing:
+        """Begin or continue a gang's trace with a message."""
         span = _SPANS.get(type(message))
         if span is None or not self._traces.is_on:
             return outgoing
@@ -241,7 +241,7 @@ class GangBus:
             self._records.correct(message.key, last.message, last.sequence)
 
 
-def _outgoing(message: GangWord, expected: int | None) -> Outgoing:
+def _address_message(message: GangWord, expected: int | None) -> Outgoing:
     """Address a message; `expected` is the last sequence of its subject, if known."""
     match message:
         case SubmitGang():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -30,17 +30,17 @@ from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import NotLeadingError
+from publisher.gangs.claims import Owns
 from publisher.gangs.context import (
-    GroupPlan,
+    NextSteps,
     PlanContext,
     PublisherMessage,
     StatusReport,
 )
-from publisher.gangs.members import Owns
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.status import NOT_STORED
-from publisher.gangs.view import GroupKey, is_gated, is_over
+from publisher.gangs.view import GroupKey
 from publisher.pauses import Pause, Pauses
 from runtime.errors import BusError, BusFullError
 from runtime.kube.errors import ApiError
@@ -71,7 +71,7 @@ log = get_logger(__name__)
 
 
 class GangController:
-    """Workers that take groups from the queue, and what they share."""
+    """Plans and carries out, for the groups that its workers take from the queue."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class GangController:
         self._failed: Pauses[GroupKey] = Pauses(_FAILED)
         self._bindings = Bindings()
         self._refused_groups: set[GroupKey] = set()
-        """Who waits for writes that the API server does not take."""
+        """Groups that wait for writes that the API server does not take."""
         self._rounds = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -136,7 +136,7 @@ class GangController:
         while (group := await self._queue.take()) is not None:
             again = False
             with self._refusals.guard(_name_of(group)) as guarded:
-                again = await self._try(group)
+                again = await self._try_group(group)
             if guarded.refused is None:
                 self._failed.forget(group)
             else:
@@ -144,52 +144,48 @@ class GangController:
             await self._queue.done(group, again=again)
         await stop.wait()
 
-    async def _try(self, group: GroupKey) -> bool:
-        """Work on a group if we lead; whether it is to be looked at again at once."""
+    async def _try_group(self, group: GroupKey) -> bool:
+        """Work on a group if we lead; True: look at it again at once."""
         try:
             return self._leads.is_set() and not await self._run_round(group)
         except (ApiError, NotLeadingError) as error:
-            self._delay(group, error, error.retry_after_s)
+            self._delay_group(group, error, error.retry_after_s)
         except BusError as error:
-            self._delay(group, error)
-            self._report(group, [self._report_unsaid(group, error)])
+            self._delay_group(group, error)
+            message = str(error)
+            if isinstance(error, BusFullError):
+                message = f"{message[: MAX_REASON - len(_MAKE_ROOM)]}{_MAKE_ROOM}"
+            self._report_waiting(group, NOT_STORED, message)
         return False
 
     def _put_aside(self, group: GroupKey, reason: str) -> None:
         """Let a group rest that cannot be handled, ever longer, and tell its pods.
 
-        What one author wrote ends the service for nobody, and keeps it busy for nobody.
+        One author's mistake neither ends the service nor keeps it busy.
         """
         self._queue.rest(group, self._failed.next_s(group, time.monotonic()))
         with self._refusals.guard(_name_of(group)):
-            report = StatusReport(
-                phase=WAITING,
-                reason="NotHandled",
-                message=f"the publisher cannot handle these pods: {reason}"[
-                    :MAX_REASON
-                ],
-                pods=_waiting(self._observer.view.pods(group)),
-            )
-            self._report(group, [report])
+            message = f"the publisher cannot handle these pods: {reason}"
+            self._report_waiting(group, "NotHandled", message)
 
-    def _delay(
+    def _delay_group(
         self, group: GroupKey, error: Exception, pause_s: float | None = None
     ) -> None:
         log.warning("gang.delayed", gang=str(group), reason=str(error))
         self._queue.rest(group, pause_s or _PAUSE_S)
 
     async def _run_round(self, group: GroupKey) -> bool:
-        """Work on a group, counted, so that who stops leading can wait for it."""
+        """Work on a group, counted, so that `lead` can wait for it."""
         self._rounds += 1
         self._idle.clear()
         try:
-            return await self._advance(group)
+            return await self._advance_group(group)
         finally:
             self._rounds -= 1
             if not self._rounds:
                 self._idle.set()
 
-    async def _advance(self, group: GroupKey) -> bool:
+    async def _advance_group(self, group: GroupKey) -> bool:
         """Do what can be done now; False: there is more to do.
 
         Raises:
@@ -204,12 +200,12 @@ class GangController:
                 return True
             unreadable = self._observer.find_unreadable(group)
             if unreadable:
-                self._report(group, [self._report_unreadable(group, unreadable)])
+                self._report_waiting(group, "ObjectUnreadable", unreadable)
                 return True
             # First plan, from what is known by now.
             began_s = time.thread_time()
             situation = self._situation_of(group)
-            self._look_bound(group)
+            self._look_bound(situation)
             plan = plan_gang(situation)
             took_s = time.thread_time() - began_s
             self._gangs.forget(group.namespace, plan.forget)
@@ -222,10 +218,10 @@ class GangController:
             removals = [
                 p for p in plan.removals if not self._patches.removal_refusal_of(p)
             ]
-            step = (patches, removals, [] if plan.patches else plan.messages)
+            step = (patches, removals, () if plan.patches else plan.messages)
             if step == last_step or not any(step):
                 refusals = self._report_refusals(situation, plan)
-                self._report(group, [*plan.reports, *refusals])
+                self._report_status(group, [*plan.reports, *refusals])
                 if any(step):
                     # Neither doing nor looking again has changed anything.
                     self._queue.rest(group, _PAUSE_S)
@@ -235,12 +231,12 @@ class GangController:
             # Then do it, and look again: the answers are in the View by then.
             last_step = step
             await self._take_step(situation, plan.reports, *step)
-            self._report(group, plan.reports)
+            self._report_status(group, plan.reports)
         return False
 
-    def _look_bound(self, group: GroupKey) -> None:
-        pods = self._observer.view.pods(group)
-        bound = self._bindings.look(group, pods, time.monotonic())
+    def _look_bound(self, situation: PlanContext) -> None:
+        pods = situation.pods
+        bound = self._bindings.look(situation.group, pods, time.monotonic())
         if bound is not None:
             observe_gang("bound", *bound)
 
@@ -252,7 +248,7 @@ class GangController:
         removals: Sequence[Pod],
         messages: Sequence[PublisherMessage],
     ) -> None:
-        """Do writes, or else say what is to be said."""
+        """Carry out writes; without any, publish messages."""
         if patches or removals:
             await self._patches.write(patches)
             if removals:
@@ -261,12 +257,12 @@ class GangController:
                 await self._patches.remove(removals)
             return
         for message in messages:
-            await self._say(situation, message)
+            await self._publish_message(situation, message)
 
     async def forget(self, stop: asyncio.Event) -> None:
         """Drop what is over while another publisher leads; it does so by itself.
 
-        Who leads tries now what was refused: admission may have changed its mind.
+        The leader tries refused writes again: admission may have changed its mind.
         """
         while not stop.is_set():
             groups, self._refused_groups = self._refused_groups, set()
@@ -299,18 +295,27 @@ class GangController:
 
     # --- what is reported and said ---------------------------------------------------
 
-    def _report(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
-        """Have people told, in the cluster and on the bus."""
+    def _report_status(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
+        """Report to people, in the cluster and on the bus."""
         self._statuses.report(group, reports)
         self._reports.report(group, reports)
 
+    def _report_waiting(self, group: GroupKey, reason: str, message: str) -> None:
+        """Report to pods that wait why nothing is done for them."""
+        report = StatusReport(
+            phase=WAITING,
+            reason=reason,
+            message=message[:MAX_REASON],
+            pods=self._situation_of(group).waiting,
+        )
+        self._report_status(group, [report])
+
     def _report_refusals(
-        self, situation: PlanContext, plan: GroupPlan
+        self, situation: PlanContext, plan: NextSteps
     ) -> list[StatusReport]:
-        """Tell those who wait for a write that is not taken, and who is not let go."""
+        """Report writes and deletions that the API server refuses."""
         reasons = filter(None, map(self._patches.refusal_of, plan.patches))
-        waiting = _waiting(situation.view.pods(situation.group))
-        refusals = [(WAITING, reason, waiting) for reason in reasons][:1]
+        refusals = [(WAITING, reason, situation.waiting) for reason in reasons][:1]
         kept = [
             (reason, pod)
             for pod in plan.removals
@@ -326,28 +331,9 @@ class GangController:
             for phase, reason, pods in refusals
         ]
 
-    def _report_unsaid(self, group: GroupKey, error: BusError) -> StatusReport:
-        """Tell those who wait that it is for the bus, not for a decision."""
-        message = str(error)
-        if isinstance(error, BusFullError):
-            message = f"{message[: MAX_REASON - len(_MAKE_ROOM)]}{_MAKE_ROOM}"
-        return StatusReport(
-            phase=WAITING,
-            reason=NOT_STORED,
-            message=message[:MAX_REASON],
-            pods=_waiting(self._observer.view.pods(group)),
-        )
-
-    def _report_unreadable(self, group: GroupKey, what: str) -> StatusReport:
-        """Tell those who wait that nothing is done while something cannot be read."""
-        return StatusReport(
-            phase=WAITING,
-            reason="ObjectUnreadable",
-            message=what[:MAX_REASON],
-            pods=_waiting(self._observer.view.pods(group)),
-        )
-
-    async def _say(self, situation: PlanContext, message: PublisherMessage) -> None:
+    async def _publish_message(
+        self, situation: PlanContext, message: PublisherMessage
+    ) -> None:
         if isinstance(message, GatesOpened):
             # The bus holds the gang's claims and pods as we wrote them.
             message = replace(message, state=await self._state.wait_published())
@@ -369,8 +355,3 @@ class GangController:
 def _name_of(group: GroupKey) -> str:
     """Name a group in the log, beside subjects of messages and kinds of objects."""
     return f"gang/{group}"
-
-
-def _waiting(pods: Iterable[Pod]) -> tuple[Pod, ...]:
-    """Keep the pods that are behind our gate."""
-    return tuple(pod for pod in pods if is_gated(pod) and not is_over(pod))

@@ -16,7 +16,7 @@ from runtime.waits import first_of
 
 
 class GroupQueue:
-    """Groups that something happened to, each with one worker at a time."""
+    """Groups to look at, each with one worker at a time."""
 
     def __init__(self, leads: asyncio.Event) -> None:
         """`leads` is set while this publisher leads; nothing is added otherwise."""
@@ -25,9 +25,9 @@ class GroupQueue:
         self._resting: dict[GroupKey, asyncio.Task[None]] = {}
         """Groups that are left alone for a while."""
         self._missed: set[GroupKey] = set()
-        """Those of them that something happened to."""
+        """Resting groups that something happened to."""
         self._later: dict[GroupKey, tuple[float, asyncio.TimerHandle]] = {}
-        """When groups are looked at, though nothing may happen."""
+        """When groups are looked at even if nothing happens."""
         self._looking: set[asyncio.Task[None]] = set()
         """Groups whose time has come, on their way into the queue."""
         self._closed = asyncio.Event()
@@ -60,7 +60,7 @@ class GroupQueue:
             await self.add((group,))
 
     def rest(self, group: GroupKey, pause_s: float, *, again: bool = True) -> None:
-        """Leave a group alone for a while, and nobody else; then look at it again.
+        """Leave a group alone for a while; then look at it again.
 
         Not `again`: only if something happens to it meanwhile.
         """

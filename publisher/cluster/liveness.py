@@ -28,7 +28,7 @@ async def say_leading(
     now: Callable[[], str],
     lost: asyncio.Event,
 ) -> None:
-    """Say it until `lost` is set; that the bus is away ends nothing."""
+    """Publish that we lead, until `lost` is set; an absent bus does not stop it."""
     while not lost.is_set():
         message = PublisherLeads(cluster=cluster, holder=holder, at=now())
         try:

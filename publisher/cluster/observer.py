@@ -23,7 +23,7 @@ from contracts.workload import Pod
 from publisher.cluster.compact import compact
 from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.offered_devices import read_offered
-from publisher.gangs.refusals import SeenRefusals
+from publisher.gangs.running.avoidance import SeenRefusals
 from publisher.gangs.view import GroupKey, View, claims_of
 from publisher.kube.changes import ChangePage
 from runtime.kube.kinds import GANG, NODE, POD, STORAGE_KINDS, Kind
@@ -38,7 +38,7 @@ log = get_logger(__name__)
 
 
 class Observer:
-    """The View, filled with what is seen."""
+    """Fills the View with what the API server shows."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Observer:
         self.statuses: dict[str, dict[str, Any]] = {}
         """The status of each Gang object, by `namespace/name`."""
         self.unreadable: dict[tuple[str, str], str] = {}
-        """Objects by kind and key that are there and cannot be read, and why."""
+        """Why objects that are there cannot be read, by kind and key."""
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -173,7 +173,7 @@ class Observer:
         return self.view.apply_owner(OwnerKey(kind, namespace, name), owner)
 
     def _is_applied(self, kind: str, key: str, metadata: dict[str, Any]) -> bool:
-        """Whether just this version was applied: the answer to a write comes twice."""
+        """True if just this version was applied: the answer to a write comes twice."""
         version = metadata.get("resourceVersion", "")
         return version != "" and self.view.has(
             kind, key, metadata.get("uid", ""), version
@@ -191,7 +191,7 @@ def _log_refusal(kind: str, key: str, error: ContractsError) -> None:
 
 
 def _read_node(node: dict[str, Any]) -> KnownNode:
-    """Read its labels, and what changes when anything does that pods depend on."""
+    """Read a node's labels, and a digest of all that pods depend on."""
     body = msgspec.json.encode(compact(node), order="sorted")
     digest = hashlib.sha256(body).hexdigest()[:_DIGEST]
     return KnownNode(state=digest, labels=node["metadata"].get("labels") or {})

@@ -24,10 +24,10 @@ _Place = tuple[GangKey, str]
 
 
 class OpenedPods:
-    """Who has which place of the gangs that came before their pods."""
+    """Which pod has which place of the gangs that came before their pods."""
 
     def __init__(self, find: FindGang) -> None:
-        """`find` says what is known of a gang."""
+        """`find` returns the record of a gang."""
         self._find = find
         self._uid_by_place: dict[_Place, str] = {}
         self._place_by_uid: dict[str, _Place] = {}
@@ -35,15 +35,15 @@ class OpenedPods:
         """How often a place was freed, which another pod may take."""
 
     def evidence_on(self, raw: Mapping[str, Any] | None) -> object:
-        """Give what `is_decided` goes by; what it said holds until this changes.
+        """Return what `is_decided` depends on: its answer holds until this changes.
 
-        A record is a value: another one says something else of its gang.
+        Records are values: a changed gang has another record.
         """
         key, _ = _place_of(raw or {})
         return self._find(key), self._freed
 
     def is_decided(self, raw: Mapping[str, Any], node: str) -> bool:
-        """Whether it was decided that a pod which is on no node yet goes to this one.
+        """True if it was decided that a pod which is on no node yet goes to this one.
 
         Raises:
             ContractsError: the pod cannot be read.
@@ -55,7 +55,7 @@ class OpenedPods:
         uid = raw["metadata"]["uid"]
         if record.pods:
             return uid in record.pods
-        return self._takes(uid, (key, index)) and _is_no_more(raw, record)
+        return self._takes_place(uid, (key, index)) and _is_no_more(raw, record)
 
     def forget(self, uid: str) -> None:
         """Free the place of a pod that is on its node, or gone."""
@@ -64,8 +64,8 @@ class OpenedPods:
             del self._uid_by_place[place]
             self._freed += 1
 
-    def _takes(self, uid: str, place: _Place) -> bool:
-        """Whether a place is this pod's: the first that comes has it."""
+    def _takes_place(self, uid: str, place: _Place) -> bool:
+        """True if a place is this pod's: the first that comes has it."""
         if self._place_by_uid.get(uid, place) != place:
             self.forget(uid)
         if self._uid_by_place.setdefault(place, uid) != uid:
@@ -75,7 +75,7 @@ class OpenedPods:
 
 
 def _place_of(raw: Mapping[str, Any]) -> _Place:
-    """Read which place of which gang a pod says that it has."""
+    """Read which place of which gang a pod claims."""
     meta = raw.get("metadata") or {}
     annotations = meta.get("annotations") or {}
     key = GangKey(
@@ -85,7 +85,7 @@ def _place_of(raw: Mapping[str, Any]) -> _Place:
 
 
 def _is_no_more(raw: Mapping[str, Any], record: PodGangRecord) -> bool:
-    """Whether a pod asks its node for no more than what was decided for its place."""
+    """True if a pod asks its node for no more than what was decided for its place."""
     pod = decode_object(raw).value
     member = record.member_of_place(pod.metadata.annotations[INDEX])
     if not isinstance(pod, Pod) or member is None:

@@ -13,13 +13,13 @@ from itertools import islice
 
 
 class Outbox:
-    """Messages by subject; a subject without one is to say that its object is gone."""
+    """Messages by subject; a subject without one tells that its object is gone."""
 
     def __init__(self) -> None:
         self._messages: dict[str, bytes] = {}
         """What should be on each subject."""
         self._versions: dict[str, int] = {}
-        """Of the objects that are there."""
+        """Versions of the objects that are there, by subject."""
         self._on_bus: dict[str, bytes] | None = None
         """Digests; None: it is not known what the bus holds."""
         self._due: dict[str, int] = {}
@@ -38,7 +38,7 @@ class Outbox:
         return next(iter(self._due.values()), self.changes + 1) - 1
 
     def has(self, subject: str, version: int) -> bool:
-        """Whether this version of an object, or a newer one, was put."""
+        """True if this version of an object, or a newer one, was put."""
         return 0 < version <= self._versions.get(subject, 0)
 
     def put(self, subject: str, data: bytes | None, version: int = 0) -> None:
@@ -57,14 +57,14 @@ class Outbox:
             self._messages.pop(subject, None)
         else:
             self._messages[subject] = data
-        self._compare(subject)
+        self._compare_subject(subject)
 
     def begin(self, on_bus: Mapping[str, bytes]) -> None:
         """Learn what the bus holds (messages that are not of gone objects)."""
         self._on_bus = {subject: digest(data) for subject, data in on_bus.items()}
         self._due.clear()
         for subject in (*self._on_bus, *self._messages):
-            self._compare(subject)
+            self._compare_subject(subject)
 
     def end(self) -> None:
         """Forget what the bus holds: another publisher writes there."""
@@ -88,9 +88,9 @@ class Outbox:
                 self._on_bus.pop(subject, None)
             else:
                 self._on_bus[subject] = digest(data)
-            self._compare(subject)
+            self._compare_subject(subject)
 
-    def _compare(self, subject: str) -> None:
+    def _compare_subject(self, subject: str) -> None:
         if self._on_bus is None:
             return
         data = self._messages.get(subject)

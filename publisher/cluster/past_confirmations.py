@@ -23,7 +23,7 @@ from runtime.past_gangs import PastGangs
 
 
 class PastConfirmations:
-    """What is held back of them, until everything has been read."""
+    """Holds back confirmations until everything has been read."""
 
     def __init__(
         self, cluster: ClusterName, shown: Callable[[], Iterable[GroupKey]]
@@ -32,22 +32,22 @@ class PastConfirmations:
         self._cluster = cluster
         self._shown = shown
         self._names: frozenset[tuple[str, str]] | None = None
-        """Namespace and name of the gangs that they are, when decisions began."""
+        """Namespaces and names of gangs in the cluster when decisions began."""
         self._past = PastGangs()
         self._released: dict[str, int] = {}
-        """Who has given back all claims, as `str` of a GangKey; where it was said."""
+        """Sequence of `ClaimsReleased` by gang (`str` of a GangKey)."""
         self._all_decided = False
-        """Whether all decisions were read."""
+        """True if all decisions were read."""
 
     @property
     def skips(self) -> Callable[[str], bool]:
-        """Say of a subject whether it is of a gang that is over."""
+        """True if a subject is of a gang that is over."""
         return self._past.skips
 
     def take(
         self, message: LifecycleMessage, sequence: int
     ) -> Iterator[tuple[LifecycleMessage, int]]:
-        """Give what of this, and of what was held back, is to be applied now."""
+        """Return what to apply now, of these messages and of those held back."""
         gang = message.key
         if isinstance(message, DecisionMessage):
             released = self._released.pop(str(gang), 0)
@@ -57,7 +57,7 @@ class PastConfirmations:
             self._past.discard(gang)
             yield message, sequence
             if released:
-                yield self._confirmation(gang), released
+                yield self._make_confirmation(gang), released
         elif isinstance(message, ClaimsReleased) and not self._all_decided:
             self._released[str(gang)] = sequence
         elif not self._past.has(gang):
@@ -66,10 +66,10 @@ class PastConfirmations:
     def end_decisions(
         self, is_known: Callable[[GangKey], bool]
     ) -> Iterator[tuple[LifecycleMessage, int]]:
-        """All decisions were read: give what was held back of gangs that are known.
+        """Return what was held back of known gangs; all decisions are read.
 
-        They gave back their claims while decisions were read. Of who has no decision
-        everything was removed but this.
+        They gave their claims back while decisions were read. Of gangs without a
+        decision everything but this was removed.
         """
         self._all_decided = True
         held, self._released = self._released, {}
@@ -77,10 +77,10 @@ class PastConfirmations:
             namespace, _, uid = text.partition("/")
             gang = GangKey(Namespace(namespace), GangUID(uid))
             if is_known(gang):
-                yield self._confirmation(gang), sequence
+                yield self._make_confirmation(gang), sequence
 
     def close(self) -> None:
-        """Everything was read: whatever is said from now on counts."""
+        """Note that everything was read: from now on every message counts."""
         self._past.close()
         self._names = frozenset()
 
@@ -92,7 +92,7 @@ class PastConfirmations:
         return isinstance(message, GangRejected) and not self._is_shown(message)
 
     def _is_shown(self, message: GangReleased | GangRejected) -> bool:
-        """Whether pods or a Gang object of a gang's name are there."""
+        """True if pods or a Gang object of a gang's name are there."""
         if self._names is None:
             self._names = frozenset(
                 (group.namespace, shorten_gang_name(group.name))
@@ -100,7 +100,7 @@ class PastConfirmations:
             )
         return (message.namespace, shorten_gang_name(message.name)) in self._names
 
-    def _confirmation(self, gang: GangKey) -> ClaimsReleased:
+    def _make_confirmation(self, gang: GangKey) -> ClaimsReleased:
         return ClaimsReleased(
             cluster=self._cluster, namespace=gang.namespace, uid=gang.uid
         )

@@ -41,7 +41,7 @@ log = get_logger(__name__)
 
 
 class PatchWriter:
-    """The way to the API server, and what it does not take."""
+    """Writes to the API server, and remembers what it refuses."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PatchWriter:
         state: StatePublisher,
         leads: asyncio.Event,
     ) -> None:
-        """`leads` is looked at before each write: only who leads may write."""
+        """`leads` is checked before each write: only the leader may write."""
         self._api = api
         self._observer = observer
         self._state = state
@@ -60,10 +60,10 @@ class PatchWriter:
         self._refused: dict[tuple[str, str], tuple[Patch, str]] = {}
         """Writes that the API server does not take, while their objects stay so."""
         self._refused_removals: dict[str, tuple[Pod, str]] = {}
-        """By uid: pods that it does not let go, as they were, and why."""
+        """By uid: pods that it refuses to delete, as they were, and why."""
 
     async def write(self, patches: Sequence[Patch]) -> None:
-        """Do writes side by side; of each the answer is applied, or the object read.
+        """Write side by side; apply each answer, or read the object anew.
 
         Raises:
             ApiError: the first that is neither a conflict nor a refusal.
@@ -86,8 +86,8 @@ class PatchWriter:
         )
 
     async def remove(self, pods: Iterable[Pod]) -> None:
-        """Delete pods side by side; why was told."""
-        await together(map(self._remove, pods))
+        """Delete pods side by side; their authors were told why."""
+        await together(map(self._remove_pod, pods))
 
     async def check(self, pods: Iterable[Pod], checked: set[tuple[str, str]]) -> bool:
         """Read pods anew, each version once; False: what is known has changed."""
@@ -98,7 +98,9 @@ class PatchWriter:
             if (meta.uid, meta.resource_version) in checked:
                 continue
             checked.add((meta.uid, meta.resource_version))
-            await self._apply(POD.name, key, await self._fetch(POD, key), meta.uid)
+            await self._apply_answer(
+                POD.name, key, await self._fetch_object(POD, key), meta.uid
+            )
             same = same and self._observer.view.pod(key) == pod
         return same
 
@@ -109,7 +111,7 @@ class PatchWriter:
         return self._refused_attempts.get((namespace, uid, attempt), "")
 
     def refusal_of(self, patch: Patch) -> str:
-        """Return why just this is not taken: its object is as it was, to the version.
+        """Return why this write is refused, while its object stays as it is.
 
         Empty: nothing is against it.
         """
@@ -137,18 +139,18 @@ class PatchWriter:
     # --- one object -------------------------------------------------------------------
 
     async def _write_one(self, patch: Patch, denied: asyncio.Event) -> None:
-        """Do one write, unless we lead no more or may not; `denied` is of all."""
+        """Do one write, if we lead and may; all writes share `denied`."""
         if not self._leads.is_set() or denied.is_set():
             return
         kind = self._observer.kind(patch.kind)
         raw: dict[str, Any] | None = None
         result = "failed"
         try:
-            raw = await self._send(kind, patch)
+            raw = await self._send_patch(kind, patch)
             result = "written"
         except ConflictError:
             result = "conflict"
-            raw = await self._fetch(kind, patch.key)
+            raw = await self._fetch_object(kind, patch.key)
         except NotFoundError:
             result = "gone"
         except PermissionDeniedError:
@@ -157,14 +159,14 @@ class PatchWriter:
             raise
         except InvalidError as error:
             result = "refused"
-            self._refuse(patch, error)
-            raw = await self._fetch(kind, patch.key)
+            self._note_refusal(patch, error)
+            raw = await self._fetch_object(kind, patch.key)
         finally:
             WRITES.labels(patch.purpose, result).inc()
-        await self._apply(patch.kind, patch.key, raw, patch.uid)
+        await self._apply_answer(patch.kind, patch.key, raw, patch.uid)
 
-    async def _send(self, kind: Kind, patch: Patch) -> dict[str, Any]:
-        """Send a patch, or what does the same where no patch can."""
+    async def _send_patch(self, kind: Kind, patch: Patch) -> dict[str, Any]:
+        """Send a patch, or an equal write where a patch cannot do it."""
         try:
             return await self._api.patch(
                 kind, patch.key, patch.body, subresource=patch.subresource
@@ -176,7 +178,7 @@ class PatchWriter:
                 kind, patch.key, patch.body, subresource=patch.subresource
             )
 
-    async def _remove(self, pod: Pod) -> None:
+    async def _remove_pod(self, pod: Pod) -> None:
         meta = pod.metadata
         key = object_key(meta.namespace, meta.name)
         try:
@@ -189,9 +191,11 @@ class PatchWriter:
             log.error(  # noqa: TRY400 # the reason is the whole story
                 "write.refused", purpose="remove", object=f"Pod {key}", reason=reason
             )
-        await self._apply(POD.name, key, await self._fetch(POD, key), meta.uid)
+        await self._apply_answer(
+            POD.name, key, await self._fetch_object(POD, key), meta.uid
+        )
 
-    async def _apply(
+    async def _apply_answer(
         self, kind: str, key: str, raw: dict[str, Any] | None, uid: str
     ) -> None:
         """Apply an answer, and let the bus have it before the watch shows it."""
@@ -200,13 +204,13 @@ class PatchWriter:
             change = Change(kind, key, raw, uid)
             await self._state.take(ChangePage((change,), synced=True))
 
-    async def _fetch(self, kind: Kind, key: str) -> dict[str, Any] | None:
+    async def _fetch_object(self, kind: Kind, key: str) -> dict[str, Any] | None:
         try:
             return await self._api.get(kind, key)
         except NotFoundError:
             return None
 
-    def _refuse(self, patch: Patch, error: InvalidError) -> None:
+    def _note_refusal(self, patch: Patch, error: InvalidError) -> None:
         """Remember that an attempt, or this one write, is not taken as it is."""
         reason = str(error)[:MAX_REASON]
         log.error(

@@ -26,7 +26,7 @@ class Notice(Struct, frozen=True):
 
     @property
     def reasons(self) -> list[tuple[str, str]]:
-        """What makes it news: the words behind them change all the time."""
+        """What makes a notice news: messages change all the time."""
         return sorted((report.phase, report.reason) for report in self.reports)
 
 
@@ -42,7 +42,7 @@ class ReportBoard:
     def note(
         self, group: GroupKey, reports: tuple[PodsReport, ...], now_s: float, now: str
     ) -> None:
-        """Let this hold of a group from `now` (RFC 3339); nothing: all is well."""
+        """Note what holds for a group from `now` (RFC 3339); empty: all is well."""
         last = self._notices.pop(group, None)
         if self._looked is not None:
             self._looked.add(group)

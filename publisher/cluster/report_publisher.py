@@ -41,7 +41,7 @@ class ReportPublisher:
         exists: Callable[[GroupKey], bool],
         now: Callable[[], str],
     ) -> None:
-        """`exists` says of a group whether anybody will look at it again."""
+        """`exists` is true of groups that somebody will look at again."""
         self._cluster = cluster
         self._bus = bus
         self._exists = exists
@@ -49,35 +49,37 @@ class ReportPublisher:
         self._board = ReportBoard()
         self._outbox = Outbox()
         self._connection = 0
-        """Of the bus, when it was last read."""
+        """The bus's connection when it was last read."""
         self._repeat_at_s = 0.0
         self._refusals = Refusals()
 
     def report(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
-        """Have this said once it has held for a while, in place of what was said."""
+        """Publish these reports once they have held for a while."""
         self._board.note(group, report_on_bus(reports), monotonic(), self._now())
 
     async def publish(self, stop: asyncio.Event) -> None:
-        """Say everything that is due, while we lead."""
+        """Publish everything that is due, while we lead."""
         self._connection = 0
         try:
             while not stop.is_set():
                 if self._connection != self._bus.connection:
-                    await self._compare(stop)
+                    await self._compare_with_bus(stop)
                 elif self._repeat_at_s <= monotonic():
                     self._expect_on_bus({})
                 for group, notice in self._board.take(monotonic()):
                     # What cannot be said of one group stops no other.
                     with self._refusals.guard(f"report/{group}"):
-                        self._put(group, notice)
+                        self._put_notice(group, notice)
                 while self._outbox and not stop.is_set():
                     event = "report.delayed"
-                    await send_due(self._bus, self._outbox, _address, stop, event)
+                    await send_due(
+                        self._bus, self._outbox, _address_report, stop, event
+                    )
                 await first_of(stop, within_s=_LOOK_S)
         finally:
             self._board, self._outbox = ReportBoard(), Outbox()
 
-    async def _compare(self, stop: asyncio.Event) -> None:
+    async def _compare_with_bus(self, stop: asyncio.Event) -> None:
         """Learn what the bus holds; what nobody will look at again is withdrawn."""
         self._connection = self._bus.connection
         held: dict[str, bytes] = {}
@@ -87,7 +89,7 @@ class ReportPublisher:
                 if isinstance(message, GroupReported):
                     held[subject] = incoming.data
                     with self._refusals.guard(incoming):
-                        self._adopt(message, subject, incoming.data)
+                        self._adopt_report(message, subject, incoming.data)
             held.update((refused.subject, b"") for refused in batch.refused)
         self._board.end_adoption()
         self._expect_on_bus(held)
@@ -96,7 +98,7 @@ class ReportPublisher:
         self._outbox.begin(held)
         self._repeat_at_s = monotonic() + _REPEAT_S
 
-    def _adopt(self, message: GroupReported, subject: str, data: bytes) -> None:
+    def _adopt_report(self, message: GroupReported, subject: str, data: bytes) -> None:
         kind = message.kind
         api = "" if kind in (_POD, _GANG) else kind
         group = GroupKey(message.namespace, message.name, lone=kind == _POD, api=api)
@@ -104,7 +106,7 @@ class ReportPublisher:
         if self._exists(group) and self._board.adopt(group, notice):
             self._outbox.put(subject, data)
 
-    def _put(self, group: GroupKey, notice: Notice | None) -> None:
+    def _put_notice(self, group: GroupKey, notice: Notice | None) -> None:
         kind = _POD if group.lone else group.api or _GANG
         message = None
         if notice is not None:
@@ -121,7 +123,7 @@ class ReportPublisher:
         self._outbox.put(subject, data)
 
 
-def _address(subject: str, data: bytes | None) -> Outgoing:
+def _address_report(subject: str, data: bytes | None) -> Outgoing:
     if data is not None:
         return Outgoing(subject=subject, data=data, zstd=REPORTS.zstd)
     cluster, namespace, kind, name = REPORTS.names_of(subject)

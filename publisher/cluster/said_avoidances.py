@@ -13,7 +13,7 @@ _Address = tuple[str, ...]
 
 
 class SaidAvoidances:
-    """The last message of each address that says anything."""
+    """The last message of each address, unless it is empty."""
 
     def __init__(self) -> None:
         self._said: dict[_Address, tuple[float, NodesAvoided]] = {}
@@ -36,6 +36,6 @@ class SaidAvoidances:
             del self._said[oldest]
 
     def get(self, address: _Address, now_s: float) -> NodesAvoided | None:
-        """Return what counts of an address."""
+        """Return the message of an address that still counts."""
         heard_s, message = self._said.get(address, (now_s, None))
         return message if now_s - heard_s < DAY_S else None

@@ -37,7 +37,7 @@ class StatePublisher:
     def __init__(
         self, cluster: ClusterName, bus: Bus, opened: OpenedPods | None = None
     ) -> None:
-        """`opened` says which pods use a node before they are on it."""
+        """`opened` knows which pods use a node before they are on it."""
         self._cluster = cluster
         self._bus = bus
         self._opened = opened or OpenedPods(lambda _: None)
@@ -49,9 +49,9 @@ class StatePublisher:
         self._flushed = asyncio.Condition()
         self._leads = False
         self._connection = 0
-        """Of the bus, when it was last read."""
+        """The bus's connection when it was last read."""
         self._sequence = 0
-        """The stream's, after which everything that was said is there."""
+        """The stream's sequence after which everything that was said is there."""
         self.counts: Counter[str] = Counter()
         """Objects sent."""
         self._refusals = Refusals()
@@ -59,7 +59,7 @@ class StatePublisher:
     async def take(self, page: ChangePage) -> None:
         """Note changes; what differs from the bus is published soon, while we lead."""
         for change in page.changes:
-            self._put(change)
+            self._put_change(change)
         if self._outbox:
             self._wake.set()
 
@@ -73,20 +73,20 @@ class StatePublisher:
                 # What was decided may be read after the pod that it opened.
                 for change, judged_by in tuple(self._undecided.values()):
                     if self._opened.evidence_on(change.object) != judged_by:
-                        self._put(change)
+                        self._put_change(change)
                 # First see what the bus holds, anew after each reconnect.
                 if self._connection != self._bus.connection:
-                    await self._compare(stop)
+                    await self._compare_with_bus(stop)
                 # Then publish what differs, and tell those who wait for it.
                 while self._outbox and not stop.is_set():
                     await self._publish_some(stop)
-                    await self._notify()
-                await self._notify()
+                    await self._notify_waiting()
+                await self._notify_waiting()
                 await first_of(self._wake, stop, within_s=_LOOK_S)
         finally:
             self._leads = False
             self._outbox.end()
-            await self._notify()
+            await self._notify_waiting()
 
     async def wait_published(self) -> int:
         """Wait until everything that was taken in is on the bus.
@@ -105,11 +105,11 @@ class StatePublisher:
             raise NotLeadingError
         return self._sequence
 
-    async def _notify(self) -> None:
+    async def _notify_waiting(self) -> None:
         async with self._flushed:
             self._flushed.notify_all()
 
-    def _put(self, change: Change) -> None:
+    def _put_change(self, change: Change) -> None:
         subject = STATE.subject(self._cluster, change.kind, change.key)
         raw = change.object
         self._undecided.pop(subject, None)
@@ -137,7 +137,7 @@ class StatePublisher:
             data = STATE.codec.encode(message)
         self._outbox.put(subject, data, version)
 
-    async def _compare(self, stop: asyncio.Event) -> None:
+    async def _compare_with_bus(self, stop: asyncio.Event) -> None:
         """Learn what the bus holds, however long that takes."""
         self._connection = self._bus.connection
         self._outbox.end()
@@ -156,15 +156,15 @@ class StatePublisher:
         log.info("state.compared", on_bus=len(held), differing=len(self._outbox))
 
     async def _publish_some(self, stop: asyncio.Event) -> None:
-        """Publish a batch, and learn how far the stream has come by it."""
+        """Publish a batch, and note its sequence."""
         event = "state.delayed"
-        sent = await send_due(self._bus, self._outbox, _outgoing, stop, event)
+        sent = await send_due(self._bus, self._outbox, _address_state, stop, event)
         if sent is not None:
             self._sequence = max(self._sequence, sent.sequence)
             self.counts["sent"] += sent.messages
 
 
-def _outgoing(subject: str, data: bytes | None) -> Outgoing:
+def _address_state(subject: str, data: bytes | None) -> Outgoing:
     if data is None:
         cluster, kind, key = STATE.names_of(subject)
         gone = ObjectGone(cluster=ClusterName(cluster), kind=kind, key=key)

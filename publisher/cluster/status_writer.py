@@ -42,7 +42,7 @@ log = get_logger(__name__)
 
 
 class StatusWriter:
-    """What is to be said of each group, and when."""
+    """What to write about each group, and when."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class StatusWriter:
         self._refusals = Refusals()
 
     def report(self, group: GroupKey, reports: Sequence[StatusReport]) -> None:
-        """Have this written soon, unless something else is reported before.
+        """Write this soon, unless something else is reported before.
 
         The group is written by `write`, which may run all the time: it has something
         to write only while somebody reports.
@@ -73,7 +73,7 @@ class StatusWriter:
         last = self._reports.get(group, ())
         self._reports[group] = tuple(reports)
         soon_s = monotonic() + _SETTLE_S
-        if _reasons(last) == _reasons(reports):
+        if _list_reasons(last) == _list_reasons(reports):
             self._due.put_by(group, soon_s)
         else:
             self._due.put(group, soon_s)
@@ -91,7 +91,7 @@ class StatusWriter:
                 self._due.put_by(group, monotonic() + _AGAIN_S)
 
     async def tell(self, note: Note) -> None:
-        """Write what is of no group, unless it was told before."""
+        """Write a note about no group, unless it was told before."""
         try:
             await self._write_notes_due([note])
         except ApiError as error:
@@ -183,6 +183,6 @@ class StatusWriter:
             await self._api.create(EVENT, body)
 
 
-def _reasons(reports: Sequence[StatusReport]) -> list[tuple[str, str]]:
+def _list_reasons(reports: Sequence[StatusReport]) -> list[tuple[str, str]]:
     """Return what makes reports news; counts in their words change all the time."""
     return [(report.phase, report.reason) for report in reports]

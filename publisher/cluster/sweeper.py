@@ -10,7 +10,7 @@ import asyncio
 
 from publisher.cluster.observer import Observer
 from publisher.gangs.patches import Patch
-from publisher.gangs.plan_repairs import plan_sweep
+from publisher.gangs.running.plan_repairs import plan_sweep
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import ApiError, ConflictError, NotFoundError
 from runtime.log import get_logger
@@ -21,7 +21,7 @@ log = get_logger(__name__)
 
 
 class Sweeper:
-    """What looked like an orphan last time."""
+    """Frees claims that look like orphans at two looks."""
 
     def __init__(
         self, api: KubernetesApi, observer: Observer, interval_s: float
@@ -34,17 +34,17 @@ class Sweeper:
         self._refusals = Refusals()
 
     async def sweep(self, stop: asyncio.Event) -> None:
-        """Look until `stop`."""
+        """Look for orphans now and then, until `stop`."""
         while not stop.is_set():
             patches = {patch.key: patch for patch in plan_sweep(self._observer.view)}
             due = [p for key, p in patches.items() if self._suspects.get(key) == p]
             self._suspects = patches
             for patch in due:
                 with self._refusals.guard(f"{patch.kind}/{patch.key}"):
-                    await self._free(patch)
+                    await self._free_claim(patch)
             await first_of(stop, within_s=self._interval_s)
 
-    async def _free(self, patch: Patch) -> None:
+    async def _free_claim(self, patch: Patch) -> None:
         kind = self._observer.kind(patch.kind)
         try:
             raw = await self._api.patch(

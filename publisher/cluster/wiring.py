@@ -19,9 +19,9 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.names import LEASE_NAME
+from contracts.pods.membership import list_owner_kinds
 from contracts.release import RELEASE, make_release
 from publisher.cluster.device_publisher import DevicePublisher
-from publisher.cluster.followed import UNSAID, follow_kinds
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
 from publisher.cluster.group_queue import GroupQueue
@@ -38,7 +38,7 @@ from publisher.gangs.notes import UNOWNED, Subject, note_unowned
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.discovery import watch_served
-from publisher.kube.informer import Informer
+from publisher.kube.informer import Follow, Informer, follow
 from publisher.kube.lease import LeaderLease
 from publisher.kueue.admission_checks import AdmissionChecks
 from publisher.metrics import FOREIGN_DEVICES, MOST_DRIVERS
@@ -50,7 +50,12 @@ from runtime.errors import ConfigError
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import ClusterError, UnavailableError
 from runtime.kube.kinds import (
+    GANG,
+    GANG_OWNERS,
+    KUEUE_KINDS,
     LEASE,
+    POD_GROUP,
+    STORAGE_KINDS,
     ServedKinds,
 )
 from runtime.log import get_logger
@@ -62,6 +67,10 @@ from runtime.waits import first_of
 from runtime.wire import BusSettings
 
 log = get_logger(__name__)
+_UNPUBLISHED = frozenset(
+    kind.name for kind in (*STORAGE_KINDS, *GANG_OWNERS, POD_GROUP, *KUEUE_KINDS)
+)
+"""Kinds that only the publisher decides by: the bus does not carry them."""
 _Writer = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 """Works until the event is set: leading is over, or the service stops."""
 
@@ -102,7 +111,7 @@ async def open_cluster(
         async with Bus.open(settings) as bus:
             await bus.wait_connected()
             await bus.ensure_streams()
-            parts = _build(
+            parts = _build_parts(
                 config,
                 api=api,
                 kinds=kinds,
@@ -114,13 +123,13 @@ async def open_cluster(
             if kinds.release:
                 said = Change(RELEASE, RELEASE, make_release(kinds.release))
                 await parts.state.take(ChangePage((said,), synced=False))
-            tasks = _tasks(parts, config, api=api, lease=lease, kinds=kinds)
+            tasks = _list_tasks(parts, config, api=api, lease=lease, kinds=kinds)
             synced = (parts.informer.synced, parts.gangs.synced)
             yield ServiceTasks(tasks, lambda: all(event.is_set() for event in synced))
 
 
 class _Parts(Struct, frozen=True, kw_only=True):
-    """What works beside a cluster, as far as it has tasks of its own."""
+    """The parts of the service that have tasks of their own."""
 
     informer: Informer
     gangs: GangBus
@@ -136,7 +145,7 @@ class _Parts(Struct, frozen=True, kw_only=True):
     owns_nothing: bool
 
 
-def _build(
+def _build_parts(
     config: PublisherConfig,
     *,
     api: KubernetesApi,
@@ -204,11 +213,11 @@ def _build(
             if driver:
                 FOREIGN_DEVICES.labels(*drivers.of(driver)).set(devices)
 
-    follows = follow_kinds(api, kinds, config)
+    follows = _follow_kinds(api, kinds, config)
     informer = Informer(
         follows,
         (observer.kinds, observer.take),
-        (follows.keys() - UNSAID, take_state),
+        (follows.keys() - _UNPUBLISHED, take_state),
         (devices.kinds, devices.take),
         (checks.kinds, checks.take),
     )
@@ -228,7 +237,25 @@ def _build(
     )
 
 
-def _tasks(
+def _follow_kinds(
+    api: KubernetesApi, kinds: ServedKinds, config: PublisherConfig
+) -> dict[str, Follow]:
+    """Return how each kind is followed: some may be absent, or not ours to read."""
+    owners = list_owner_kinds(config.workloads)
+    known = [kind for kind in (*GANG_OWNERS, kinds.pod_group) if kind is not None]
+    optional = [kind for kind in known if kind.name in owners]
+    if config.kueue_checks:
+        optional += KUEUE_KINDS
+    follows: dict[str, Follow] = {
+        kind.name: partial(follow, api, kind)
+        for kind in (*kinds.followed, *STORAGE_KINDS)
+    }
+    follows[GANG.name] = partial(follow, api, GANG, may_be_absent=True)
+    follow_some = partial(follow, may_be_absent=True, may_be_denied=True)
+    return follows | {kind.name: partial(follow_some, api, kind) for kind in optional}
+
+
+def _list_tasks(
     parts: _Parts,
     config: PublisherConfig,
     *,
@@ -250,17 +277,17 @@ def _tasks(
         **{f"gangs-{index}": parts.controller.work for index in workers},
         # Drops gangs that are over while another publisher leads, and tries again
         # what admission refused while we do.
-        "gangs-forget": partial(_forget, parts),
+        "gangs-forget": partial(_forget_gangs, parts),
         # Statuses of Gangs and events, behind the work and never in its way.
         "tell": parts.statuses.write,
         # Holds the Lease, or waits for it; writes only while it is ours.
-        "lead": partial(_lead, parts, lease),
+        "lead": partial(_lead_terms, parts, lease),
         # Ends the process when the cluster serves other versions than at the start.
         "served": partial(watch_served, api, config.api_versions, kinds),
     }
 
 
-async def _lead(parts: _Parts, lease: LeaderLease, stop: asyncio.Event) -> None:
+async def _lead_terms(parts: _Parts, lease: LeaderLease, stop: asyncio.Event) -> None:
     """Write while we hold the Lease, once everything was read."""
     try:
         await _read_everything(parts, stop)
@@ -275,7 +302,7 @@ async def _lead(parts: _Parts, lease: LeaderLease, stop: asyncio.Event) -> None:
 
 
 async def _say_what_is_owned(parts: _Parts, lease: LeaderLease) -> None:
-    """Say so where nothing is: two allocators draw from the same devices then."""
+    """Warn if nothing is owned: two allocators draw from the same devices then."""
     if not parts.owns_nothing:
         return
     log.warning("ownership.none", reason=UNOWNED)
@@ -315,7 +342,7 @@ async def _lead_until(parts: _Parts, lease: LeaderLease, lost: asyncio.Event) ->
             term.create_task(write(lost), name=name)
 
 
-async def _forget(parts: _Parts, stop: asyncio.Event) -> None:
+async def _forget_gangs(parts: _Parts, stop: asyncio.Event) -> None:
     await _read_everything(parts, stop)
     await parts.controller.forget(stop)
 

@@ -33,7 +33,7 @@ Entry = dict[str, Any]
 def plan_device_status(
     claim: ResourceClaim, unhealthy_of: UnhealthyOf, now: str
 ) -> tuple[Entry, ...] | None:
-    """Return all entries that are ours; None: they are as they should be.
+    """Return all entries that should be ours; None: they are as they should be.
 
     `now` is RFC 3339, whole seconds.
     """
@@ -41,13 +41,15 @@ def plan_device_status(
     if status is None or status.allocation is None:
         return None
     entries_by_key = {
-        _key(entry): entry for entry in status.devices if isinstance(entry, dict)
+        _key_of_entry(entry): entry
+        for entry in status.devices
+        if isinstance(entry, dict)
     }
     ours: dict[tuple[Any, ...], Entry] = {}
     news = False
     for result in status.allocation.devices.results:
-        identity = _identity(result)
-        key = _key(identity)
+        identity = _identity_of_device(result)
+        key = _key_of_entry(identity)
         old = _condition_of(entries_by_key.get(key))
         new = _build_condition(result, unhealthy_of, old, now)
         if new is not None:
@@ -100,12 +102,12 @@ def _condition_of(entry: Entry | None) -> Entry | None:
     return None
 
 
-def _identity(result: DeviceRequestAllocationResult) -> Entry:
+def _identity_of_device(result: DeviceRequestAllocationResult) -> Entry:
     identity = {"driver": result.driver, "pool": result.pool, "device": result.device}
     if result.share_id is not None:
         identity["shareID"] = result.share_id
     return identity
 
 
-def _key(entry: Entry) -> tuple[Any, ...]:
+def _key_of_entry(entry: Entry) -> tuple[Any, ...]:
     return tuple(entry.get(key) for key in ("driver", "pool", "device", "shareID"))

@@ -31,7 +31,7 @@ log = get_logger(__name__)
 
 
 class Claims(Protocol):
-    """The claims of the cluster as they are now, by `namespace/name`."""
+    """Claims of the cluster as they are now, by `namespace/name`."""
 
     def claim(self, key: str) -> ResourceClaim | None:
         """Return one claim."""
@@ -59,7 +59,7 @@ class DeviceStatusWriter:
         self._due: dict[str, None] = {}
         """Keys of claims, oldest first."""
         self._due_pools: set[PoolID] = set()
-        """Of which all claims are to be looked at."""
+        """Pools all of whose claims are to be looked at."""
         self._outage = Outage("write status.devices of claims")
         self._refusals = Refusals()
         self._wake = asyncio.Event()
@@ -90,7 +90,7 @@ class DeviceStatusWriter:
             chunk = list(islice(self._due, _CHUNK))
             for key in chunk:
                 del self._due[key]
-            errors = await asyncio.gather(*map(self._update, chunk))
+            errors = await asyncio.gather(*map(self._update_claim, chunk))
             failed = [error for error in errors if error is not None]
             if failed:
                 await self._outage.wait(failed[0], stop)
@@ -108,13 +108,13 @@ class DeviceStatusWriter:
             if not pools.isdisjoint(_pools_of(claim)):
                 self._due[key] = None
 
-    async def _update(self, key: str) -> ApiError | None:
+    async def _update_claim(self, key: str) -> ApiError | None:
         """Look at one claim; returns why it is to be looked at again."""
         with self._refusals.guard(f"{self._kind.name}/{key}"):
-            return await self._try(key)
+            return await self._try_claim(key)
         return None
 
-    async def _try(self, key: str) -> ApiError | None:
+    async def _try_claim(self, key: str) -> ApiError | None:
         claim = self._claims.claim(key)
         if claim is None:
             return None
@@ -122,7 +122,7 @@ class DeviceStatusWriter:
         if entries is None:
             return None
         try:
-            await self._apply(key, claim, entries)
+            await self._apply_entries(key, claim, entries)
         except _OUTDATED as error:
             log.info("device_status.outdated", claim=key, reason=str(error))
         except ApiError as error:
@@ -130,7 +130,7 @@ class DeviceStatusWriter:
             return error
         return None
 
-    async def _apply(
+    async def _apply_entries(
         self, key: str, claim: ResourceClaim, entries: tuple[Entry, ...]
     ) -> None:
         body = {

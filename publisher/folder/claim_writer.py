@@ -53,7 +53,7 @@ log = get_logger(__name__)
 
 
 class ClaimWriter:
-    """What is decided, what is written and what was said of it."""
+    """Carries out decisions, one worker a gang, and confirms them."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class ClaimWriter:
         self._queue: KeyQueue[GangKey] = KeyQueue("gangs-written")
         """Gangs of which something was decided."""
         self.has_read = False
-        """Whether all that was decided and confirmed before is known."""
+        """True if all that was decided and confirmed before is known."""
 
     # --- messages in ---------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class ClaimWriter:
                             finished.discard(str(decision.key))
                             if isinstance(decision, GangReleased):
                                 continue  # all of it was done before we began
-                        self._apply(decision, incoming.sequence)
+                        self._apply_message(decision, incoming.sequence)
                         await self._queue.put(decision.key)
                 # Then, once: whose claims are these of whom no decision tells?
                 self.has_read = self.has_read or batch.caught_up
@@ -123,10 +123,10 @@ class ClaimWriter:
                     finished.add(str(incoming.message.key))
                 elif incoming.message is not None:
                     with self._refusals.guard(incoming):
-                        self._apply(incoming.message, incoming.sequence)
+                        self._apply_message(incoming.message, incoming.sequence)
         return finished
 
-    def _apply(
+    def _apply_message(
         self, message: DecisionMessage | ConfirmationMessage, sequence: int
     ) -> None:
         """Take in what was said of a gang."""
@@ -140,13 +140,13 @@ class ClaimWriter:
         while (gang := await self._queue.take()) is not None:
             again = False
             with self._refusals.guard(f"gang/{gang}"):
-                again = await self._try(gang, stop)
+                again = await self._try_gang(gang, stop)
             await self._queue.done(gang)
             if again:
                 await self._queue.put(gang)
         await stop.wait()
 
-    async def _try(self, gang: GangKey, stop: asyncio.Event) -> bool:
+    async def _try_gang(self, gang: GangKey, stop: asyncio.Event) -> bool:
         """Carry out what was decided for a gang; True: it is to be tried again.
 
         What cannot be handled waits for the next decision, and holds up no other.
@@ -176,9 +176,9 @@ class ClaimWriter:
             await self._carry_out_allocation(record, decision)
             return
         # Its claims go: it waits, is over, or the attempt was given up before.
-        await self._remove(record.key)
+        await self._remove_claims(record.key)
         if record.is_over and not record.is_finished:
-            await self._confirm(
+            await self._publish_confirmation(
                 ClaimsReleased(
                     cluster=self._config.cluster,
                     namespace=record.namespace,
@@ -197,15 +197,17 @@ class ClaimWriter:
             attempt=decision.attempt,
         )
         try:
-            claims = await self._write(decision, restores=record.is_growth_refused)
+            claims = await self._write_claims(
+                decision, restores=record.is_growth_refused
+            )
         except PublisherError as error:
             if record.is_written and isinstance(error, FolderError):
                 raise  # its pods may run: what is missing is written in time
-            if not await self._keep(decision, str(error)):
+            if not await self._keep_claims(decision, str(error)):
                 await self._give_up(decision, str(error))
             return
         if not record.is_written:
-            await self._confirm(written)
+            await self._publish_confirmation(written)
         if claims:
             log.info(
                 "claims.written",
@@ -216,7 +218,9 @@ class ClaimWriter:
                 write_ms=round((monotonic() - began) * 1000),
             )
 
-    async def _write(self, decision: GangAllocated, *, restores: bool = False) -> int:
+    async def _write_claims(
+        self, decision: GangAllocated, *, restores: bool = False
+    ) -> int:
         """Write all claims of a gang; returns how many steps that took.
 
         `restores`: claims that have their allocation stay as they are, and what is to
@@ -232,20 +236,20 @@ class ClaimWriter:
         claims = build_claims(decision, sources, self._now())
         if restores:
             return await self._reconcile_once(decision.key, claims, any_attempt=True)
-        return await self._reconcile(decision.key, claims)
+        return await self._reconcile_claims(decision.key, claims)
 
-    async def _remove(self, gang: GangKey) -> None:
+    async def _remove_claims(self, gang: GangKey) -> None:
         """Give up whatever the gang has.
 
         Raises:
             FolderError: not within the budget.
         """
-        removed = await self._reconcile(gang, ())
+        removed = await self._reconcile_claims(gang, ())
         if removed:
             log.info("claims.removed", gang_uid=gang.uid, claims=removed)
 
-    async def _keep(self, decision: GangAllocated, reason: str) -> bool:
-        """Leave a gang that cannot grow as it was before; False: nor can that be.
+    async def _keep_claims(self, decision: GangAllocated, reason: str) -> bool:
+        """Leave a gang that cannot grow as it was; False: that is impossible, too.
 
         Its pods run, so only what cannot be theirs is a reason to take their claims.
 
@@ -255,21 +259,21 @@ class ClaimWriter:
         if not decision.kept:
             return False
         try:
-            await self._write(without_growth(decision), restores=True)
+            await self._write_claims(without_growth(decision), restores=True)
         except (ClaimRefusedError, DecisionError):
             return False
-        await self._refuse(decision, reason, keeps=True)
+        await self._refuse_decision(decision, reason, keeps=True)
         return True
 
     async def _give_up(self, decision: GangAllocated, reason: str) -> None:
         """Leave nothing of an attempt behind and have the gang decided again."""
         try:
-            await self._remove(decision.key)
+            await self._remove_claims(decision.key)
         except FolderError as error:
             log.error("claims.stranded", gang_uid=decision.uid, reason=str(error))  # noqa: TRY400 # the reason is the whole story
-        await self._refuse(decision, reason, keeps=False)
+        await self._refuse_decision(decision, reason, keeps=False)
 
-    async def _refuse(
+    async def _refuse_decision(
         self, decision: GangAllocated, reason: str, *, keeps: bool
     ) -> None:
         log.error(
@@ -279,7 +283,7 @@ class ClaimWriter:
             reason=reason[:MAX_REASON],
             keeps=keeps,
         )
-        await self._confirm(
+        await self._publish_confirmation(
             AllocationRefused(
                 cluster=decision.cluster,
                 namespace=decision.namespace,
@@ -290,7 +294,9 @@ class ClaimWriter:
             )
         )
 
-    async def _reconcile(self, gang: GangKey, claims: Sequence[ResourceClaim]) -> int:
+    async def _reconcile_claims(
+        self, gang: GangKey, claims: Sequence[ResourceClaim]
+    ) -> int:
         """Plan and write, and after a failed write look and plan again."""
         return await retry(
             "claims",
@@ -326,6 +332,6 @@ class ClaimWriter:
             raise
         self._claims.apply(steps)
 
-    async def _confirm(self, message: ConfirmationMessage) -> None:
+    async def _publish_confirmation(self, message: ConfirmationMessage) -> None:
         sequence = await self._bus.publish(Outgoing.of(CONFIRMATIONS, message))
-        self._apply(message, sequence)
+        self._apply_message(message, sequence)

@@ -70,17 +70,17 @@ class Folder:
         Raises:
             FolderError: it cannot be read or made, or another publisher has it.
         """
-        with _naming(self._root):
+        with _naming_file(self._root):
             self._root.mkdir(parents=True, exist_ok=True)
             lock = os.open(self._root / _LOCK, os.O_CREAT | os.O_RDWR, 0o644)
         try:
-            with _naming(self._root):
+            with _naming_file(self._root):
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     reason = "another publisher writes here"
                     raise FolderError(str(self._root), reason) from None
-                contents = self._read()
+                contents = self._read_files()
             yield contents
         finally:
             os.close(lock)
@@ -89,9 +89,9 @@ class Folder:
         """Read single objects; what is not there, or cannot be read, is left out."""
         objects = []
         for key in keys:
-            path = self._path(key)
+            path = self._path_of_object(key)
             with suppress(OSError):
-                parsed = _parse(path.read_bytes(), path, self._root)
+                parsed = _parse_object(path.read_bytes(), path, self._root)
                 if not isinstance(parsed, Damaged):
                     objects.append(parsed)
         return tuple(objects)
@@ -110,33 +110,33 @@ class Folder:
         try:
             # First write what is new beside its name.
             for step in steps:
-                path = self._path(key_of(step.object))
+                path = self._path_of_object(key_of(step.object))
                 directories.add(path.parent)
                 match step:
                     case Create() | Update():
                         temporary = path.parent / self._temporary_name()
                         renames.append((temporary, path))
-                        with _naming(path):
+                        with _naming_file(path):
                             directories.update(_make_directory(path.parent))
-                            temporary.write_bytes(_encode(step.object))
+                            temporary.write_bytes(_encode_object(step.object))
                     case Delete():
                         removed.append(path)
                     case _:
                         assert_never(step)
             # Then make it durable, before anything that is there is touched.
             for temporary, path in renames:
-                with _naming(path):
-                    _flush(temporary)
+                with _naming_file(path):
+                    _flush_to_disk(temporary)
             for path in removed:
-                with _naming(path):
+                with _naming_file(path):
                     path.unlink(missing_ok=True)
             for temporary, path in renames:
-                with _naming(path):
+                with _naming_file(path):
                     temporary.replace(path)
             # Last make the new names durable.
             for directory in sorted(directories):
-                with _naming(directory), suppress(FileNotFoundError):
-                    _flush(directory)
+                with _naming_file(directory), suppress(FileNotFoundError):
+                    _flush_to_disk(directory)
         finally:
             for temporary, _ in renames:
                 with suppress(OSError):
@@ -146,7 +146,7 @@ class Folder:
         """Return a name that no other thread uses now."""
         return f".{next(self._numbers)}{_TEMPORARY_SUFFIX}"
 
-    def _path(self, key: ObjectKey) -> Path:
+    def _path_of_object(self, key: ObjectKey) -> Path:
         """Return an object's file; no name leads out of the folder.
 
         Raises:
@@ -158,7 +158,7 @@ class Folder:
         directory = self._root / DIRECTORIES[key.kind] / key.namespace
         return directory / f"{_file_stem(key.name)}{SUFFIX}"
 
-    def _read(self) -> Contents:
+    def _read_files(self) -> Contents:
         objects: list[Published] = []
         damaged: list[Damaged] = []
         leftovers = 0
@@ -168,7 +168,7 @@ class Folder:
                     path.unlink()
                     leftovers += 1
                 elif path.suffix == SUFFIX and path.is_file():
-                    parsed = _parse(path.read_bytes(), path, self._root)
+                    parsed = _parse_object(path.read_bytes(), path, self._root)
                     if isinstance(parsed, Damaged):
                         path.replace(path.with_name(path.name + DAMAGED_SUFFIX))
                         damaged.append(parsed)
@@ -187,11 +187,11 @@ def _file_stem(name: str) -> str:
     return f"{name[:_LONGEST]}~{digest}"
 
 
-def _encode(obj: Published) -> bytes:
+def _encode_object(obj: Published) -> bytes:
     return msgspec.json.format(encode(to_document(obj)), indent=2) + b"\n"
 
 
-def _parse(data: bytes, path: Path, root: Path) -> Published | Damaged:
+def _parse_object(data: bytes, path: Path, root: Path) -> Published | Damaged:
     try:
         obj = decode_object(msgspec.json.decode(data)).value
     except (msgspec.DecodeError, ValueError, RecursionError, ContractsError) as error:
@@ -217,7 +217,7 @@ def _make_directory(path: Path) -> list[Path]:
     return changed
 
 
-def _flush(path: Path) -> None:
+def _flush_to_disk(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -226,7 +226,7 @@ def _flush(path: Path) -> None:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _naming_file(path: Path) -> Iterator[None]:
     """Turn an error of the operating system into one that names the file."""
     try:
         yield

@@ -21,7 +21,7 @@ class KnownClaims:
         self._claims: dict[ObjectKey, ResourceClaim] = {}
         self._of_gang: dict[GangKey, set[ObjectKey]] = {}
         for obj in objects:
-            self._put(key_of(obj), obj)
+            self._put_object(key_of(obj), obj)
 
     def of_gang(
         self, gang: GangKey, keys: Iterable[ObjectKey] = ()
@@ -41,15 +41,15 @@ class KnownClaims:
         old = {key: self._claims[key] for key in keys & self._claims.keys()}
         new = apply_steps(old, steps)
         for key in keys:
-            self._put(key, new.get(key))
+            self._put_object(key, new.get(key))
 
     def refresh(self, keys: Iterable[ObjectKey], objects: Iterable[Published]) -> None:
         """Note what was read under these names; what was not found is not there."""
         objects_by_key = {key_of(obj): obj for obj in objects}
         for key in keys:
-            self._put(key, objects_by_key.get(key))
+            self._put_object(key, objects_by_key.get(key))
 
-    def _put(self, key: ObjectKey, obj: Published | None) -> None:
+    def _put_object(self, key: ObjectKey, obj: Published | None) -> None:
         old = self._claims.pop(key, None)
         if old is not None:
             gang = _gang_of(old)

@@ -32,7 +32,7 @@ async def fetch_sources(
         BusError: the bus does not answer.
     """
     address = decision.address
-    submission = await _fetch(bus, refusals, SUBMISSIONS, *address)
+    submission = await _fetch_last(bus, refusals, SUBMISSIONS, *address)
     if submission is None:
         log.warning("submission.missed", subject=SUBMISSIONS.subject(*address))
         return {}
@@ -51,7 +51,7 @@ async def fetch_sources(
 async def _fetch_object(
     bus: Bus, refusals: Refusals, cluster: ClusterName, key: ObjectKey
 ) -> ResourceClaim | ResourceClaimTemplate | None:
-    message = await _fetch(bus, refusals, STATE, cluster, key.kind, str(key))
+    message = await _fetch_last(bus, refusals, STATE, cluster, key.kind, str(key))
     if not isinstance(message, ObjectObserved):
         return None
     value: object = None
@@ -60,7 +60,7 @@ async def _fetch_object(
     return value if isinstance(value, ResourceClaim | ResourceClaimTemplate) else None
 
 
-async def _fetch(
+async def _fetch_last(
     bus: Bus, refusals: Refusals, topic: Topic[M], *names: str
 ) -> M | None:
     """Read the last message of a subject; None: there is none, or it is refused."""

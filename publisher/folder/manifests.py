@@ -60,7 +60,7 @@ def build_claims(
                 reason = f"{allocated.ref}: two different allocations"
                 raise DecisionError(decision.uid, reason)
     for claim in claims.values():
-        _check(decision, claim)
+        _check_claim(decision, claim)
     return tuple(claims.values())
 
 
@@ -127,8 +127,8 @@ def _build_claim(
     )
 
 
-def _check(decision: GangAllocated, claim: ResourceClaim) -> None:
-    """Refuse what the API server would refuse; an unknown spec is not judged."""
+def _check_claim(decision: GangAllocated, claim: ResourceClaim) -> None:
+    """Refuse what the API server would refuse; an unknown spec is accepted."""
     metadata = claim.metadata
     if metadata.namespace != decision.namespace:
         reason = f"claim in namespace {metadata.namespace!r}"
@@ -147,7 +147,7 @@ def _check(decision: GangAllocated, claim: ResourceClaim) -> None:
 
 
 def _is_derived(uid: ClaimUID) -> bool:
-    """Whether the solver made a uid from names: Kubernetes draws its own."""
+    """True if the solver made a uid from names: Kubernetes draws its own."""
     try:
         return UUID(uid).version == _DERIVED_VERSION
     except ValueError:

@@ -57,7 +57,7 @@ def plan_claims(
         there = claims_by_key.pop(key_of(claim), None)
         if any_attempt and there is not None and _has_allocation(there, claim, gang):
             continue
-        step = _step(claim, there, gang)
+        step = _plan_step(claim, there, gang)
         if isinstance(step, str):
             refusals.append(step)
         elif step is not None:
@@ -79,7 +79,7 @@ def is_written(
     *,
     any_attempt: bool = False,
 ) -> bool:
-    """Whether exactly what was decided is there; `observed` is the gang's claims.
+    """True if exactly what was decided is there; `observed` is the gang's claims.
 
     `any_attempt`: whatever attempt they name.
     """
@@ -99,7 +99,7 @@ def is_written(
     )
 
 
-def _step(
+def _plan_step(
     decided: ResourceClaim, observed: ResourceClaim | None, gang: GangUID
 ) -> Step[ResourceClaim] | str | None:
     """Return what to do about one claim: a step, a refusal, or nothing."""
@@ -115,19 +115,19 @@ def _step(
     if owner != gang and allocated is not None:
         holder = f"gang {owner}" if owner else "somebody else"
         return f"claim {name} is already allocated for {holder}"
-    merged = _merge(decided, observed, adopted=owner != gang)
+    merged = _merge_allocation(decided, observed, adopted=owner != gang)
     return None if merged == observed else Update(merged)
 
 
 def _has_allocation(
     observed: ResourceClaim, decided: ResourceClaim, gang: GangUID
 ) -> bool:
-    """Whether a claim is the gang's, and is allocated as decided."""
+    """True if a claim is the gang's, and is allocated as decided."""
     is_ours = _owner_of(observed) == gang
     return is_ours and _is_same(observed.allocation, decided.allocation)
 
 
-def _merge(
+def _merge_allocation(
     decided: ResourceClaim, observed: ResourceClaim, *, adopted: bool
 ) -> ResourceClaim:
     """Put the decided allocation on the claim that is there.
@@ -182,7 +182,7 @@ def _owner_of(claim: ResourceClaim) -> str:
 
 
 def _is_same(one: AllocationResult | None, other: AllocationResult | None) -> bool:
-    """Whether two allocations are equal but for their time."""
+    """True if two allocations are equal but for their time."""
     if one is None or other is None:
         return one is other
     untimed: AllocationResult = replace(

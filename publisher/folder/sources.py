@@ -38,7 +38,7 @@ ClaimSources = Mapping[tuple[str, str], ClaimSource]
 
 def find_references(submission: SubmitGang) -> frozenset[ObjectKey]:
     """Name the templates and claims that the gang refers to."""
-    keys = (_key(submission, claim) for _, claim in _claims(submission))
+    keys = (_key_of_claim(submission, claim) for _, claim in _list_claims(submission))
     return frozenset(key for key in keys if key is not None)
 
 
@@ -48,17 +48,17 @@ def find_sources(
     """Find the spec of every claim of every member."""
     return {
         (member, claim.name): _find_source(submission, claim, objects)
-        for member, claim in _claims(submission)
+        for member, claim in _list_claims(submission)
     }
 
 
-def _claims(submission: SubmitGang) -> Iterator[tuple[str, MemberClaim]]:
+def _list_claims(submission: SubmitGang) -> Iterator[tuple[str, MemberClaim]]:
     for member in submission.gang.spec.members:
         for claim in member.claims:
             yield member.name, claim
 
 
-def _key(submission: SubmitGang, claim: MemberClaim) -> ObjectKey | None:
+def _key_of_claim(submission: SubmitGang, claim: MemberClaim) -> ObjectKey | None:
     namespace = submission.gang.metadata.namespace
     if claim.claim_name:
         return ObjectKey(CLAIM, namespace, claim.claim_name)
@@ -70,7 +70,7 @@ def _key(submission: SubmitGang, claim: MemberClaim) -> ObjectKey | None:
 def _find_source(
     submission: SubmitGang, claim: MemberClaim, objects: ObjectsByKey
 ) -> ClaimSource:
-    key = _key(submission, claim)
+    key = _key_of_claim(submission, claim)
     if key is None:
         return ClaimSource(spec=claim.spec, origin="" if claim.spec else UNKNOWN)
     origin = f"{key.kind} {key.name}"

@@ -33,7 +33,7 @@ log = get_logger(__name__)
 
 @contextmanager
 def open_folder(config: PublisherConfig) -> Iterator[tuple[Folder, Contents]]:
-    """Hold the folder and what it contains.
+    """Open the folder, for this process alone.
 
     Raises:
         ConfigError: it cannot be used, or another publisher uses it.

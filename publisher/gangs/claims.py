@@ -5,7 +5,7 @@ Stands alone so that plans read claims in one way. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from contracts.allocation import AllocationResult
 from contracts.claim import ResourceClaim, ResourceClaimConsumerReference
@@ -15,6 +15,8 @@ from contracts.meta import OwnerReference
 from contracts.names import FINALIZER, MANAGED
 
 _POD_GROUPS = "podgroups"
+Owns = Callable[[ResourceClaim], bool]
+"""True if a claim is decided here; others are left to kube-scheduler."""
 MOST_RESERVED = 256
 """So many users may a claim have at a time (DRA: ResourceClaimReservedForMaxSize)."""
 
@@ -29,7 +31,7 @@ def reserved_uids(claim: ResourceClaim) -> frozenset[str]:
 
 
 def is_reserved(claim: ResourceClaim) -> bool:
-    """Whether anybody may use a claim."""
+    """True if anybody may use a claim."""
     return claim.status is not None and bool(claim.status.reserved_for)
 
 
@@ -42,9 +44,9 @@ def pod_group_of(claim: ResourceClaim) -> OwnerReference | None:
 def list_consumers(
     claim: ResourceClaim, pods: Iterable[PodRef]
 ) -> list[ResourceClaimConsumerReference]:
-    """List for whom a claim is to be reserved that these pods use: as kube-scheduler.
+    """List for whom to reserve a claim that these pods use, as kube-scheduler would.
 
-    It strips the reservations of pods from the claim of a PodGroup.
+    A PodGroup's claim is reserved for the group: kube-scheduler strips its pods.
     """
     group = pod_group_of(claim)
     if group is None:
@@ -72,13 +74,13 @@ def list_missing(
 
 
 def is_prepared(claim: ResourceClaim) -> bool:
-    """Whether a claim has the finalizer, from us."""
+    """True if we have put the finalizer on a claim."""
     meta = claim.metadata
     return FINALIZER in meta.finalizers and MANAGED in meta.annotations
 
 
 def is_same_allocation(one: AllocationResult, other: AllocationResult) -> bool:
-    """Whether two allocations are of the same devices for the same requests.
+    """True if two allocations are of the same devices for the same requests.
 
     A server drops fields of features that are off and rewrites quantities, so nothing
     else is compared.
@@ -89,8 +91,7 @@ def is_same_allocation(one: AllocationResult, other: AllocationResult) -> bool:
 def name_holder(keys: Iterable[str], namespace: str) -> str:
     """Name one of several claims to the authors of a namespace.
 
-    What others have, in other namespaces, is not theirs to know; who may see devices
-    finds it there.
+    Claims of other namespaces are not theirs to know, so these are not named.
     """
     own = min((key for key in keys if key.startswith(f"{namespace}/")), default="")
     return f"ResourceClaim {own}" if own else "a ResourceClaim of another namespace"

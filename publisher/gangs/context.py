@@ -1,11 +1,11 @@
-"""What a plan is made from and what it is: the pods of a group, and what may be done.
+"""A look at a group of pods, and the next steps that are planned from it.
 
-Stands alone so that every plan speaks of the same things; decides nothing.
+Every plan takes the one and returns the other. Decides nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from contracts.allocation import Reason
 from contracts.avoidance import GRACE_S, NodesAvoided
+from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID
 from contracts.messages import (
     CommandMessage,
@@ -21,8 +22,10 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.names import GANG_UID
+from contracts.pods.gang_owners import GangOwner
+from contracts.pods.membership import Membership
 from contracts.workload import Pod
-from publisher.gangs.members import Owns
+from publisher.gangs.claims import Owns
 from publisher.gangs.patches import Patch
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey, View, is_gated, is_over, uids_of
@@ -46,33 +49,57 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     decision: GangAllocated | None = None
 
 
-class GroupPlan(Struct, kw_only=True):
+class NextSteps(Struct, frozen=True, kw_only=True):
     """What may be done now for a group: writes first, then messages; then plan anew."""
 
-    patches: list[Patch] = []
-    removals: list[Pod] = []
+    patches: tuple[Patch, ...] = ()
+    removals: tuple[Pod, ...] = ()
     """Pods to delete, so that whoever made them makes new ones."""
-    messages: list[PublisherMessage] = []
-    reports: list[StatusReport] = []
+    messages: tuple[PublisherMessage, ...] = ()
+    reports: tuple[StatusReport, ...] = ()
+    kept: frozenset[str] = frozenset()
+    """Uids of pods that stay with their gangs; others may be asked for anew."""
     leaving: frozenset[str] = frozenset()
     """Uids of pods that will be deleted, so that others are made."""
-    given_up: list[GangUID] = []
+    given_up: frozenset[GangUID] = frozenset()
     """Gangs that are being taken back for good: their pods wait for nothing yet."""
-    forget: list[GangUID] = []
+    forget: tuple[GangUID, ...] = ()
     """Gangs of which nothing is left."""
-    doubted: list[Pod] = []
+    doubted: tuple[Pod, ...] = ()
     """Pods without devices, which may have ended: what claims say comes first."""
+    recreations: int = 0
+    """So many gangs are made anew because kube-scheduler refuses their pods."""
     look_again_s: float | None = None
     """Plan anew in so many seconds, whatever happens; None: only if something does."""
 
-    def look_again_in(self, pause_s: float) -> None:
-        """Plan anew in so many seconds at the latest."""
-        known_s = pause_s if self.look_again_s is None else self.look_again_s
-        self.look_again_s = min(known_s, pause_s)
+    def __add__(self, other: NextSteps) -> NextSteps:
+        return add_up((self, other))
 
 
-class PlanContext(Struct, frozen=True, kw_only=True):
-    """What is known of a group of pods, and how this publisher is set up."""
+def add_up(steps: Iterable[NextSteps]) -> NextSteps:
+    """Return the steps of all of them, in this order."""
+    all_steps = tuple(steps)
+    pauses_s = (each.look_again_s for each in all_steps)
+    return NextSteps(
+        patches=tuple(patch for each in all_steps for patch in each.patches),
+        removals=tuple(pod for each in all_steps for pod in each.removals),
+        messages=tuple(message for each in all_steps for message in each.messages),
+        reports=tuple(report for each in all_steps for report in each.reports),
+        kept=frozenset().union(*(each.kept for each in all_steps)),
+        leaving=frozenset().union(*(each.leaving for each in all_steps)),
+        given_up=frozenset().union(*(each.given_up for each in all_steps)),
+        forget=tuple(uid for each in all_steps for uid in each.forget),
+        doubted=tuple(pod for each in all_steps for pod in each.doubted),
+        recreations=sum(each.recreations for each in all_steps),
+        look_again_s=min((s for s in pauses_s if s is not None), default=None),
+    )
+
+
+class PlanContext(Struct, frozen=True, kw_only=True, dict=True):
+    """One look at a group of pods: what is known of it, and our configuration.
+
+    The View is asked once about the group, so every look needs a context of its own.
+    """
 
     cluster: ClusterName
     group: GroupKey
@@ -92,6 +119,39 @@ class PlanContext(Struct, frozen=True, kw_only=True):
     """So long a refusal may pass by itself."""
     avoided: Callable[[str], NodesAvoided | None] = lambda _name: None
     """Which nodes a gang was said to avoid, by the name of its `NodesAvoided`."""
+
+    @cached_property
+    def pods(self) -> tuple[Pod, ...]:
+        """The pods of the group, in the order of the numbers in their names."""
+        return self.view.pods(self.group)
+
+    @cached_property
+    def waiting(self) -> tuple[Pod, ...]:
+        """The pods behind our gate that are not over."""
+        return tuple(pod for pod in self.pods if is_gated(pod) and not is_over(pod))
+
+    @cached_property
+    def running(self) -> tuple[Pod, ...]:
+        """The pods with open gates that are not over."""
+        return tuple(p for p in self.pods if not is_gated(p) and not is_over(p))
+
+    @cached_property
+    def gang(self) -> Gang | None:
+        """The Gang object of the group."""
+        return self.view.gang(self.group)
+
+    @cached_property
+    def _memberships(self) -> dict[str, Membership]:
+        return {pod.metadata.uid: self.view.membership(pod) for pod in self.pods}
+
+    def membership(self, pod: Pod) -> Membership:
+        """Return which gang a pod belongs to, and as what."""
+        found = self._memberships.get(pod.metadata.uid)
+        return self.view.membership(pod) if found is None else found
+
+    def owner_of(self, pod: Pod) -> GangOwner | None:
+        """Return the object that says how many pods the gang of a pod has."""
+        return self.view.owners.owner_of(self.membership(pod))
 
     def address(self, record: PodGangRecord) -> dict[str, Any]:
         """Return the fields by which messages name a gang."""
@@ -117,22 +177,12 @@ class SubmittedGang(Struct, frozen=True, kw_only=True, dict=True):
     requested: tuple[Pod, ...]
     """Those that are still there of all that it asked for."""
     is_reserved: bool = False
-    """Whether it was submitted before its pods: it is not ours to give up."""
-
-    @cached_property
-    def pods_by_uid(self) -> dict[str, Pod]:
-        """Its pods."""
-        return {pod.metadata.uid: pod for pod in self.pods}
+    """It was submitted before its pods, so it is not ours to give up."""
 
     @cached_property
     def waiting(self) -> tuple[Pod, ...]:
         """Pods behind our gate."""
         return tuple(pod for pod in self.pods if is_gated(pod) and not is_over(pod))
-
-    @cached_property
-    def waiting_uids(self) -> frozenset[str]:
-        """The uids of pods behind our gate."""
-        return uids_of(self.waiting)
 
     @cached_property
     def entitled(self) -> tuple[Pod, ...]:
@@ -152,13 +202,13 @@ class SubmittedGang(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def gone_uids(self) -> frozenset[str]:
-        """The uids of pods that it asked for and that are no more, or over."""
+        """The uids of pods that it asked for and that are gone or over."""
         there = uids_of(pod for pod in self.requested if not is_over(pod))
         return self.record.pods - there
 
     @cached_property
     def alive(self) -> tuple[Pod, ...]:
-        """Pods that run by this gang, or will without another step of ours."""
+        """Pods that run for this gang, or will without another step of ours."""
         pods = {pod.metadata.uid: pod for pod in (*self.opened, *self.displaced)}
         pods |= {pod.metadata.uid: pod for pod in self.entitled}
         return tuple(pod for pod in pods.values() if not is_over(pod))

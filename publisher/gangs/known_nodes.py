@@ -1,4 +1,4 @@
-"""The nodes that are there: how each is, as a digest, and its labels. Pure."""
+"""The nodes that are there, each with its labels and a digest of its state. Pure."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Note(Struct, frozen=True, kw_only=True):
 
 
 def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
-    """List what to tell: of each reason one note, and where a Gang's pods went."""
+    """List one note a reason, and one that says where a Gang's pods went."""
     by_reason: dict[str, list[StatusReport]] = {}
     for report in reports:
         if gang is not None and report.phase == GangPhase.RUNNING and report.decision:
@@ -89,11 +89,11 @@ def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[N
         ordered = sorted(pods.values(), key=lambda pod: pod.metadata.name)
         if gang is None and not ordered:
             continue
-        yield _note(reason, alike, ordered, gang)
+        yield _make_note(reason, alike, ordered, gang)
 
 
 def note_unowned(lease: Subject) -> Note:
-    """Say of the Lease by which we lead that no device is ours alone."""
+    """Note on the Lease by which we lead that no device is ours alone."""
     return Note(
         regarding=lease,
         type="Warning",
@@ -103,7 +103,7 @@ def note_unowned(lease: Subject) -> Note:
     )
 
 
-def _note(
+def _make_note(
     reason: str, alike: Sequence[StatusReport], pods: Sequence[Pod], gang: Gang | None
 ) -> Note:
     regarding = _subject_of_gang(gang) if gang else _choose_subject(pods)
@@ -116,13 +116,13 @@ def _note(
         related=None if regarding == first else first,
         type="Normal" if reason in _ORDINARY and not rejected else "Warning",
         reason=reason if gang else f"{GANG}{reason.removeprefix(GANG)}",
-        message=f"{_cut(message, _MESSAGE - len(told))}{told}",
+        message=f"{_cut_message(message, _MESSAGE - len(told))}{told}",
         lasting=reason in _FLEETING,
     )
 
 
 def _note_allocation(gang: Gang, decision: GangAllocated) -> Note:
-    """Say where pods of a gang went, and which solve to replay."""
+    """Note where the pods of a gang went, and which solve to replay."""
     pods, nodes = len(decision.members), {m.node for m in decision.members}
     return Note(
         regarding=_subject_of_gang(gang),
@@ -135,12 +135,12 @@ def _note_allocation(gang: Gang, decision: GangAllocated) -> Note:
     )
 
 
-def _cut(message: str, size: int) -> str:
+def _cut_message(message: str, size: int) -> str:
     return message.encode()[:size].decode(errors="ignore")
 
 
 def _describe_pods(pods: Sequence[Pod], regarding: Subject) -> str:
-    """Say which pods are meant, and that they wait at the gate where they do."""
+    """Describe which pods are meant, and whether they wait at the gate."""
     if not pods:
         return ""
     name, more = pods[0].metadata.name, len(pods) - 1
@@ -154,7 +154,7 @@ def _describe_pods(pods: Sequence[Pod], regarding: Subject) -> str:
 
 
 def _choose_subject(pods: Sequence[Pod]) -> Subject:
-    """Return what a person finds from each of the pods, who has no Gang object."""
+    """Return the object by which a person finds all pods without a Gang object."""
     first = pods[0]
     owner = first.metadata.controller
     alike = all(pod.metadata.controller == owner for pod in pods)
@@ -170,14 +170,14 @@ def _choose_subject(pods: Sequence[Pod]) -> Subject:
 
 
 def _subject_of_gang(gang: Gang) -> Subject:
-    return _subject(API_VERSION, GANG, gang.metadata)
+    return _make_subject(API_VERSION, GANG, gang.metadata)
 
 
 def _subject_of_pod(pod: Pod) -> Subject:
-    return _subject("v1", "Pod", pod.metadata)
+    return _make_subject("v1", "Pod", pod.metadata)
 
 
-def _subject(api_version: str, kind: str, meta: ObjectMeta) -> Subject:
+def _make_subject(api_version: str, kind: str, meta: ObjectMeta) -> Subject:
     return Subject(
         api_version=api_version,
         kind=kind,

@@ -1,9 +1,8 @@
-"""Which devices ResourceSlices offer, and which claims hold devices that none offers.
+"""Devices that ResourceSlices offer, and claims that hold devices which none offers.
 
-A driver may take a device back that is in use: it broke, or was pulled. Of a pool that
-is not whole nothing is known, so nothing is said: kubelet deletes the slices of a node
-when it starts, and the driver makes them again one by one. Of slices only names are
-kept. Knows no plan.
+A driver may withdraw a device in use: it broke, or was pulled. Of an incomplete pool
+nothing is reported: kubelet deletes the slices of a node when it starts, and the driver
+makes them again one by one. Only names are kept of slices. Knows no plan.
 
 Source: KEP-4381, pool generations and resourceSliceCount.
 """
@@ -41,11 +40,11 @@ class OfferedDevices:
         """What whole pools offer, as far as anybody asked."""
 
     def missing(self, claim: ResourceClaim) -> tuple[DeviceID, ...]:
-        """Name the devices that a claim holds and that their whole pools lack."""
+        """Name the devices of a claim that their complete pools no longer offer."""
         missing = (
             device
             for device in _devices_of(claim)
-            if (names := self._offered(device.pool_id)) is not None
+            if (names := self._list_offered(device.pool_id)) is not None
             and device.device not in names
         )
         return tuple(sorted(missing))
@@ -56,16 +55,20 @@ class OfferedDevices:
         They are those with devices of a pool that offers others now.
         """
         before = self._slices.get(name)
-        pools = {one.pool: self._offered(one.pool) for one in (before, offered) if one}
+        pools = {
+            one.pool: self._list_offered(one.pool) for one in (before, offered) if one
+        }
         for pool in pools:
             self._devices.pop(pool, None)
         if before is not None:
             del self._slices[name]
-            _discard(self._names, before.pool, name)
+            _discard_name(self._names, before.pool, name)
         if offered is not None:
             self._slices[name] = offered
             self._names.setdefault(offered.pool, set()).add(name)
-        changed = [pool for pool, had in pools.items() if self._offered(pool) != had]
+        changed = [
+            pool for pool, had in pools.items() if self._list_offered(pool) != had
+        ]
         return frozenset(key for pool in changed for key in self._claims.get(pool, ()))
 
     def note_claim(
@@ -73,11 +76,11 @@ class OfferedDevices:
     ) -> None:
         """Take in what a claim holds now (None: it is not there)."""
         for pool in _pools_of(before):
-            _discard(self._claims, pool, key)
+            _discard_name(self._claims, pool, key)
         for pool in _pools_of(after):
             self._claims.setdefault(pool, set()).add(key)
 
-    def _offered(self, pool: PoolID) -> frozenset[DeviceName] | None:
+    def _list_offered(self, pool: PoolID) -> frozenset[DeviceName] | None:
         """Return the devices of a pool; None: not all of its slices are there."""
         if pool not in self._names:
             return None
@@ -95,7 +98,7 @@ class OfferedDevices:
 
 
 def read_offered(raw: Mapping[str, Any]) -> OfferedSlice | None:
-    """Read a ResourceSlice of any served version; None: it says no such thing."""
+    """Read a ResourceSlice of any served version; None: it is malformed."""
     try:
         spec = raw["spec"]
         pool = spec["pool"]
@@ -111,7 +114,7 @@ def read_offered(raw: Mapping[str, Any]) -> OfferedSlice | None:
         return None
 
 
-def _discard(names: dict[PoolID, set[str]], pool: PoolID, name: str) -> None:
+def _discard_name(names: dict[PoolID, set[str]], pool: PoolID, name: str) -> None:
     of_pool = names[pool]
     of_pool.discard(name)
     if not of_pool:

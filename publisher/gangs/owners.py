@@ -1,7 +1,7 @@
-"""Objects that say how many pods a gang has, and pods of gangs that need no gate.
+"""Objects that say how many pods a gang has, and its pods that need no gate.
 
-An index beside the View. A pod without our gate belongs to a gang all the same where
-what made it says so: a launcher that asks for no device. Knows no plan.
+An index beside the View. A pod without our gate still belongs to a gang if its owner
+says so: a launcher, for example, asks for no device. Knows no plan.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Gang = tuple[str, WorkloadAPI | None, str]
 
 
 class GangOwners:
-    """What is known beside the pods that wait for us."""
+    """Owners by key, and pods without our gate by gang."""
 
     def __init__(self) -> None:
         self._owners: dict[OwnerKey, GangOwner] = {}
@@ -36,7 +36,7 @@ class GangOwners:
         return owner if owner is not None and uid in ("", owner.uid) else None
 
     def ungated(self, membership: Membership) -> tuple[tuple[Membership, Pod], ...]:
-        """Return the pods of a gang that never had our gate, each as what it is."""
+        """Return the pods of a gang that never had our gate, with their memberships."""
         keys = self._ungated_by_gang.get(_gang_of(membership), ())
         return tuple(self._ungated[key] for key in sorted(keys))
 
@@ -65,7 +65,7 @@ class GangOwners:
                 del self._ungated_by_gang[gang]
         if pod is None or membership is None:
             return None if before is None else before[0]
-        self._ungated[key] = (membership, _trim(pod))
+        self._ungated[key] = (membership, _trim_pod(pod))
         self._ungated_by_gang.setdefault(_gang_of(membership), set()).add(key)
         return membership
 
@@ -74,8 +74,8 @@ def _gang_of(membership: Membership) -> _Gang:
     return membership.namespace, membership.api, membership.group
 
 
-def _trim(pod: Pod) -> Pod:
-    """Keep of a pod that is not ours what tells whether it is there."""
+def _trim_pod(pod: Pod) -> Pod:
+    """Keep only what tells whether a pod that is not ours is there."""
     meta = pod.metadata
     kept = ObjectMeta(
         name=meta.name,

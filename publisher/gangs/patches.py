@@ -1,8 +1,9 @@
-"""The writes of the cluster sink: merge patches, each valid only as the next one.
+"""The writes of the cluster sink: merge patches, each valid on one version only.
 
-Every patch carries the uid and resourceVersion of the object as it was seen: an object
-that changed meanwhile answers with a conflict, one that was made anew is not touched.
-A merge patch keeps the fields that we do not know (KEP-4381: status of a claim).
+Every patch carries the uid and resourceVersion of the object as it was seen. If the
+object has changed meanwhile the API server answers with a conflict; an object that was
+made anew is not touched. A merge patch keeps the fields that we do not know (KEP-4381:
+status of a claim).
 """
 
 from __future__ import annotations
@@ -21,12 +22,9 @@ from contracts.ids import NodeName
 from contracts.messages import PodRef
 from contracts.meta import ObjectMeta
 from contracts.names import FINALIZER, GATE, MANAGED, VOID
-from contracts.pods.node_affinity import NODE_AFFINITY, REQUIRED
 from contracts.workload import Pod
 from publisher.gangs.claims import list_consumers, list_missing
-
-_TERMS = "nodeSelectorTerms"
-_LISTS = ("matchExpressions", "matchFields")
+from publisher.gangs.node_affinity import narrow_affinity
 
 
 class Purpose(StrEnum):
@@ -103,9 +101,9 @@ def clear(claim: ResourceClaim) -> Patch:
 
 
 def withdraw(pod: Pod, marks: str) -> Patch:
-    """Mark a pod as no part of what is given up."""
+    """Mark a pod as withdrawn from what is given up."""
     meta = pod.metadata
-    body = {"metadata": {**_identity(meta), "annotations": {VOID: marks}}}
+    body = {"metadata": {**_identity_of_object(meta), "annotations": {VOID: marks}}}
     return Patch(
         kind="Pod",
         namespace=meta.namespace,
@@ -124,7 +122,7 @@ def open_gate(pod: Pod, node: NodeName, annotations: Mapping[str, str]) -> Patch
         namespace=meta.namespace,
         name=meta.name,
         body={
-            "metadata": {**_identity(meta), "annotations": dict(annotations)},
+            "metadata": {**_identity_of_object(meta), "annotations": dict(annotations)},
             "spec": {
                 "schedulingGates": [gate for gate in gates if gate["name"] != GATE],
                 "affinity": narrow_affinity(
@@ -144,7 +142,9 @@ def _of_claim(
     status: Mapping[str, Any] | None = None,
 ) -> Patch:
     meta = claim.metadata
-    body: dict[str, Any] = {"metadata": {**_identity(meta), **(metadata or {})}}
+    body: dict[str, Any] = {
+        "metadata": {**_identity_of_object(meta), **(metadata or {})}
+    }
     if status is not None:
         body["status"] = dict(status)
     return Patch(
@@ -157,33 +157,5 @@ def _of_claim(
     )
 
 
-def _identity(meta: ObjectMeta) -> dict[str, str]:
+def _identity_of_object(meta: ObjectMeta) -> dict[str, str]:
     return {"uid": meta.uid, "resourceVersion": meta.resource_version}
-
-
-def narrow_affinity(
-    affinity: Mapping[str, Any], selector: NodeSelector
-) -> dict[str, Any]:
-    """Narrow an affinity to where the selector holds as well.
-
-    A gated pod's required node affinity may be set, or its terms may ask for more;
-    terms are neither added nor taken away (KEP-3838). So what narrows goes into each
-    term: with a selector of one term their number stays. Idempotent: what a term says
-    already is not said twice.
-    """
-    of_nodes = dict(affinity.get(NODE_AFFINITY) or {})
-    required = (of_nodes.get(REQUIRED) or {}).get(_TERMS) or [{}]
-    selected = to_builtins(selector)[_TERMS]
-    terms = [_both(term, more) for term in required for more in selected]
-    return {**affinity, NODE_AFFINITY: {**of_nodes, REQUIRED: {_TERMS: terms}}}
-
-
-def _both(term: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the term that holds where both hold."""
-    both = dict(term)
-    for name in _LISTS:
-        present = list(term.get(name) or ())
-        new = [entry for entry in more.get(name, ()) if entry not in present]
-        if present or new:
-            both[name] = [*present, *new]
-    return both

@@ -1,13 +1,13 @@
 """Gangs that were submitted, by the pods that they are about.
 
-What was said of a gang is folded by `contracts.lifecycle`. A gang that is over is
-forgotten once its pods are gone. Knows no Kubernetes object.
+`contracts.lifecycle` folds the messages about a gang. A gang that is over is forgotten
+once its pods are gone. Knows no Kubernetes object.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from contracts.errors import DecodeError
@@ -20,11 +20,11 @@ from contracts.messages import (
     GangAllocated,
     GangPending,
     MemberAllocated,
+    Place,
     PodRef,
     SubmitGang,
 )
 from contracts.names import GANG, WORKLOAD
-from publisher.gangs.members import uids_of_places
 from publisher.gangs.view import GroupKey
 
 _FORGOTTEN = 10_000
@@ -72,7 +72,7 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
 
     @property
     def is_recreating(self) -> bool:
-        """Whether a publisher began to delete its pods, so that others are made."""
+        """True if a publisher began to delete its pods, so that others are made."""
         command = self.command
         return (
             isinstance(command, CancelGang)
@@ -82,7 +82,7 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
 
     @property
     def age(self) -> tuple[int, str]:
-        """Orders gangs of the same pods: the greatest is the newest."""
+        """Sort key for gangs of the same pods: the greatest is the newest."""
         meta = None if self.submission is None else self.submission.gang.metadata
         return (0 if meta is None else meta.generation, self.uid)
 
@@ -115,6 +115,16 @@ def name_place(member: MemberAllocated) -> str:
     return f"{member.member}/{member.index}"
 
 
+def uids_of_places(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:
+    """Return the uids of all pods that have a place."""
+    return frozenset(
+        pod.uid
+        for of_member in places.values()
+        for place in of_member
+        for pod in place.pods
+    )
+
+
 class _Forgotten:
     """What is kept of a gang of which nothing is left."""
 
@@ -122,14 +132,14 @@ class _Forgotten:
 
     def __init__(self, record: PodGangRecord | None) -> None:
         self.is_asked_again = record is not None and record.is_ended_by_publisher
-        """Whether its pods are wanted, and only the gang was given up."""
+        """True if its pods are wanted, and only the gang was given up."""
         self._submission_sequence = 0 if record is None else record.submission_sequence
         self._decision_sequence = 0 if record is None else record.decision_sequence
 
     def lives_again(self, message: LifecycleMessage, sequence: int) -> bool:
-        """Whether a message is about another life, after all of this one was removed.
+        """True if a message begins another life of a gang, after this one was removed.
 
-        A gang that is over is not decided again, and its submission is the only one.
+        A gang that is over is not decided again, and is submitted once.
         """
         if isinstance(message, SubmitGang):
             return 0 < self._submission_sequence < sequence
@@ -138,7 +148,7 @@ class _Forgotten:
 
 
 class PodGangRecords:
-    """All of them, by what they are known by and by the pods that they are about."""
+    """All gangs, by key and by group."""
 
     def __init__(self) -> None:
         self._records: dict[GangKey, PodGangRecord] = {}
@@ -153,7 +163,7 @@ class PodGangRecords:
         return self._records.get(key)
 
     def is_known(self, key: GangKey) -> bool:
-        """Whether anything is known of a gang."""
+        """True if anything is known of a gang."""
         return key in self._records
 
     def of_group(self, group: GroupKey) -> tuple[PodGangRecord, ...]:
@@ -162,9 +172,9 @@ class PodGangRecords:
         return tuple(self._records[key] for key in keys)
 
     def forgotten(self, key: GangKey) -> bool | None:
-        """Return of a forgotten gang whether its pods are asked for again.
+        """True if the pods of a forgotten gang are asked for again; None: it is kept.
 
-        None: it was not forgotten. Somebody may learn of pods only when all is over.
+        Its pods may become known to us only when the gang is over.
         """
         forgotten = self._forgotten.get(key)
         return None if forgotten is None else forgotten.is_asked_again

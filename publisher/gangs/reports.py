@@ -1,4 +1,4 @@
-"""What several plans tell authors of pods alike, and what the bus is told. Pure."""
+"""Reports that several plans make, and what the bus is told of all reports. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How what was written for waiting pods is taken back, without a gate in between.
+"""Takes back what was written for waiting pods, before any gate opens.
 
-First every pod is marked, so that nobody opens its gate for what is given up, then the
-claims are freed. kube-scheduler allocates nothing for a gated pod: what is reserved for
-such pods alone is a write of ours. Pure.
+First every pod is marked, so that nobody opens its gate for what is given up; then the
+claims are freed. kube-scheduler allocates nothing for a gated pod, so what is reserved
+for gated pods alone was written by us. Pure.
 """
 
 from __future__ import annotations
@@ -15,19 +15,12 @@ from publisher.gangs import patches
 from publisher.gangs.claims import reserved_uids
 from publisher.gangs.context import SubmittedGang
 from publisher.gangs.patches import Patch
-from publisher.gangs.view import (
-    View,
-    claim_keys,
-    claims_of,
-    is_done,
-    is_gated,
-    uids_of,
-)
+from publisher.gangs.view import View, claim_keys, claims_of, is_done, is_gated, uids_of
 from publisher.gangs.void_marks import add_void_mark, is_void
 
 
 def is_leftover(key: str, waiting: Collection[str], view: View) -> bool:
-    """Whether a claim holds what we wrote, for nobody but these waiting pods (uids)."""
+    """True if a claim holds what we wrote, for nobody but these waiting pods (uids)."""
     claim = view.claim(key)
     if claim is None or claim.allocation is None:
         return False

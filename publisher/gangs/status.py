@@ -1,6 +1,6 @@
 """The status of a Gang object, as people read it.
 
-Words for the author of the pods, who knows neither solver nor bus. Times of
+It speaks to the author of the pods, who knows neither solver nor bus. Times of
 conditions change only when the condition does, so an unchanged status is an unchanged
 object. Pure.
 """
@@ -15,7 +15,7 @@ from contracts.reports import PHASES_BY_URGENCY
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import ALLOCATED
-from publisher.gangs.refusals import SCHEDULER_REFUSED
+from publisher.gangs.running.avoidance import SCHEDULER_REFUSED
 from publisher.gangs.view import is_gated, is_over
 
 PLACEMENT_LOST = "PlacementLost"
@@ -37,14 +37,14 @@ def make_gang_status(
     """
     chief = _choose_chief(reports, pods)
     size = sum(member.count for member in gang.spec.members)
-    opened = sum(not is_gated(pod) and _counts(pod) for pod in pods)
+    opened = sum(not is_gated(pod) and _is_counted(pod) for pod in pods)
     lost = any(r.reason == PLACEMENT_LOST for r in reports)
     allocated = chief.phase in _ALLOCATED_IN and not lost
-    conditions = [_condition(ALLOCATED, allocated, chief)]
+    conditions = [_make_condition(ALLOCATED, allocated, chief)]
     for kind in (PLACEMENT_LOST, SCHEDULER_REFUSED, NOT_STORED):
         told = next((r for r in reports if r.reason == kind), None)
         if told is not None or _condition_of(present, kind):
-            conditions.append(_condition(kind, told is not None, told or chief))
+            conditions.append(_make_condition(kind, told is not None, told or chief))
     generation = gang.metadata.generation
     status: dict[str, Any] = {
         "phase": str(chief.phase),
@@ -53,7 +53,9 @@ def make_gang_status(
         "message": chief.message,
         "observedGeneration": generation,
         "conditions": [
-            _date(condition | {"observedGeneration": generation}, present, now)
+            _date_condition(
+                condition | {"observedGeneration": generation}, present, now
+            )
             for condition in conditions
         ],
     }
@@ -64,7 +66,7 @@ def make_gang_status(
 
 
 def is_past(pods: Sequence[Pod], present: Mapping[str, Any]) -> bool:
-    """Whether a Gang object has had its pods, and keeps the status that it has."""
+    """True if a Gang object had its pods and keeps its status."""
     return not pods and present.get("phase") == GangPhase.COMPLETED
 
 
@@ -80,13 +82,13 @@ def _choose_chief(reports: Sequence[StatusReport], pods: Sequence[Pod]) -> Statu
     return StatusReport(phase=GangPhase.PENDING)
 
 
-def _counts(pod: Pod) -> bool:
-    """Whether a pod runs or has done its part; others are made in the place of it."""
+def _is_counted(pod: Pod) -> bool:
+    """True if a pod runs or has succeeded; others are replaced."""
     meta, phase = pod.metadata, pod.status.phase
     return meta.deletion_timestamp is None and phase != "Failed"
 
 
-def _condition(kind: str, holds: bool, report: StatusReport) -> dict[str, Any]:
+def _make_condition(kind: str, holds: bool, report: StatusReport) -> dict[str, Any]:
     return {
         "type": kind,
         "status": "True" if holds else "False",
@@ -100,7 +102,7 @@ def _condition_of(present: Mapping[str, Any], kind: str) -> Mapping[str, Any] | 
     return next((c for c in conditions if c.get("type") == kind), None)
 
 
-def _date(
+def _date_condition(
     condition: dict[str, Any], present: Mapping[str, Any], now: str
 ) -> dict[str, Any]:
     last = _condition_of(present, condition["type"])

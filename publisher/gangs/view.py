@@ -27,13 +27,12 @@ from contracts.pods.membership import (
     read_membership,
 )
 from contracts.workload import Pod
+from publisher.gang_names import keep_valid_name
+from publisher.gangs.claim_users import ReservationFlips, UngatedUsers
 from publisher.gangs.claims import exclusive_devices_of
-from publisher.gangs.group_names import keep_valid_name
 from publisher.gangs.known_nodes import KnownNode, KnownNodes
 from publisher.gangs.offered_devices import OfferedDevices
 from publisher.gangs.owners import GangOwners
-from publisher.gangs.reservation_flips import ReservationFlips
-from publisher.gangs.ungated_users import UngatedUsers
 from publisher.gangs.volumes import Volumes
 
 _GONE = 10_000
@@ -99,24 +98,24 @@ class View:
                 yield key
 
     def has_group(self, group: GroupKey) -> bool:
-        """Whether a group has pods or a Gang object."""
+        """True if a group has pods or a Gang object."""
         return group in self._groups or self.gang(group) is not None
 
     def pods(self, group: GroupKey) -> tuple[Pod, ...]:
         """Return our pods of a group, in the order of the numbers in their names."""
         pods = [self._pods[key] for key in self._groups.get(group, ())]
-        return tuple(sorted(pods, key=lambda pod: _natural(pod.metadata.name)))
+        return tuple(sorted(pods, key=lambda pod: _order_naturally(pod.metadata.name)))
 
     def gang(self, group: GroupKey) -> Gang | None:
         """Return the Gang object of a group."""
         return None if group.lone or group.api else self._gangs.get(str(group))
 
     def membership(self, pod: Pod) -> Membership:
-        """Say which gang a pod belongs to, and as what."""
+        """Return which gang a pod belongs to, and as what."""
         return keep_valid_name(read_membership(pod, self._apis), pod)
 
     def group_of(self, pod: Pod) -> GroupKey:
-        """Return the pods that this one is looked at with."""
+        """Return the group of a pod."""
         return _group_of(self.membership(pod))
 
     def claim(self, key: str) -> ResourceClaim | None:
@@ -145,7 +144,7 @@ class View:
         return frozenset(self._holders.get(device, ()))
 
     def has(self, kind: str, key: str, uid: str, version: str = "") -> bool:
-        """Whether just this pod of ours, or this claim, is there (in this version)."""
+        """True if exactly this pod of ours, or claim, is there (in this version)."""
         there = self._pods.get(key) if kind == "Pod" else self._claims.get(key)
         if there is None or there.metadata.uid != uid:
             return False
@@ -166,7 +165,7 @@ class View:
         after = pod if pod is not None and is_ours(pod) else None
         touched: set[GroupKey] = set()
         if before is not None:
-            touched |= self._neighbours(before)
+            touched |= self._list_neighbors(before)
             self._forget_pod(key, before)
         touched |= self._apply_ungated(key, None if after is not None else pod)
         if after is not None:
@@ -177,7 +176,7 @@ class View:
             for claim in claim_keys(after).values():
                 self._users.setdefault(claim, set()).add(key)
             self.volumes.note_pod(key, after)
-            touched |= self._neighbours(after)
+            touched |= self._list_neighbors(after)
         return frozenset(touched)
 
     def apply_claim(
@@ -268,7 +267,7 @@ class View:
             self.group_of(self._pods[key]) for key in pods if key in self._unbound
         )
 
-    def _neighbours(self, pod: Pod) -> set[GroupKey]:
+    def _list_neighbors(self, pod: Pod) -> set[GroupKey]:
         """Name the groups of a pod and of those that share claims with it."""
         keys = claim_keys(pod).values()
         users = (user for key in keys for user in self.users(key))
@@ -290,10 +289,10 @@ class View:
         self.volumes.forget_pod(key, pod)
 
     def _is_news(self, before: _Object | None, after: _Object | None, uid: str) -> bool:
-        """Whether nothing newer is known; remember what is gone.
+        """True if nothing newer is known; remembers what is gone.
 
-        An object may be read under its name while the watch still has to say that those
-        before it are gone: that is not said of the new one.
+        An object may be read by name before the watch tells that its predecessor is
+        gone: that is no news of the new one.
         """
         if after is not None and after.metadata.uid in self._gone:
             return False
@@ -314,24 +313,24 @@ class View:
 
 
 def is_ours(pod: Pod) -> bool:
-    """Whether a pod waits for us, or waited until we opened its gate."""
+    """True if a pod waits for us, or waited until we opened its gate."""
     return is_gated(pod) or GANG_UID in pod.metadata.annotations
 
 
 def is_gated(pod: Pod) -> bool:
-    """Whether our gate holds the pod back."""
+    """True if our gate holds the pod back."""
     return any(gate.name == GATE for gate in pod.spec.scheduling_gates)
 
 
 def is_over(pod: Pod) -> bool:
-    """Whether the pod will not run any more."""
+    """True if the pod will not run any more."""
     return pod.status.phase in ENDED or pod.metadata.deletion_timestamp is not None
 
 
 def is_done(pod: Pod) -> bool:
-    """Whether the pod uses its devices no more, as kube-controller-manager has it.
+    """True if kube-controller-manager considers the pod's devices as no longer used.
 
-    One that is being deleted runs for its grace period; only one on no node never will.
+    A pod that is being deleted runs for its grace period, unless it is on no node.
     """
     never_runs = pod.metadata.deletion_timestamp is not None and not pod.spec.node_name
     return pod.status.phase in ENDED or never_runs
@@ -356,7 +355,7 @@ def group_of_gang(gang: Gang) -> GroupKey:
 def claim_keys(pod: Pod) -> dict[str, str]:
     """Name the ResourceClaims of a pod that are known to exist, by claim of the pod.
 
-    The name of a generated claim stands in the pod's status, and nowhere else.
+    Only the pod's status has the name of a generated claim.
     """
     generated = {
         status.name: status.resource_claim_name or ""
@@ -376,6 +375,6 @@ def claims_of(pods: Iterable[Pod]) -> list[str]:
 
 
 @lru_cache(maxsize=_ORDERED)
-def _natural(name: str) -> tuple[tuple[int, str], ...]:
+def _order_naturally(name: str) -> tuple[tuple[int, str], ...]:
     parts = _NUMBERS.split(name)
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)

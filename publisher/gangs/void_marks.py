@@ -1,8 +1,8 @@
-"""Marks on pods at our gate: for which gangs, and attempts, it will not be opened.
+"""Marks on gated pods: gangs and attempts for which the gate will not be opened.
 
-Opening a gate is valid only for the version of the pod that was seen. So a pod is
-marked before claims of it are freed: whoever believes that they are still held, and
-acts late, meets a conflict or the mark. Pure.
+A gate is opened only on the version of the pod that was seen. So a pod is marked before
+its claims are freed: whoever believes that they are still held, and acts late, meets a
+conflict or the mark. Pure.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _AHEAD = 1000
 
 
 def is_void(pod: Pod, uid: GangUID, attempt: int | None = None) -> bool:
-    """Whether a pod was withdrawn from a gang for good, or from this attempt."""
-    for mark in _marks(pod):
+    """True if a pod was withdrawn from a gang for good, or from this attempt."""
+    for mark in _list_marks(pod):
         gang, _, number = mark.partition("/")
         if gang != uid:
             continue
@@ -33,7 +33,7 @@ def is_void(pod: Pod, uid: GangUID, attempt: int | None = None) -> bool:
 
 
 def _is_mark_of(number: str, attempt: int) -> bool:
-    """Whether the number of a mark withdraws a pod from an attempt.
+    """True if the number of a mark withdraws a pod from an attempt.
 
     The annotation is the author's to change: it may have a quarter million digits, and
     a number far ahead would have the gang decided again and again.
@@ -44,10 +44,10 @@ def _is_mark_of(number: str, attempt: int) -> bool:
 
 def add_void_mark(pod: Pod, uid: GangUID, attempt: int | None = None) -> str:
     """Return the annotation that withdraws a pod; None: from all attempts."""
-    others = [mark for mark in _marks(pod) if mark.partition("/")[0] != uid]
+    others = [mark for mark in _list_marks(pod) if mark.partition("/")[0] != uid]
     own = uid if attempt is None else f"{uid}/{attempt}"
     return " ".join([*others[-_KEPT:], own])
 
 
-def _marks(pod: Pod) -> list[str]:
+def _list_marks(pod: Pod) -> list[str]:
     return pod.metadata.annotations.get(VOID, "").split()

@@ -1,7 +1,7 @@
-"""What is known of volumes: the claims of pods, what they are bound to, who makes them.
+"""Volumes: the claims of pods, the volumes that these are bound to, and the classes.
 
-Says which pods a change is about, because it may end their wait or void what was asked
-for them. Knows no plan.
+Says which pods a change concerns, because it may end their wait or make a submission
+void. Knows no plan.
 """
 
 from __future__ import annotations
@@ -150,5 +150,5 @@ def claims_of_volumes(pod: Pod) -> list[str]:
 
 
 def _is_free(volume: PersistentVolume) -> bool:
-    """Whether a claim may still be bound to a volume."""
+    """True if a claim may still be bound to a volume."""
     return volume.status.phase in ("", "Available", "Pending")

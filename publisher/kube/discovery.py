@@ -1,4 +1,4 @@
-"""Whether the API server still serves what was chosen at the start.
+"""Notices when the API server no longer serves what was chosen at the start.
 
 An upgrade brings newer versions of resource.k8s.io, and kinds that were not there. A
 start chooses anew and is safe at any line, so nothing is exchanged while we run: the
@@ -26,7 +26,7 @@ async def watch_served(
     *,
     every_s: float = LOOK_S,
 ) -> None:
-    """Ask now and then, until `stop`.
+    """Ask now and then whether the same is served, until `stop`.
 
     API servers that are upgraded one after the other answer differently for a while:
     what two answers in a row say counts.
@@ -48,7 +48,7 @@ async def watch_served(
 async def _fetch_kinds(
     api: KubernetesApi, versions: tuple[str, ...]
 ) -> ServedKinds | None:
-    """Ask what is served; None: no answer now, and those who follow the kinds wait."""
+    """Ask what is served; None: no answer now."""
     try:
         return await api.fetch_served_kinds(versions)
     except (ApiError, ClusterError):
@@ -56,7 +56,7 @@ async def _fetch_kinds(
 
 
 def _list_names(kinds: ServedKinds) -> str:
-    """Name the kinds whose versions are chosen apart."""
+    """Name the kinds whose versions are chosen."""
     chosen = [kinds.resource_claim, kinds.device_taint_rule, kinds.pod_group]
     names = [f"{k.name} {k.api_version}" for k in chosen if k is not None]
     return " and ".join([*names, f"is of release {kinds.release or 'unknown'}"])

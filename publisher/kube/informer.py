@@ -48,7 +48,7 @@ log = get_logger(__name__)
 
 
 class Informer:
-    """Who listens to which kind, and whether each was read to the end once."""
+    """Follows each kind once, for all who listen to it."""
 
     def __init__(
         self,
@@ -166,9 +166,9 @@ class _Follower:
         self._absent = False
 
     async def pages(self) -> AsyncGenerator[ChangePage]:
-        """Yield for ever."""
+        """Yield pages for ever."""
         while True:
-            steps = self._watch() if self._place else self._list()
+            steps = self._watch_objects() if self._place else self._list_objects()
             try:
                 async with aclosing(steps) as pages:
                     async for page in pages:
@@ -190,7 +190,7 @@ class _Follower:
             except (ThrottledError, UnavailableError) as error:
                 await self._outage.wait(error, self._stop)
 
-    async def _list(self) -> AsyncGenerator[ChangePage]:
+    async def _list_objects(self) -> AsyncGenerator[ChangePage]:
         """List, and hand over what was not handed over in its version."""
         missing = set(self._versions)
         token, complete = "", False
@@ -218,7 +218,7 @@ class _Follower:
             log.info("kind.served", kind=self._kind.name)
             self._absent = False
 
-    async def _watch(self) -> AsyncGenerator[ChangePage]:
+    async def _watch_objects(self) -> AsyncGenerator[ChangePage]:
         """Hand over what changes, until the watch ends."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
@@ -246,7 +246,7 @@ class _Follower:
         await first_of(self._stop, within_s=_ABSENT_S)
 
     def _note_nothing(self) -> Iterator[ChangePage]:
-        """Note that no object can be seen; a page, unless nothing is new by that."""
+        """Note that no object can be seen; returns a page if that is news."""
         self._place = ""
         changes = tuple(self._note_gone(set(self._versions)))
         if changes or not self._synced:
@@ -254,7 +254,7 @@ class _Follower:
             yield ChangePage(changes, synced=True)
 
     def _note_event(self, event: WatchEvent) -> list[Change]:
-        """Go on from an event; the change that it is, unless it is known."""
+        """Go on from an event; returns its change, unless it is known."""
         version = event.object["metadata"]["resourceVersion"]
         self._place = version
         if event.type == "BOOKMARK":
@@ -265,7 +265,7 @@ class _Follower:
         return self._note_object(key, event.object)
 
     def _note_object(self, key: str, raw: Json) -> list[Change]:
-        """Note an object's version; the change, unless it was handed over before."""
+        """Note an object's version; returns the change, unless it is known."""
         metadata = raw["metadata"]
         version = (metadata["uid"], metadata["resourceVersion"])
         if self._versions.get(key) == version:
@@ -274,7 +274,7 @@ class _Follower:
         return [Change(self._kind.name, key, raw)]
 
     def _note_gone(self, keys: set[str]) -> list[Change]:
-        """Forget objects; a change for each that was handed over."""
+        """Forget objects; returns a change for each that was handed over."""
         versions = [(key, self._versions.pop(key, None)) for key in sorted(keys)]
         name = self._kind.name
         return [

@@ -38,9 +38,9 @@ class LeaseCandidate(Struct, frozen=True, kw_only=True):
 
     identity: str
     duration_s: float = DURATION_S
-    """Of the Lease, when it is ours."""
+    """How long the Lease lasts when it is ours."""
     lease: ObservedLease | None = None
-    """As it was last read; None: to be read before anything else."""
+    """The Lease as it was last read; None: read it before anything else."""
     observed_s: float = 0.0
     """When this version of the Lease was first read."""
     renewed_s: float | None = None
@@ -58,7 +58,7 @@ class LeaseCandidate(Struct, frozen=True, kw_only=True):
         return self.duration_s / 5
 
     def may_take(self, now_s: float) -> bool:
-        """Whether the next step is to write the Lease; otherwise to look again."""
+        """True if the next step is to write the Lease; otherwise to look again."""
         if self.lease is None:
             return False
         if self.lease.holder in ("", self.identity):

@@ -53,7 +53,7 @@ class LeaderLease:
 
     @property
     def leads(self) -> bool:
-        """Whether we may act now: true only while the last renewal is young."""
+        """True if we may act now: while the last renewal is young."""
         return self._left_s() > 0
 
     async def terms(self, stop: asyncio.Event) -> AsyncGenerator[asyncio.Event]:
@@ -72,18 +72,18 @@ class LeaderLease:
             # ... then renew it beside the caller's work, which ends with the term.
             log.info("lease.acquired", lease=self.key)
             term = asyncio.Event()
-            renewing = asyncio.create_task(self._renew(term), name="lease")
+            renewing = asyncio.create_task(self._renew_lease(term), name="lease")
             stopping = asyncio.create_task(stop.wait())
-            stopping.add_done_callback(partial(_set, term))
+            stopping.add_done_callback(partial(_set_event, term))
             try:
                 yield term
             finally:
                 for task in (renewing, stopping):
                     task.cancel()
                 await asyncio.wait((renewing, stopping))
-                await self._release()
+                await self._release_lease()
 
-    async def _renew(self, term: asyncio.Event) -> None:
+    async def _renew_lease(self, term: asyncio.Event) -> None:
         """Renew until cancelled; end the term when that did not succeed in time."""
         never = asyncio.Event()
         while self.leads:
@@ -101,18 +101,18 @@ class LeaderLease:
             async with asyncio.timeout(limit_s):
                 try:
                     if not self.leads:
-                        await self._read()
-                    await self._write()
+                        await self._read_lease()
+                    await self._write_lease()
                 except (ConflictError, NotFoundError):
                     # Somebody else wrote, or we did and the answer was lost.
-                    await self._read()
-                    await self._write()
+                    await self._read_lease()
+                    await self._write_lease()
         except (ApiError, TimeoutError) as error:
             self._outage.note_failure(error)
         else:
             self._outage.note_success()
 
-    async def _read(self) -> None:
+    async def _read_lease(self) -> None:
         """Read the Lease; there may be none."""
         try:
             lease = lease_of(await self._api.get(LEASE, self.key))
@@ -122,7 +122,7 @@ class LeaderLease:
             self._candidate, lease, time.monotonic()
         )
 
-    async def _write(self) -> None:
+    async def _write_lease(self) -> None:
         """Write that we lead, where that may be written."""
         began_s = time.monotonic()
         lease = self._candidate.lease
@@ -130,7 +130,7 @@ class LeaderLease:
             return
         body = {"spec": spec_of(self._candidate, _micro_time())}
         if lease.resource_version:
-            answer = await self._patch(body, lease.resource_version)
+            answer = await self._patch_lease(body, lease.resource_version)
         else:
             namespace, _, name = self.key.partition("/")
             metadata = {"namespace": namespace, "name": name}
@@ -142,34 +142,34 @@ class LeaderLease:
             self._candidate, lease_of(answer), began_s, time.monotonic()
         )
 
-    async def _release(self) -> None:
+    async def _release_lease(self) -> None:
         """Leave the Lease to whoever is next, if it is still ours."""
         try:
             async with asyncio.timeout(self._attempt_s):
-                await self._read()
+                await self._read_lease()
                 lease = self._candidate.lease
                 if lease is not None and lease.holder == self._candidate.identity:
                     body = {"spec": {"holderIdentity": ""}}
-                    await self._patch(body, lease.resource_version)
+                    await self._patch_lease(body, lease.resource_version)
         except (ApiError, TimeoutError) as error:
             log.warning("lease.kept", lease=self.key, reason=str(error))
         self._candidate = leadership.note_released(self._candidate)
 
-    async def _patch(self, body: Json, resource_version: str) -> Json:
+    async def _patch_lease(self, body: Json, resource_version: str) -> Json:
         return await self._api.patch(
             LEASE, self.key, body, resource_version=resource_version
         )
 
     @property
     def _attempt_s(self) -> float:
-        """So that three attempts fit between a renewal and the end of leading."""
+        """A time of which three fit between a renewal and the end of leading."""
         return self._candidate.duration_s / 6
 
     def _left_s(self) -> float:
         return self._candidate.left_s(time.monotonic())
 
 
-def _set(event: asyncio.Event, _: object) -> None:
+def _set_event(event: asyncio.Event, _: object) -> None:
     event.set()
 
 

@@ -21,7 +21,7 @@ T = TypeVar("T", bound=_Object)
 
 
 class ObjectCache(Generic[T]):
-    """The objects that are there, as far as is known."""
+    """The newest known version of each object."""
 
     def __init__(self) -> None:
         self._objects: dict[str, T] = {}

@@ -61,9 +61,9 @@ class AdmissionChecks:
         self._patience_s = patience_s
         self._now = now
         self._workloads: dict[str, Json] = {}
-        """Those for which something may come next."""
+        """Workloads for which something may come next."""
         self._others: dict[str, Json] = {}
-        """Those that only checks of others were asked about."""
+        """Workloads that only others' checks were asked about."""
         self._checks: dict[str, Json] = {}
         """AdmissionChecks that are ours, by name."""
         self._refusals = Refusals()
@@ -99,13 +99,13 @@ class AdmissionChecks:
         """Do what comes next for every Workload, until `lost` is set."""
         while not lost.is_set():
             for name in tuple(self._checks):
-                await self._try(ADMISSION_CHECK, name, self._activate(name))
+                await self._try_step(ADMISSION_CHECK, name, self._activate_check(name))
             for key in tuple(self._workloads):
-                await self._try(KUEUE_WORKLOAD, key, self._advance(key))
+                await self._try_step(KUEUE_WORKLOAD, key, self._advance_workload(key))
             await first_of(lost, within_s=_LOOK_S)
 
-    async def _try(self, kind: Kind, key: str, step: Awaitable[None]) -> None:
-        """Take a step for one object; if it fails, the others go on."""
+    async def _try_step(self, kind: Kind, key: str, step: Awaitable[None]) -> None:
+        """Take a step for one object; a failure does not stop the others."""
         with self._refusals.guard(f"{kind.name}/{key}"):
             try:
                 await step
@@ -113,7 +113,7 @@ class AdmissionChecks:
                 reason = str(error)[:MAX_REASON]
                 log.warning("kueue.delayed", kind=kind.name, key=key, reason=reason)
 
-    async def _activate(self, name: str) -> None:
+    async def _activate_check(self, name: str) -> None:
         """Tell Kueue that somebody answers for a check."""
         check = self._checks.get(name)
         if check is None or read_admission_check(check, name).is_active:
@@ -134,7 +134,7 @@ class AdmissionChecks:
         if self._checks.get(name) is check:
             self._checks[name] = answer
 
-    async def _advance(self, key: str) -> None:
+    async def _advance_workload(self, key: str) -> None:
         """Do what comes next for a Workload as it is now.
 
         Pages are taken in during every await: what was answered replaces only what it
@@ -181,7 +181,7 @@ class AdmissionChecks:
         try:
             if plan.create is not None:
                 await self._api.create(GANG, to_gang_body(plan.create))
-            await self._tell(key, raw, plan)
+            await self._write_states(key, raw, plan)
         except InvalidError as error:
             # Admission names no field: quotas, policies and webhooks may change.
             refusal = plan_refusal(
@@ -191,9 +191,9 @@ class AdmissionChecks:
                 is_final=bool(error.field),
                 now=self._now(),
             )
-            await self._tell(key, raw, refusal)
+            await self._write_states(key, raw, refusal)
 
-    async def _tell(self, key: str, raw: Json, plan: CheckPlan) -> None:
+    async def _write_states(self, key: str, raw: Json, plan: CheckPlan) -> None:
         """Write the states of a plan, where it has some."""
         if not plan.states:
             return
@@ -211,7 +211,7 @@ class AdmissionChecks:
 
 
 def _is_ours(name: str, check: Json) -> bool:
-    """Whether we answer for a check; one that cannot be read is nobody's."""
+    """True if we answer for a check; one that cannot be read is nobody's."""
     try:
         return read_admission_check(check, name).is_ours
     except ContractsError as error:

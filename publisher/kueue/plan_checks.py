@@ -69,7 +69,7 @@ class KueuePodSetAssignment(KubernetesExcerpt, frozen=True, kw_only=True):
 
     name: str = ""
     count: int | None = None
-    """So many pods: fewer than the pod set has, where it is admitted in part."""
+    """Number of pods: fewer than the pod set has if it is admitted in part."""
 
 
 class _Admission(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -120,12 +120,12 @@ class KueueAdmissionCheck(KubernetesExcerpt, frozen=True, kw_only=True):
 
     @property
     def is_ours(self) -> bool:
-        """Whether we answer for it."""
+        """True if we answer for it."""
         return self.spec.controller_name == CONTROLLER
 
     @property
     def is_active(self) -> bool:
-        """Whether Kueue has been told that somebody answers."""
+        """True if Kueue has been told that somebody answers."""
         conditions = self.status.conditions
         return any(c.type == "Active" and c.status == "True" for c in conditions)
 
@@ -134,18 +134,18 @@ class CheckPlan(Struct, frozen=True, kw_only=True):
     """What is to be written now: at most one of these."""
 
     waits: bool = False
-    """Whether there may be more to do though the Workload stays as it is."""
+    """True if there may be more to do though the Workload stays as it is."""
 
     create: Gang | None = None
     """The Gang object that asks for the devices."""
     delete: bool = False
-    """Whether the Gang object goes."""
+    """True if the Gang object goes."""
     states: tuple[Json, ...] = ()
     """What `status.admissionChecks` is to be."""
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing comes next until the Workload changes."""
+        """True if nothing comes next until the Workload changes."""
         return self == CheckPlan()
 
 
@@ -178,7 +178,7 @@ def plan_check(
     now: str,
     patience_s: float,
 ) -> CheckPlan:
-    """Say what comes next for a Workload.
+    """Plan what comes next for a Workload.
 
     `gang` is the Gang object of its name (`shorten_gang_name`), `status` its status;
     `checks` names the AdmissionChecks that are ours, `now` is RFC 3339.
@@ -201,27 +201,27 @@ def plan_check(
         return CheckPlan()
     rules = _read_rules(workload)
     if isinstance(rules, InvalidRules):
-        return _say(raw, mine, REJECTED, rules.message, now)
+        return _make_state(raw, mine, REJECTED, rules.message, now)
     asked = make_gang(workload, rules)
     if own is not None and _count_pods(own) != _count_pods(asked):
         # Kueue has given quota to more or fewer pods since.
         return CheckPlan(delete=True)
     if not asked.spec.members:
-        return _say(raw, mine, READY, "it has no pods", now)
+        return _make_state(raw, mine, READY, "it has no pods", now)
     if gang is None:
         return CheckPlan(create=asked, waits=True)
     if own is None:
         message = f"there is a Gang {gang.metadata.name} already that is not of it"
-        return _say(raw, mine, RETRY, message, now)
+        return _make_state(raw, mine, RETRY, message, now)
     phase, message = str(status.get("phase", "")), str(status.get("message", ""))
     if phase in _OVER:
-        return _say(raw, mine, REJECTED, message, now)
+        return _make_state(raw, mine, REJECTED, message, now)
     if phase in _DECIDED:
         labels = tuple(_label_pods(workload))
-        return _say(raw, mine, READY, "its devices are held", now, labels=labels)
+        return _make_state(raw, mine, READY, "its devices are held", now, labels=labels)
     waited_s = seconds_between(quota.last_transition_time, now)
     state = RETRY if waited_s > patience_s else PENDING
-    return _say(raw, mine, state, message or "its devices are asked for", now)
+    return _make_state(raw, mine, state, message or "its devices are asked for", now)
 
 
 def plan_refusal(
@@ -232,7 +232,7 @@ def plan_refusal(
     is_final: bool,
     now: str,
 ) -> CheckPlan:
-    """Say in the check that the API server refused what was planned for a Workload.
+    """Plan to tell in the check that the API server refused what was planned.
 
     `is_final`: the same will be refused for ever. Otherwise (such as a quota of Gang
     objects) Kueue asks again in its time. `checks` and `now` are those of `plan_check`.
@@ -242,7 +242,7 @@ def plan_refusal(
     """
     states = read_kueue_workload(raw).status.admission_checks
     mine = [check for check in states if check.name in checks]
-    return _say(raw, mine, REJECTED if is_final else RETRY, message, now)
+    return _make_state(raw, mine, REJECTED if is_final else RETRY, message, now)
 
 
 def make_gang(workload: KueueWorkload, rules: DeclaredRules) -> Gang:
@@ -271,7 +271,7 @@ def make_gang(workload: KueueWorkload, rules: DeclaredRules) -> Gang:
 
 
 def _list_pod_sets(workload: KueueWorkload) -> Iterator[tuple[KueuePodSet, int]]:
-    """Go through the pod sets that quota is for, and so many pods: one at least."""
+    """Go through the pod sets that have quota, each with its number of pods."""
     assignments = workload.status.admission.pod_set_assignments
     reduced = {one.name: one.count for one in assignments if one.count is not None}
     for pod_set in workload.spec.pod_sets:
@@ -281,7 +281,7 @@ def _list_pod_sets(workload: KueueWorkload) -> Iterator[tuple[KueuePodSet, int]]
 
 
 def _read_rules(workload: KueueWorkload) -> DeclaredRules | InvalidRules:
-    """Read what the pods will say, by their templates."""
+    """Read the rules that the pods will declare, from their templates."""
     pods = [
         Pod(metadata=replace(pod_set.template.metadata, name=pod_set.name))
         for pod_set, _ in _list_pod_sets(workload)
@@ -313,7 +313,7 @@ def _is_of(gang: Gang, workload: KueueWorkload) -> bool:
     return any(owner.uid == workload.metadata.uid for owner in owners)
 
 
-def _say(  # all of one kind of answer
+def _make_state(  # all of one kind of answer
     raw: Mapping[str, Any],
     mine: list[KueueCheckState],
     state: str,
@@ -322,7 +322,7 @@ def _say(  # all of one kind of answer
     *,
     labels: tuple[Json, ...] = (),
 ) -> CheckPlan:
-    """Say a state, unless it is said, and how to label the pods."""
+    """Make the state of a check and the labels of the pods, unless they are set."""
     message = message[:_MESSAGE]
     waits = state == PENDING
     if all((check.state, check.message) == (state, message) for check in mine):

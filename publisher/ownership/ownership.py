@@ -38,33 +38,33 @@ class Ownership(Struct, frozen=True, kw_only=True):
 
     @property
     def is_nothing(self) -> bool:
-        """Whether nothing is Moorings' alone: it decides only for pods at its gate."""
+        """True if nothing is Moorings' alone: it decides only for pods at its gate."""
         return not (self.drivers or self.classes or self.node_labels)
 
     def owns_driver(self, driver: DriverName) -> bool:
-        """Whether Moorings may decide about devices of this driver."""
+        """True if Moorings may decide about devices of this driver."""
         return not self.drivers or driver in self.drivers
 
     def owns_class(self, name: DeviceClassName) -> bool:
-        """Whether Moorings decides about requests of this class."""
+        """True if Moorings decides about requests of this class."""
         return not self.classes or name in self.classes
 
     def owns_node(self, labels: Mapping[str, str]) -> bool:
-        """Whether Moorings decides about devices local to a node of these labels."""
+        """True if Moorings decides about devices local to a node of these labels."""
         return self.node_labels <= labels.items()
 
     def owns_claim(self, spec: ResourceClaimSpec) -> bool:
-        """Whether Moorings decides about a claim.
+        """True if Moorings decides about a claim.
 
         One request or alternative of an owned class is enough: only a claim that uses
         no such class is left to kube-scheduler.
         """
-        return not self.classes or any(map(self.owns_class, _classes(spec)))
+        return not self.classes or any(map(self.owns_class, _list_classes(spec)))
 
     def owns_slice(
         self, spec: ResourceSliceSpec, labels: Mapping[str, str] | None
     ) -> bool:
-        """Whether the devices of a slice are Moorings' to give.
+        """True if the devices of a slice are Moorings' to give.
 
         `labels` are those of its node, None where that is not known. Devices that are
         not local to one node are owned only where all nodes are.
@@ -77,7 +77,7 @@ class Ownership(Struct, frozen=True, kw_only=True):
         return local and self.owns_node(labels or {})
 
     def taints_driver(self, driver: DriverName) -> bool:
-        """Whether devices of this driver, on owned nodes, are kept from kube-scheduler.
+        """True if devices of this driver, on owned nodes, are kept from kube-scheduler.
 
         Only drivers or nodes that are named have devices that are Moorings' alone.
         Nobody can tell which devices serve a class and no other: there the gate and
@@ -86,7 +86,7 @@ class Ownership(Struct, frozen=True, kw_only=True):
         return driver in self.drivers or bool(self.node_labels and not self.drivers)
 
 
-def _classes(spec: ResourceClaimSpec) -> Iterator[DeviceClassName]:
+def _list_classes(spec: ResourceClaimSpec) -> Iterator[DeviceClassName]:
     for request in spec.devices.requests:
         if request.exactly is not None:
             yield request.exactly.device_class_name

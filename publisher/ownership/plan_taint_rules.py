@@ -1,16 +1,23 @@
-"""(ownership, what is seen of drivers, observed DeviceTaintRules) -> steps.
+"""(ownership, health, what is seen of drivers, observed DeviceTaintRules) -> steps.
 
-Slices of other drivers are not ours to write, so their devices get the taint of owned
-devices by rule: one a driver, or, where ownership depends on nodes, one a pool that is
-local to an owned node, because rules cannot select nodes. A rule needs no slices: a
-driver that restarts has none for a moment. Knows neither the API server nor the clock.
+Slices of other drivers are not ours to write, so their devices get taints by rule.
 
-Source: resource.k8s.io/v1 DeviceTaintRule (KEP-5055).
+Owned devices: one rule a driver, or, where ownership depends on nodes, one a pool that
+is local to an owned node, because rules cannot select nodes. A rule needs no slices: a
+driver that restarts has none for a moment.
+
+Devices that their own node says are not healthy: a rule each, which goes with its Node.
+It keeps new pods away and ends none: whether pods are ended is the other driver's to
+say.
+
+Knows neither the API server nor the clock. Source: resource.k8s.io/v1 DeviceTaintRule
+(KEP-5055).
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
@@ -21,18 +28,24 @@ from contracts.device import (
     DeviceTaintRuleSpec,
     DeviceTaintSelector,
 )
-from contracts.ids import DriverName, NodeName, PoolID
+from contracts.ids import DeviceID, DriverName, NodeName, PoolID
+from contracts.messages import DeviceHealth
 from contracts.meta import ObjectMeta
-from contracts.names import OWNED
+from contracts.names import OWNED, UNHEALTHY
 from contracts.workload import Node
 from publisher.ownership.ownership import Ownership
+from publisher.slices.announcement_limits import NO_EXECUTE, NO_SCHEDULE
 from publisher.slices.known_slices import ForeignPool
 from publisher.slices.layout import OWNED_TAINT, owner_reference_of
 from publisher.steps import Create, Delete, Step, Update
 
-_NAME = "moorings-owned-"
+HEALTH_RULE = "moorings-health-"
+"""What the names of rules about health begin with."""
+MAX_NODE_RULES = 128
+"""As many devices as a ResourceSlice has; a node whose agent says more gets no more."""
+_OWNED_RULE = "moorings-owned-"
 _DIGEST = 16
-_LABELS = {OWNED: "true"}
+_OWNED_LABELS = {OWNED: "true"}
 
 
 def plan_taint_rules(
@@ -48,7 +61,7 @@ def plan_taint_rules(
     touched.
     """
     rules_by_name = {rule.metadata.name: rule for rule in observed}
-    ours = [rule for rule in rules_by_name.values() if is_ownership_rule(rule)]
+    ours = [rule for rule in rules_by_name.values() if _is_ownership_rule(rule)]
     # What we write ourselves needs no rule: our slices carry the taint.
     written = set(announced) - {other.pool for other in foreign}
     if ownership.node_labels:
@@ -57,10 +70,10 @@ def plan_taint_rules(
         of_others = {other.pool.driver for other in foreign}
         of_us = {pool.driver for pool in written} - of_others
         due = map(_rule_of_driver, ownership.drivers - of_us)
-    return plan_rules(due, ours, rules_by_name)
+    return _plan_rules(due, ours, rules_by_name)
 
 
-def plan_rules(
+def _plan_rules(
     due: Iterable[DeviceTaintRule],
     ours: Iterable[DeviceTaintRule],
     rules_by_name: Mapping[str, DeviceTaintRule],
@@ -71,7 +84,7 @@ def plan_rules(
     """
     due_by_name = {rule.metadata.name: rule for rule in due}
     steps = (
-        _step(due_by_name[name], rules_by_name.get(name))
+        _plan_step(due_by_name[name], rules_by_name.get(name))
         for name in sorted(due_by_name)
     )
     return (
@@ -85,10 +98,10 @@ def plan_rules(
     )
 
 
-def is_ownership_rule(rule: DeviceTaintRule) -> bool:
-    """Whether a rule is one of ours, which say nothing to Moorings itself."""
+def _is_ownership_rule(rule: DeviceTaintRule) -> bool:
+    """True if a rule is about ownership; such rules tell Moorings itself nothing."""
     metadata = rule.metadata
-    return metadata.name.startswith(_NAME) and OWNED in metadata.labels
+    return metadata.name.startswith(_OWNED_RULE) and OWNED in metadata.labels
 
 
 def _rules_of_pools(
@@ -100,7 +113,7 @@ def _rules_of_pools(
 ) -> Iterator[DeviceTaintRule]:
     """Yield a rule for each pool of an owned node; it goes with the node."""
     local = {other.pool: other.node for other in foreign if other.node is not None}
-    for pool, name in (dict(ruled_pools(ours)) | local).items():
+    for pool, name in (dict(_ruled_pools(ours)) | local).items():
         node = nodes.get(name)
         if node is None or pool in written or not ownership.taints_driver(pool.driver):
             continue
@@ -108,12 +121,12 @@ def _rules_of_pools(
             yield _rule_of_pool(pool, node)
 
 
-def ruled_pools(
+def _ruled_pools(
     ours: Iterable[DeviceTaintRule],
 ) -> Iterator[tuple[PoolID, NodeName]]:
     """Go through the pools that rules name, each with the Node of the rule."""
     for rule in ours:
-        selector = _selector(rule)
+        selector = _selector_of(rule)
         if selector.driver and selector.pool:
             for owner in rule.metadata.owner_references:
                 yield PoolID(selector.driver, selector.pool), NodeName(owner.name)
@@ -121,7 +134,7 @@ def ruled_pools(
 
 def _rule_of_driver(driver: DriverName) -> DeviceTaintRule:
     return DeviceTaintRule(
-        metadata=ObjectMeta(name=f"{_NAME}{driver}", labels=_LABELS),
+        metadata=ObjectMeta(name=f"{_OWNED_RULE}{driver}", labels=_OWNED_LABELS),
         spec=DeviceTaintRuleSpec(
             device_selector=DeviceTaintSelector(driver=driver), taint=OWNED_TAINT
         ),
@@ -132,8 +145,8 @@ def _rule_of_pool(pool: PoolID, node: Node) -> DeviceTaintRule:
     digest = hashlib.sha256(str(pool).encode()).hexdigest()[:_DIGEST]
     return DeviceTaintRule(
         metadata=ObjectMeta(
-            name=f"{_NAME}{pool.driver}-{digest}",
-            labels=_LABELS,
+            name=f"{_OWNED_RULE}{pool.driver}-{digest}",
+            labels=_OWNED_LABELS,
             owner_references=(owner_reference_of(node),),
         ),
         spec=DeviceTaintRuleSpec(
@@ -143,7 +156,7 @@ def _rule_of_pool(pool: PoolID, node: Node) -> DeviceTaintRule:
     )
 
 
-def _step(
+def _plan_step(
     rule: DeviceTaintRule, current: DeviceTaintRule | None
 ) -> Step[DeviceTaintRule] | None:
     """Create or repair one rule; the time of its taint is the API server's."""
@@ -164,5 +177,75 @@ def _step(
     return None if repaired == current else Update(repaired)
 
 
-def _selector(rule: DeviceTaintRule) -> DeviceTaintSelector:
+def _selector_of(rule: DeviceTaintRule) -> DeviceTaintSelector:
     return rule.spec.device_selector or DeviceTaintSelector()
+
+
+# --- health -----------------------------------------------------------------------
+
+
+def plan_health_rules(
+    judged: Iterable[tuple[NodeName, DeviceHealth]],
+    foreign: Collection[ForeignPool],
+    announced: Collection[PoolID],
+    nodes: Mapping[NodeName, Node],
+    observed: Iterable[DeviceTaintRule],
+) -> tuple[Step[DeviceTaintRule], ...]:
+    """Plan what taints the foreign devices that their own node says are not healthy.
+
+    `announced` are the pools whose slices we write: these carry the taint themselves.
+    A rule stays while its driver restarts and has no slices. Rules that are not ours
+    are never touched.
+    """
+    rules_by_name = {rule.metadata.name: rule for rule in observed}
+    ours = [rule for rule in rules_by_name.values() if _is_health_rule(rule)]
+    local = {(other.pool, other.node) for other in foreign} | set(_ruled_pools(ours))
+    due = (
+        _rule_of_device(health.device, taint, nodes[node])
+        for node, health in judged
+        if (health.device.pool_id, node) in local
+        and health.device.pool_id not in announced
+        and node in nodes
+        for taint in _list_taints(health)
+    )
+    return _plan_rules(_limit_rules(due), ours, rules_by_name)
+
+
+def _is_health_rule(rule: DeviceTaintRule) -> bool:
+    """True if a rule is about health; the solver hears that from node agents."""
+    metadata = rule.metadata
+    return metadata.name.startswith(HEALTH_RULE) and UNHEALTHY in metadata.labels
+
+
+def _list_taints(health: DeviceHealth) -> Iterator[DeviceTaint]:
+    """Yield the taint that keeps pods away, if there is one."""
+    for taint in health.taints:
+        if taint.key == UNHEALTHY and taint.effect in (NO_SCHEDULE, NO_EXECUTE):
+            yield DeviceTaint(key=UNHEALTHY, value=taint.value, effect=NO_SCHEDULE)
+            return
+
+
+def _limit_rules(rules: Iterable[DeviceTaintRule]) -> Iterator[DeviceTaintRule]:
+    counts: Counter[str] = Counter()
+    for rule in rules:
+        (owner,) = rule.metadata.owner_references
+        counts[owner.name] += 1
+        if counts[owner.name] <= MAX_NODE_RULES:
+            yield rule
+
+
+def _rule_of_device(
+    device: DeviceID, taint: DeviceTaint, node: Node
+) -> DeviceTaintRule:
+    digest = hashlib.sha256(str(device).encode()).hexdigest()[:_DIGEST]
+    selector = DeviceTaintSelector(
+        driver=device.driver, pool=device.pool, device=device.device
+    )
+    return DeviceTaintRule(
+        metadata=ObjectMeta(
+            name=f"{HEALTH_RULE}{device.driver}-{digest}",
+            labels={UNHEALTHY: "true"},
+            owner_references=(owner_reference_of(node),),
+        ),
+        spec=DeviceTaintRuleSpec(device_selector=selector, taint=taint),
+    )

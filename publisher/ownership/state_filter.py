@@ -15,19 +15,19 @@ from typing import Any
 from contracts.names import OWNED, UNHEALTHY
 from publisher.kube.changes import Change, ChangePage
 from publisher.ownership.ownership import Ownership
-from publisher.ownership.plan_health_rules import HEALTH_RULE
+from publisher.ownership.plan_taint_rules import HEALTH_RULE
 from publisher.slices.layout import is_our_name, read_outline
 
 _Raw = Mapping[str, Any]
 
 
 class StateFilter:
-    """What ownership leaves of each page."""
+    """Drops from each page what the solver is not told."""
 
     def __init__(self, ownership: Ownership) -> None:
         self._ownership = ownership
         self._labels: dict[str, dict[str, str]] = {}
-        """Of each Node."""
+        """Labels by the name of the Node."""
         self._local: dict[str, dict[str, Change]] = {}
         """The last change of each slice that is local to a node, by node and name."""
         self._places: dict[str, str] = {}
@@ -38,14 +38,16 @@ class StateFilter:
         """Devices that are not ours to give, by driver."""
 
     def of(self, page: ChangePage) -> ChangePage:
-        """Return the page with everything gone that the solver is not told of."""
-        changes = [kept for change in page.changes for kept in self._filter(change)]
+        """Return the page, with what the solver is not told of as gone."""
+        changes = [
+            kept for change in page.changes for kept in self._filter_change(change)
+        ]
         return ChangePage(tuple(changes), page.synced)
 
-    def _filter(self, change: Change) -> Iterator[Change]:
+    def _filter_change(self, change: Change) -> Iterator[Change]:
         match change.kind:
             case "ResourceSlice":
-                self._remember(change)
+                self._remember_change(change)
                 yield self._filter_slice(change)
             case "DeviceTaintRule" if _is_our_rule(change):
                 yield Change(change.kind, change.key, None)
@@ -75,7 +77,7 @@ class StateFilter:
         self.foreign_devices[spec.driver] += devices
         return Change(change.kind, change.key, None)
 
-    def _remember(self, change: Change) -> None:
+    def _remember_change(self, change: Change) -> None:
         if not self._ownership.node_labels:
             return
         self._local.get(self._places.pop(change.key, ""), {}).pop(change.key, None)

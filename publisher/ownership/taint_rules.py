@@ -18,8 +18,7 @@ from contracts.ids import DriverName
 from publisher.kube.carry_out import carry_out
 from publisher.kube.object_cache import ObjectCache
 from publisher.ownership.ownership import Ownership
-from publisher.ownership.plan_health_rules import plan_health_rules
-from publisher.ownership.plan_taint_rules import plan_taint_rules
+from publisher.ownership.plan_taint_rules import plan_health_rules, plan_taint_rules
 from publisher.pauses import UNDONE, Pauses
 from publisher.slices.announced_pools import AnnouncedPools
 from publisher.slices.known_slices import KnownSlices
@@ -78,7 +77,7 @@ class TaintRuleWriter:
             self._wake.clear()
             error = None
             with self._refusals.guard("DeviceTaintRule"):
-                error = await self._reconcile()
+                error = await self._reconcile_rules()
             if error is not None:
                 self._wake.set()
                 await self._outage.wait(error, stop)
@@ -86,10 +85,10 @@ class TaintRuleWriter:
                 self._outage.note_success()
                 await first_of(stop, self._wake, within_s=_IDLE_S)
 
-    async def _reconcile(self) -> ApiError | None:
-        """Carry out the plan; returns why part of it is not.
+    async def _reconcile_rules(self) -> ApiError | None:
+        """Carry out the plan; returns why part of it failed.
 
-        What the API server refuses is one rule, and the others are written.
+        A rule that the API server refuses does not stop the others.
         """
         foreign = self._slices.foreign()
         if self._kind is None:
@@ -108,7 +107,7 @@ class TaintRuleWriter:
             if self._rests_s.get(name, 0.0) > now_s:
                 continue
             try:
-                await self._write(self._kind, step)
+                await self._write_rule(self._kind, step)
             except InvalidError as error:
                 refused = refused or error
             except ApiError as error:
@@ -116,7 +115,7 @@ class TaintRuleWriter:
             self._rests_s[name] = now_s + self._undone.next_s(name, now_s)
         return refused
 
-    async def _write(self, kind: Kind, step: Step[DeviceTaintRule]) -> None:
+    async def _write_rule(self, kind: Kind, step: Step[DeviceTaintRule]) -> None:
         rule = await carry_out(self._api, kind, step)
         if rule is None:
             self._rules.note_deleted(step.object)

@@ -20,7 +20,7 @@ from publisher.slices.eviction_budget import EvictionBudget
 from publisher.slices.layout import PoolLayout, group_taints, lay_out, name_slice
 
 IsOwned = Callable[[DriverName, NodeName], bool]
-"""Whether devices of a driver on a node are kept from kube-scheduler."""
+"""True if devices of a driver on a node are kept from kube-scheduler."""
 
 
 class AnnouncedPools:
@@ -37,7 +37,7 @@ class AnnouncedPools:
         self._heard: set[NodeName] = set()
 
     def has_heard(self, node: NodeName | None) -> bool:
-        """Whether a node has said what it has."""
+        """True if a node has said what it has."""
         return node in self._heard
 
     def nodes(self) -> tuple[NodeName, ...]:
@@ -139,7 +139,7 @@ class AnnouncedPools:
     def _hold_back(
         self, device: DeviceID, taints: tuple[DeviceTaint, ...]
     ) -> tuple[DeviceTaint, ...]:
-        """Let a device whose turn it is not keep pods away, and end none."""
+        """Keep pods away from a device whose turn it is not, and end none."""
         if self._evictions.may_evict(device):
             return taints
         return tuple(
@@ -170,7 +170,7 @@ def _changed_keys(
 
 
 def _refusal_of(layout: PoolLayout) -> str:
-    """Return what the API server would not take."""
+    """Return why the API server would refuse a pool."""
     for index, spec in enumerate(layout.slices):
         counted = replace(spec.pool, resource_slice_count=len(layout.slices))
         whole = ResourceSlice(

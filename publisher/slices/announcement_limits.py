@@ -32,7 +32,7 @@ _NAMED = 5
 
 
 class Refusal(Struct, frozen=True):
-    """What of a message is left out, or taken as less."""
+    """A part of a message that is left out, or reduced."""
 
     field: str
     reason: str
@@ -42,9 +42,9 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
     """What this installation lets node agents say."""
 
     drivers: frozenset[DriverName] = frozenset()
-    """Of their devices; none named: any."""
+    """Drivers of their devices; none named: any."""
     worst_effect: WorstEffect = NO_SCHEDULE
-    """Of taints; `NoExecute` ends the pods that use the device."""
+    """Effects of their taints; `NoExecute` ends the pods that use the device."""
 
     @classmethod
     def of(cls, config: PublisherConfig) -> AnnouncementLimits:
@@ -72,7 +72,7 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
                 self._limit_device(device, field, refusals) for device in pool.devices
             )
             pools.append(replace(pool, devices=devices))
-        return replace(message, pools=tuple(pools)), _shorten(refusals)
+        return replace(message, pools=tuple(pools)), _shorten_refusals(refusals)
 
     def limit_health(
         self, message: HealthJudged
@@ -86,10 +86,10 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
             devices.append(replace(judged, taints=taints))
         if len(message.devices) > MAX_NODE_DEVICES:
             refusals.append(Refusal("devices", f"more than {MAX_NODE_DEVICES}"))
-        return replace(message, devices=tuple(devices)), _shorten(refusals)
+        return replace(message, devices=tuple(devices)), _shorten_refusals(refusals)
 
     def _refuse_pool(self, pool: ResourcePool, count: int) -> Refusal | None:
-        """Say why a pool is left out; `count` are the devices up to its last."""
+        """Return why a pool is left out; `count` are the devices up to its last."""
         field = f"pools[{pool.driver}/{pool.name}]"
         if self.drivers and pool.driver not in self.drivers:
             reason = "no node agent of this installation has devices of this driver"
@@ -130,7 +130,7 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
             yield taint
 
 
-def _shorten(refusals: list[Refusal]) -> tuple[Refusal, ...]:
+def _shorten_refusals(refusals: list[Refusal]) -> tuple[Refusal, ...]:
     """Keep the first of many."""
     if len(refusals) <= _NAMED:
         return tuple(refusals)

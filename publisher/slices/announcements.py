@@ -32,7 +32,7 @@ Hear = Callable[[NodeName, frozenset[PoolID]], None]
 
 
 class Announcements:
-    """The two topics of node agents, and who is told what they say."""
+    """Reads the two topics of node agents and tells listeners."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Announcements:
 
     @property
     def is_synced(self) -> bool:
-        """Whether everything that was said before is known."""
+        """True if everything that was said before is known."""
         return bool(self._caught_up)
 
     async def wait_synced(self, stop: asyncio.Event) -> None:
@@ -69,37 +69,43 @@ class Announcements:
         }
 
     async def _follow_inventories(self, stop: asyncio.Event) -> None:
-        async for batch in self._read(INVENTORIES, stop):
+        async for batch in self._read_topic(INVENTORIES, stop):
             if batch.restarted:
                 # As when the bus forgets a node: whoever is still there speaks again,
                 # and what is published of a node stays until then.
                 for node in self._announced.nodes():
-                    self._tell(node, self._announced.apply_inventory(node, None))
+                    self._tell_listeners(
+                        node, self._announced.apply_inventory(node, None)
+                    )
             for incoming in batch.messages:
                 node = NodeName(incoming.names[1])
                 with self._refusals.guard(incoming):
                     message = incoming.message
                     if message is not None:
                         message, refusals = self._limits.limit_inventory(message)
-                        self._refuse(incoming, refusals)
-                    self._tell(node, self._announced.apply_inventory(node, message))
+                        self._refuse_parts(incoming, refusals)
+                    self._tell_listeners(
+                        node, self._announced.apply_inventory(node, message)
+                    )
             self._caught_up.note(INVENTORIES, batch)
 
     async def _follow_health(self, stop: asyncio.Event) -> None:
         # Where the stream was made anew, what was said before counts until it is said
         # again: a taint that goes too early is worse than one that stays too long.
-        async for batch in self._read(HEALTH, stop):
+        async for batch in self._read_topic(HEALTH, stop):
             for incoming in batch.messages:
                 node = NodeName(incoming.names[1])
                 with self._refusals.guard(incoming):
                     message = incoming.message
                     if message is not None:
                         message, refusals = self._limits.limit_health(message)
-                        self._refuse(incoming, refusals)
-                    self._tell(node, self._announced.apply_health(node, message))
+                        self._refuse_parts(incoming, refusals)
+                    self._tell_listeners(
+                        node, self._announced.apply_health(node, message)
+                    )
             self._caught_up.note(HEALTH, batch)
 
-    def _read(
+    def _read_topic(
         self, topic: Topic[M], stop: asyncio.Event
     ) -> AsyncIterator[TopicBatch[M]]:
         return self._bus.read(topic, self._cluster, stop=stop, survives_restart=True)
@@ -111,10 +117,10 @@ class Announcements:
             if pools:
                 log.warning("devices.evicting", pools=sorted(map(str, pools)))
                 for node in self._announced.nodes_of(pools):
-                    self._tell(node, pools & self._announced.of_node(node))
+                    self._tell_listeners(node, pools & self._announced.of_node(node))
             await first_of(stop, within_s=_LOOK_S)
 
-    def _refuse(self, incoming: Incoming[M], refusals: Iterable[Refusal]) -> None:
+    def _refuse_parts(self, incoming: Incoming[M], refusals: Iterable[Refusal]) -> None:
         """Name what of a message is left out."""
         for refusal in refusals:
             self._refusals.note(
@@ -126,6 +132,6 @@ class Announcements:
                 )
             )
 
-    def _tell(self, node: NodeName, pools: frozenset[PoolID]) -> None:
+    def _tell_listeners(self, node: NodeName, pools: frozenset[PoolID]) -> None:
         for hear in self._listeners:
             hear(node, pools)

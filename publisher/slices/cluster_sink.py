@@ -31,7 +31,7 @@ log = get_logger(__name__)
 
 
 class ClusterSliceSink:
-    """What is known of the slices, and the way to change them."""
+    """The slices on the API server, and the way to change them."""
 
     def __init__(self, api: KubernetesApi, kind: Kind, slices: KnownSlices) -> None:
         self._api = api
@@ -50,7 +50,7 @@ class ClusterSliceSink:
         return self._slices.slices(pool)
 
     def owner_of(self, layout: PoolLayout) -> OwnerReference | str:
-        """Refer to the Node of a pool, or say why no slices may be written."""
+        """Return a reference to the Node of a pool, or why no slices may be written."""
         return self._slices.owner_of(layout)
 
     async def carry_out(
@@ -66,7 +66,7 @@ class ClusterSliceSink:
             name = step.object.metadata.name
             with self._refusals.guard(f"{self._kind.name}/{name}") as guarded:
                 try:
-                    await self._write(step)
+                    await self._write_step(step)
                 except ApiError as error:
                     if isinstance(error, _UNSURE):
                         await self._read_again(name)
@@ -76,7 +76,7 @@ class ClusterSliceSink:
                 return ApiError(what, guarded.refused.reason)
         return None
 
-    async def _write(self, step: Step[ResourceSlice]) -> None:
+    async def _write_step(self, step: Step[ResourceSlice]) -> None:
         kept = await carry_out(self._api, self._kind, step)
         if kept is None:
             self._slices.note_deleted(step.object)

@@ -46,7 +46,7 @@ class EvictionBudget:
             self._waiting.setdefault(device)
 
     def may_evict(self, device: DeviceID) -> bool:
-        """Whether it is a device's turn."""
+        """True if it is a device's turn."""
         return device in self._admitted
 
     def admit(self, announced: int, now_s: float) -> frozenset[PoolID]:

@@ -65,7 +65,7 @@ class KnownSlices:
         )
 
     def owner_of(self, layout: PoolLayout) -> OwnerReference | str:
-        """Refer to the Node of a pool, or say why no slices may be written."""
+        """Return a reference to the Node of a pool, or why no slices may be written."""
         pool = PoolID(layout.driver, layout.name)
         if others := self._others.get(pool):
             return f"somebody else publishes it, too: ResourceSlice {min(others)}"
@@ -89,7 +89,7 @@ class KnownSlices:
         return frozenset(self._foreign.values())
 
     def is_known(self, name: str, raw: Mapping[str, Any]) -> bool:
-        """Whether a slice is what our write answered with, so need not be read."""
+        """True if a slice is what our write answered with, so need not be read."""
         ours = self._ours.get(name)
         version: str = raw["metadata"]["resourceVersion"]
         return ours is not None and ours.metadata.resource_version == version
@@ -102,7 +102,9 @@ class KnownSlices:
         """Note a slice (None: it is gone); returns the pools of ours concerned."""
         if observed is None:
             gone = self._ours.remove(name)
-            return self._forget_foreign(name) if gone is None else self._forget(gone)
+            return (
+                self._forget_foreign(name) if gone is None else self._forget_slice(gone)
+            )
         if not is_our_name(name, observed.spec):
             return self._put_foreign(observed)
         if not self._ours.put(observed):
@@ -118,7 +120,7 @@ class KnownSlices:
             self._nodes.pop(name, None)
         else:
             self._nodes[name] = node
-        return _identity(old) != _identity(node)
+        return _identity_of_node(old) != _identity_of_node(node)
 
     def note_written(self, sent: ResourceSlice, kept: ResourceSlice) -> tuple[str, ...]:
         """Note the answer to a write; returns the fields that were not kept.
@@ -132,13 +134,15 @@ class KnownSlices:
         if sent.spec == kept.spec:
             return ()
         self._stored[name] = _Stored(sent.spec, kept.spec)
-        fields = _differences(to_builtins(sent.spec), to_builtins(kept.spec), "spec")
+        fields = _list_differences(
+            to_builtins(sent.spec), to_builtins(kept.spec), "spec"
+        )
         return tuple(sorted(set(fields)))
 
     def note_deleted(self, ours: ResourceSlice) -> None:
         """Note that we deleted a slice."""
         self._ours.note_deleted(ours)
-        self._forget(ours)
+        self._forget_slice(ours)
 
     def forget_dropped(self) -> frozenset[PoolID]:
         """Let what was not kept be sent again, in case it would be now.
@@ -155,7 +159,7 @@ class KnownSlices:
             return ours
         return replace(ours, spec=stored.sent)
 
-    def _forget(self, ours: ResourceSlice) -> frozenset[PoolID]:
+    def _forget_slice(self, ours: ResourceSlice) -> frozenset[PoolID]:
         name, pool = ours.metadata.name, pool_of(ours.spec)
         self._stored.pop(name, None)
         names = self._of_pool.get(pool, set())
@@ -185,18 +189,18 @@ class KnownSlices:
         return frozenset({foreign.pool})
 
 
-def _identity(node: Node | None) -> object:
+def _identity_of_node(node: Node | None) -> object:
     """Return what slices and rules depend on."""
     return None if node is None else (node.metadata.uid, node.metadata.labels)
 
 
-def _differences(sent: Any, kept: Any, path: str) -> Iterator[str]:
+def _list_differences(sent: Any, kept: Any, path: str) -> Iterator[str]:
     """Name what is missing or different; `[]` is any place of a list."""
     if isinstance(sent, dict) and isinstance(kept, dict):
         for key in sorted(sent.keys() | kept.keys()):
-            yield from _differences(sent.get(key), kept.get(key), f"{path}.{key}")
+            yield from _list_differences(sent.get(key), kept.get(key), f"{path}.{key}")
     elif isinstance(sent, list) and isinstance(kept, list) and len(sent) == len(kept):
         for one, other in zip(sent, kept, strict=True):
-            yield from _differences(one, other, f"{path}[]")
+            yield from _list_differences(one, other, f"{path}[]")
     elif sent != kept:
         yield path

@@ -78,11 +78,11 @@ def lay_out(
     empty: ResourceSliceSpec = replace(whole, devices=())
     counters: list[ResourceSliceSpec] = [
         replace(empty, shared_counters=part)
-        for part in _split(pool.shared_counters, MAX_COUNTER_SETS)
+        for part in _split_by_size(pool.shared_counters, MAX_COUNTER_SETS)
     ]
     devices: list[ResourceSliceSpec] = [
         replace(empty, devices=part)
-        for part in _split(whole.devices, count_most_devices(whole))
+        for part in _split_by_size(whole.devices, count_most_devices(whole))
     ]
     return PoolLayout(
         driver=pool.driver,
@@ -95,11 +95,11 @@ def lay_out(
 
 def name_slice(index: int, layout: PoolLayout) -> str:
     """Name a slice: its place first, because allocation goes in the order of names."""
-    return _name(index, PoolID(layout.driver, layout.name), layout.node)
+    return _name_slice(index, PoolID(layout.driver, layout.name), layout.node)
 
 
 def is_our_name(name: str, spec: ResourceSliceSpec) -> bool:
-    """Whether a slice is one of those we write: nobody else makes our names.
+    """True if a slice is one of those we write: nobody else makes our names.
 
     All that is in the name is immutable, so no edit makes a slice look like
     somebody else's.
@@ -107,7 +107,7 @@ def is_our_name(name: str, spec: ResourceSliceSpec) -> bool:
     index = index_of(name)
     if index is None or spec.node_name is None:
         return False
-    return name == _name(index, pool_of(spec), spec.node_name)
+    return name == _name_slice(index, pool_of(spec), spec.node_name)
 
 
 def pool_of(spec: ResourceSliceSpec) -> PoolID:
@@ -146,7 +146,7 @@ def index_of(name: str) -> int | None:
     return None if match is None else int(match[1], 16)
 
 
-def _name(index: int, pool: PoolID, node: NodeName) -> str:
+def _name_slice(index: int, pool: PoolID, node: NodeName) -> str:
     identity = f"{pool.driver}\n{pool.pool}\n{node}"
     digest = hashlib.sha256(identity.encode()).hexdigest()[:_DIGEST]
     head, tail = f"{index:05x}-", f"-{digest}"
@@ -165,6 +165,6 @@ def _with_taints(device: Device, taints: Taints, *, owned: bool) -> Device:
     return replace(device, taints=tuple((ours | its_own).values()))
 
 
-def _split(values: Sequence[T], size: int) -> list[tuple[T, ...]]:
+def _split_by_size(values: Sequence[T], size: int) -> list[tuple[T, ...]]:
     starts = range(0, len(values), size)
     return [tuple(values[start : start + size]) for start in starts]

@@ -37,13 +37,13 @@ def plan_slices(
         return tuple(Delete(slice_) for slice_ in slices)
     # First match what is there to the places of the layout ...
     generation = max((slice_.spec.pool.generation for slice_ in slices), default=0)
-    current = _match(layout, slices)
+    current = _match_slices(layout, slices)
     kept = {slice_.metadata.name for slice_ in current.values()}
     obsolete = [slice_ for slice_ in slices if slice_.metadata.name not in kept]
     # ... then say what each place should hold, in the generation that is there.
     times = _taint_times(slices)
     desired = [
-        _date(
+        _date_taints(
             _build_slice(layout, index, current.get(index), generation, owner),
             times,
             now,
@@ -69,7 +69,7 @@ def plan_slices(
     )
 
 
-def _match(
+def _match_slices(
     layout: PoolLayout, slices: Sequence[ResourceSlice]
 ) -> dict[int, ResourceSlice]:
     """Match slices to places; the newest wins, immutable fields must be right."""
@@ -124,7 +124,7 @@ def _taint_times(slices: Iterable[ResourceSlice]) -> _Times:
     }
 
 
-def _date(slice_: ResourceSlice, times: _Times, now: str) -> ResourceSlice:
+def _date_taints(slice_: ResourceSlice, times: _Times, now: str) -> ResourceSlice:
     """Give each taint the time at which it was first seen: now, if it is new."""
     devices = tuple(_date_device(device, times, now) for device in slice_.spec.devices)
     spec: ResourceSliceSpec = replace(slice_.spec, devices=devices)

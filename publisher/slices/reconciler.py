@@ -31,7 +31,7 @@ log = get_logger(__name__)
 
 
 class SliceReconciler:
-    """What is announced, and which pools are to be looked at when."""
+    """Keeps the slices of pools as their node agents announce them."""
 
     def __init__(
         self, sink: SliceSink, announced: AnnouncedPools, now: Callable[[], str]
@@ -40,11 +40,11 @@ class SliceReconciler:
         self._announced = announced
         self._now = now
         self._due: dict[PoolID, float] = {}
-        """When each is looked at next."""
+        """When each pool is looked at next."""
         self._news: set[PoolID] = set()
-        """Of which the agent said something else since they were written."""
+        """Pools of which the agent said something else since they were written."""
         self._rests_s: dict[PoolID, float] = {}
-        """Until when those that others change are left alone."""
+        """Until when pools that others change are left alone."""
         self._failed: Pauses[PoolID] = Pauses(_FAILED)
         self._undone: Pauses[PoolID] = Pauses(UNDONE)
         self._refused: dict[PoolID, str] = {}
@@ -78,7 +78,7 @@ class SliceReconciler:
         while not stop.is_set():
             self._wake.clear()
             while (chunk := self._take_due()) and not stop.is_set():
-                await self._write(chunk)
+                await self._write_pools(chunk)
             await first_of(stop, self._wake, within_s=self._next_s())
 
     def _next_s(self) -> float | None:
@@ -93,14 +93,14 @@ class SliceReconciler:
             del self._due[pool]
         return due
 
-    async def _write(self, pools: Sequence[PoolID]) -> None:
+    async def _write_pools(self, pools: Sequence[PoolID]) -> None:
         """Write due pools; those of a failed write are looked at again."""
         # First plan all of them; what needs no write is done.
         now = self._now()
         plans: dict[PoolID, SlicePlan] = {}
         for pool in pools:
             with self._refusals.guard(f"pool/{pool}"):
-                plans[pool] = self._plan(pool, now)
+                plans[pool] = self._plan_pool(pool, now)
         plans = {pool: plan for pool, plan in plans.items() if plan}
         news = self._news.intersection(pools)
         self._news -= news
@@ -138,7 +138,7 @@ class SliceReconciler:
         if not failures:
             self._logged.clear()
 
-    def _plan(self, pool: PoolID, now: str) -> SlicePlan:
+    def _plan_pool(self, pool: PoolID, now: str) -> SlicePlan:
         """Plan what is to be done about a pool; nothing while it is in doubt."""
         layout = self._announced.layout_of(pool)
         if layout is None:
@@ -165,7 +165,7 @@ class SliceReconciler:
         return () if unheard else plan_slices(None, observed, now=now)
 
     def _is_news(self, pool: PoolID, reason: str) -> bool:
-        """Note why a pool stays as it is; whether that was not logged yet."""
+        """Note why a pool stays as it is; returns True if that was not logged yet."""
         last = self._refused.get(pool)
         self._refused[pool] = reason
         return last != reason

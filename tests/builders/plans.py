@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from contracts.claim import ResourceClaim
 from contracts.gang import Gang
 from contracts.ids import GangUID
@@ -53,6 +55,11 @@ def context_of(view: View, *records: PodGangRecord) -> PlanContext:
         owns=lambda _: True,
         now=NOW,
     )
+
+
+def context_about(view: View, pod: Pod) -> PlanContext:
+    """Make what a plan for the pods that one is looked at with is made from."""
+    return replace(context_of(view), group=view.group_of(pod))
 
 
 def submission_of(pods: Sequence[Pod] = (), *, count: int = 0) -> SubmitGang:

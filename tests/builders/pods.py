@@ -29,7 +29,7 @@ from contracts.workload import (
     PodSchedulingGate,
     PodStatus,
 )
-from publisher.gangs.patches import narrow_affinity
+from publisher.gangs.node_affinity import narrow_affinity
 from tests.builders.claims import claim_spec
 from tests.builders.gangs import pod
 from tests.builders.values import NAMESPACE, UID

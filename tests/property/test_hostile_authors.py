@@ -38,12 +38,12 @@ from moorings.plan.decide import Planner, PlanOptions
 from moorings.plan.objects import PlanObject
 from publisher.cluster.compact import compact
 from publisher.cluster.observer import Observer
-from publisher.gangs.context import GroupPlan, PlanContext
+from publisher.gangs.context import NextSteps, PlanContext
 from publisher.gangs.notes import list_notes
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.plan_repairs import plan_sweep
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.reports import report_on_bus
+from publisher.gangs.running.plan_repairs import plan_sweep
 from publisher.gangs.status import make_gang_status
 from publisher.gangs.view import GroupKey
 from runtime.kube.kinds import RESOURCE_CLAIM
@@ -157,7 +157,7 @@ class Situation:
         raw |= {"apiVersion": _VERSIONS[kind], "kind": kind}
         self.observer.apply(kind, f"{meta.namespace}/{meta.name}", raw, meta.uid)
 
-    def plan(self, group: GroupKey, *records: PodGangRecord) -> GroupPlan:
+    def plan(self, group: GroupKey, *records: PodGangRecord) -> NextSteps:
         """Plan for a group, and say all that is to be said of it."""
         view = self.observer.view
         plan = plan_gang(
@@ -205,7 +205,7 @@ def _with(
     )
 
 
-def _put_bystander(situation: Situation) -> GroupPlan:
+def _put_bystander(situation: Situation) -> NextSteps:
     """Let another tenant have a pod, and plan for it."""
     pod = waiting_pod("steady", templates=["gpus"])
     pod = replace(pod, metadata=replace(pod.metadata, namespace=OTHERS))

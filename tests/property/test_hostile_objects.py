@@ -25,9 +25,9 @@ from contracts.workload import Node, Pod
 from publisher.cluster.device_publisher import DevicePublisher
 from publisher.cluster.observer import Observer
 from publisher.cluster.state_publisher import StatePublisher
-from publisher.gangs.context import GroupPlan, PlanContext
+from publisher.gangs.context import NextSteps, PlanContext
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.plan_repairs import plan_sweep
+from publisher.gangs.running.plan_repairs import plan_sweep
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.informer import Informer
@@ -121,7 +121,7 @@ class Readers:
         (watch,) = Informer({kind: pages}, *self._listeners).tasks().values()
         await watch(asyncio.Event())
 
-    def plan(self, group: GroupKey) -> GroupPlan:
+    def plan(self, group: GroupKey) -> NextSteps:
         """Plan for a group of which the bus knows nothing."""
         view = self.observer.view
         return plan_gang(
@@ -149,7 +149,7 @@ def _steady() -> list[Change]:
     return found
 
 
-async def _plan_beside(hostile_ones: list[Change]) -> GroupPlan:
+async def _plan_beside(hostile_ones: list[Change]) -> NextSteps:
     """Plan for the other tenant when these objects came in the same pages."""
     readers = Readers()
     steady = _steady()

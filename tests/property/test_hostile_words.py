@@ -24,7 +24,7 @@ from contracts.messages import DevicesAnnounced
 from contracts.names import GANG
 from contracts.topics import Topic
 from publisher.cluster.gang_bus import GangBus
-from publisher.gangs.context import GroupPlan, PlanContext
+from publisher.gangs.context import NextSteps, PlanContext
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.view import GroupKey
 from publisher.slices.announced_pools import AnnouncedPools
@@ -127,7 +127,7 @@ def _steady() -> messages.SubmitGang:
     return replace(STEADY_SAID, gang=replace(gang, metadata=metadata))
 
 
-def _plan(bus: GangBus, group: GroupKey) -> GroupPlan:
+def _plan(bus: GangBus, group: GroupKey) -> NextSteps:
     plan = plan_gang(
         PlanContext(
             cluster=CLUSTER,

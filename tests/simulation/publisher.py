@@ -25,7 +25,7 @@ from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecords
-from publisher.gangs.refusals import SeenRefusals
+from publisher.gangs.running.avoidance import SeenRefusals
 from publisher.gangs.view import GroupKey, View
 from tests.simulation.players import CLUSTER, STREAMS, Bus
 from tests.simulation.world import THEIRS, Refused, World
@@ -154,10 +154,14 @@ class Publisher:
             due_s = self._world.passed_s + plan.look_again_s
             self._later[group] = min(due_s, self._later.get(group, due_s))
         writes = plan.patches or plan.removals
-        messages = [] if writes else plan.messages
+        messages = () if writes else plan.messages
         if writes or messages:
             self.rounds[group] = Round(
-                context, plan.patches, plan.removals, messages, self.heard
+                context,
+                list(plan.patches),
+                list(plan.removals),
+                list(messages),
+                self.heard,
             )
         return group
 

@@ -7,8 +7,8 @@ import re
 from contracts.messages import PodRef
 from contracts.names import MANAGED
 from publisher.gangs import patches
+from publisher.gangs.carry_out.plan_claims import assignments_of, plan_gates
 from publisher.gangs.patches import Patch, Purpose
-from publisher.gangs.plan_claims import assignments_of, plan_gates
 from tests import builders
 from tests.builders.decisions import gang_allocated
 from tests.builders.plans import NOW, submission_of, view_of

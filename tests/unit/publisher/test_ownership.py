@@ -32,8 +32,11 @@ from contracts.validate import validate
 from contracts.workload import Node
 from publisher.kube.changes import Change, ChangePage
 from publisher.ownership.ownership import Ownership
-from publisher.ownership.plan_health_rules import MAX_NODE_RULES, plan_health_rules
-from publisher.ownership.plan_taint_rules import plan_taint_rules
+from publisher.ownership.plan_taint_rules import (
+    MAX_NODE_RULES,
+    plan_health_rules,
+    plan_taint_rules,
+)
 from publisher.ownership.state_filter import StateFilter
 from publisher.slices.known_slices import ForeignPool
 from publisher.slices.layout import OWNED_TAINT, lay_out

@@ -19,7 +19,7 @@ from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
-from publisher.gangs.context import GroupPlan, PlanContext, StatusReport
+from publisher.gangs.context import NextSteps, PlanContext, StatusReport
 from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
 from runtime.errors import BusFullError
@@ -146,10 +146,10 @@ async def test_pods_of_a_gang_are_deleted_side_by_side(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One after the other, thousands of them would take minutes."""
-    plans = iter([GroupPlan(removals=[waiting_pod(name) for name in "abc"])])
+    plans = iter([NextSteps(removals=tuple(waiting_pod(name) for name in "abc"))])
     monkeypatch.setattr(
         "publisher.cluster.gang_controller.plan_gang",
-        lambda _: next(plans, GroupPlan()),
+        lambda _: next(plans, NextSteps()),
     )
     async with working(InvalidError("patch", "not here")) as server:
 
@@ -173,7 +173,7 @@ async def test_pods_are_told_when_their_gang_could_not_be_stored(
 
     module = "publisher.cluster.gang_controller"
     monkeypatch.setattr(f"{module}.GangController._take_step", step)
-    monkeypatch.setattr(f"{module}.GangController._report", report)
+    monkeypatch.setattr(f"{module}.GangController._report_status", report)
     async with working(InvalidError("patch", "not here")):
 
         async def is_told() -> bool:
@@ -192,8 +192,8 @@ async def test_a_pod_that_is_not_let_go_keeps_nobody_from_hearing_the_rest(
     said: list[object] = []
     pod, word = waiting_pod("a"), cast("Any", object())
 
-    def plan(_: object) -> GroupPlan:
-        return GroupPlan(removals=[pod], messages=[] if said else [word])
+    def plan(_: object) -> NextSteps:
+        return NextSteps(removals=(pod,), messages=() if said else (word,))
 
     async def say(_self: object, _situation: object, message: object) -> None:
         said.append(message)
@@ -203,8 +203,8 @@ async def test_a_pod_that_is_not_let_go_keeps_nobody_from_hearing_the_rest(
 
     module = "publisher.cluster.gang_controller"
     monkeypatch.setattr(f"{module}.plan_gang", plan)
-    monkeypatch.setattr(f"{module}.GangController._say", say)
-    monkeypatch.setattr(f"{module}.GangController._report", report)
+    monkeypatch.setattr(f"{module}.GangController._publish_message", say)
+    monkeypatch.setattr(f"{module}.GangController._report_status", report)
     async with working(InvalidError("delete", "protected")) as server:
         server.keeps = True
 
@@ -226,7 +226,7 @@ async def test_a_group_that_cannot_be_planned_ends_nobody_who_follows(
     stop, asked = asyncio.Event(), []
     controller, *_ = controller_of(InvalidError("patch", "not here"))
 
-    def plan(situation: PlanContext) -> GroupPlan:
+    def plan(situation: PlanContext) -> NextSteps:
         asked.append(situation.group)
         stop.set()
         raise RecursionError("as whatever nobody has thought of")
@@ -247,7 +247,7 @@ async def test_a_group_that_cannot_be_handled_rests_and_its_pods_are_told(
     told: list[StatusReport] = []
     rests: list[float] = []
 
-    def plan(situation: PlanContext) -> GroupPlan:
+    def plan(situation: PlanContext) -> NextSteps:
         asked.append(situation.group)
         raise RecursionError("as whatever nobody has thought of")
 
@@ -259,7 +259,7 @@ async def test_a_group_that_cannot_be_handled_rests_and_its_pods_are_told(
 
     module = "publisher.cluster.gang_controller"
     monkeypatch.setattr(f"{module}.plan_gang", plan)
-    monkeypatch.setattr(f"{module}.GangController._report", report)
+    monkeypatch.setattr(f"{module}.GangController._report_status", report)
     monkeypatch.setattr(f"{module}.GroupQueue.rest", rest)
     controller, _, queue = controller_of(InvalidError("patch", "not here"))
     stop, lost = asyncio.Event(), asyncio.Event()

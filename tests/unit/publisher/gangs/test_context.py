@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from contracts.names import VOID
 from contracts.workload import Pod
-from publisher.gangs.context import SubmittedGang
+from publisher.gangs.context import NextSteps, SubmittedGang, add_up
+from publisher.gangs.view import View
 from tests import builders
 from tests.builders.plans import context_of, record_of, submission_of, view_of
 from tests.builders.pods import waiting_pod
@@ -37,7 +39,6 @@ GANG = SubmittedGang(
 def test_a_pod_waits_while_it_is_gated_and_not_over() -> None:
     """What has ended at the gate waits for nothing."""
     assert GANG.waiting == (GATED, MARKED)
-    assert GANG.waiting_uids == {"uid-a", "uid-b"}
 
 
 def test_a_withdrawn_pod_waits_for_another_gang() -> None:
@@ -71,3 +72,34 @@ def test_messages_name_a_gang_by_cluster_namespace_and_uid() -> None:
         "namespace": builders.NAMESPACE,
         "uid": builders.UID,
     }
+
+
+def test_steps_are_added_up_in_their_order() -> None:
+    """Sets are united, and the earliest look counts."""
+    first = NextSteps(removals=(GATED,), kept=frozenset("a"), look_again_s=9.0)
+    second = NextSteps(removals=(OPENED,), kept=frozenset("b"), recreations=1)
+    third = NextSteps(look_again_s=2.0, recreations=1)
+    assert add_up((first, second, third)) == first + second + third
+    assert first + second + third == NextSteps(
+        removals=(GATED, OPENED),
+        kept=frozenset("ab"),
+        recreations=2,
+        look_again_s=2.0,
+    )
+    assert add_up(()) == NextSteps()
+
+
+def test_a_look_asks_the_view_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What changes later is seen by the next look."""
+    view = view_of([GATED])
+    context = context_of(view)
+    assert context.pods == (GATED,)
+    monkeypatch.setattr(View, "pods", None)
+    assert context.pods == (GATED,)
+
+
+def test_of_which_gang_a_pod_is_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = context_of(view_of([GATED]))
+    membership = context.membership(GATED)
+    monkeypatch.setattr(View, "membership", None)
+    assert context.membership(GATED) is membership

@@ -14,10 +14,11 @@ from contracts.messages import Place
 from contracts.meta import OwnerReference
 from contracts.pods.node_affinity import read_required_nodes
 from contracts.workload import Pod, PodResourceClaimStatus, PodStatus
-from publisher.gangs.members import GroupedPods, group_pods, uids_of_places
+from publisher.gangs.members import GroupedPods, group_pods
+from publisher.gangs.records import uids_of_places
 from tests import builders
 from tests.builders.neighbours import apart, near, term
-from tests.builders.plans import view_of
+from tests.builders.plans import context_of, view_of
 from tests.builders.pods import real_claim, waiting_pod
 from tests.builders.storage import volume, volume_claim, volume_of
 from tests.builders.values import NAMESPACE
@@ -27,7 +28,7 @@ TWO = builders.claim_spec(builders.request(count=2))
 
 def grouped(pods: Iterable[Pod], *claims: ResourceClaim) -> GroupedPods:
     """Group pods that can be decided; all claims are ours."""
-    got = group_pods(tuple(pods), view_of(claims=claims), lambda _: True)
+    got = group_pods(tuple(pods), context_of(view_of(claims=claims)))
     assert isinstance(got, GroupedPods)
     return got
 
@@ -126,7 +127,7 @@ def test_claims_on_two_nodes_cannot_be_one_pod() -> None:
         real_claim(name, allocated=builders.allocation(node=node))
         for name, node in (("c", "node-1"), ("d", "node-2"))
     )
-    got = group_pods([pod], view_of(claims=claims), lambda _: True)
+    got = group_pods([pod], context_of(view_of(claims=claims)))
     assert isinstance(got, Reason)
     assert (got.rule, got.subject) == (Rule.NODE_SELECTION, "a")
     assert got.message.endswith("node-1, node-2")
@@ -136,7 +137,7 @@ def test_claims_of_others_are_not_asked_for() -> None:
     """kube-scheduler decides them."""
     pod = waiting_pod("a", templates=["gpus"])
     view = view_of(claims=[real_claim("a-gpus")])
-    got = group_pods([pod], view, lambda _: False, unnamed="solo")
+    got = group_pods([pod], replace(context_of(view), owns=lambda _: False), "solo")
     assert isinstance(got, GroupedPods)
     assert got.members[0].claims == ()
     assert shape(got) == {"solo": 1}
@@ -150,7 +151,7 @@ def test_pods_whose_volumes_are_elsewhere_are_members_of_their_own() -> None:
         claim = volume_claim(name, bound_to=f"pv-{name}")
         view.volumes.apply_claim(f"{NAMESPACE}/{name}", claim)
         view.volumes.apply_volume(f"pv-{name}", volume(f"pv-{name}", nodes=[name]))
-    got = group_pods(pods, view, lambda _: True)
+    got = group_pods(pods, context_of(view))
     assert isinstance(got, GroupedPods)
     required = [
         read_required_nodes(member.node.affinity) or NodeSelector()

@@ -11,7 +11,7 @@ from contracts.meta import OwnerReference
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import Note, list_notes
-from publisher.gangs.plan_repairs import HELD_TWICE
+from publisher.gangs.running.plan_repairs import HELD_TWICE
 from tests import builders
 from tests.builders.pods import waiting_pod
 

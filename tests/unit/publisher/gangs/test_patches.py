@@ -1,27 +1,15 @@
-"""Writes say only what they change, also for pods that come after the decision."""
+"""Writes say only what they change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
 from msgspec.structs import replace
 
-from contracts.claim import ResourceClaim
-from contracts.gang import Gang, GangPhase
 from contracts.ids import NodeName
-from contracts.lifecycle import is_by_publisher
-from contracts.messages import CancelGang, PodRef, SubmitGang
-from contracts.names import FINALIZER, GATE, INDEX, MANAGED, VOID
-from contracts.workload import Pod, PodSchedulingGate
+from contracts.messages import PodRef
+from contracts.names import FINALIZER, GATE, MANAGED, VOID
+from contracts.workload import PodSchedulingGate
 from publisher.gangs import patches
-from publisher.gangs.bind_pods import Places, bind_pods
-from publisher.gangs.context import GroupPlan
-from publisher.gangs.plan_reserved import plan_reservation, plan_reserved
-from publisher.gangs.readiness import NotReady
-from publisher.gangs.records import PodGangRecord
 from tests import builders
-from tests.builders.decisions import gang_allocated, gang_pending
-from tests.builders.plans import context_of, gang_of, record_of, submission_of, view_of
 from tests.builders.pods import real_claim, waiting_pod
 
 A = PodRef(name="a", uid="uid-a")
@@ -82,162 +70,3 @@ def test_only_our_gate_is_opened() -> None:
     assert "node-7" in str(spec["affinity"])
     assert patch.body["metadata"]["annotations"] == {"x": "y"}
     assert VOID not in patch.body["metadata"]["annotations"]
-
-
-def test_an_affinity_is_narrowed_in_each_of_its_terms_and_once() -> None:
-    """Terms are alternatives: what must hold must hold in all of them."""
-    rack = {"key": "rack", "operator": "In", "values": ["r1"]}
-    zone = {"key": "zone", "operator": "In", "values": ["z1"]}
-    terms = [{"matchExpressions": [rack]}, {"matchExpressions": [zone]}]
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    affinity = {"nodeAffinity": {required: {"nodeSelectorTerms": terms}}, "other": 1}
-    selector = builders.node_name_selector("node-7")
-    narrowed = patches.narrow_affinity(affinity, selector)
-    got = narrowed["nodeAffinity"][required]["nodeSelectorTerms"]
-    assert [term["matchExpressions"] for term in got] == [[rack], [zone]]
-    assert [term["matchFields"][0]["values"] for term in got] == [["node-7"]] * 2
-    assert narrowed["other"] == 1
-    assert patches.narrow_affinity(narrowed, selector) == narrowed
-
-
-GANG = builders.gang(builders.member(builders.member_claim(), count=2))
-DECISION = gang_allocated(pods=2)
-
-
-def worker(name: str) -> Pod:
-    return waiting_pod(name, gang="train", templates=["gpus"])
-
-
-def bound(
-    waiting: Sequence[Pod],
-    claims: Iterable[ResourceClaim] = (),
-    opened: Sequence[Pod] = (),
-) -> Places | NotReady:
-    free = [real_claim(f"{pod.metadata.name}-gpus") for pod in waiting]
-    view = view_of([*waiting, *opened], [*free, *claims])
-    return bind_pods(
-        DECISION, GANG, opened=opened, waiting=waiting, view=view, owns=lambda _: True
-    )
-
-
-def names(places: Places | NotReady) -> list[str]:
-    assert isinstance(places, dict)
-    return ["".join(p.name for p in place.pods) for place in places["worker"]]
-
-
-def reason(places: Places | NotReady) -> str:
-    assert isinstance(places, NotReady)
-    return places.reason
-
-
-def test_pods_get_their_places_in_their_order() -> None:
-    places = bound([worker("a"), worker("b")])
-    assert names(places) == ["a", "b"]
-    assert isinstance(places, dict)
-    assert [place.claims for place in places["worker"]] == [("a-gpus",), ("b-gpus",)]
-
-
-def test_nothing_begins_before_all_are_there() -> None:
-    assert reason(bound([worker("a")])) == "PodsMissing"
-
-
-def test_who_holds_what_was_decided_keeps_it() -> None:
-    """Somebody wrote it before this publisher came."""
-    held = DECISION.members[1].claims[0].allocation
-    pods = [worker("a"), worker("b")]
-    claim = real_claim("a-gpus", allocated=held, reserved=["a"], version=2)
-    assert names(bound(pods, [claim])) == ["b", "a"]
-
-
-def test_who_runs_keeps_its_place_and_who_is_gone_leaves_it_empty() -> None:
-    running = waiting_pod(
-        "a",
-        gang="train",
-        templates=["gpus"],
-        opened_by=builders.UID,
-        annotations={INDEX: "worker/1"},
-    )
-    claim = real_claim("a-gpus")
-    assert names(bound([], [claim], [running])) == ["", "a"]
-    assert names(bound([worker("b")], [claim], [running])) == ["b", "a"]
-
-
-def test_pods_that_the_gang_does_not_say_wait() -> None:
-    other = waiting_pod("b", gang="train", templates=["nic"])
-    assert reason(bound([worker("a"), other], [real_claim("b-nic")])) == "ClaimsDiffer"
-    shared = [
-        waiting_pod(name, gang="train", shared={"gpus": "one"}) for name in ("a", "b")
-    ]
-    assert reason(bound(shared, [real_claim("one")])) == "ClaimsDiffer"
-    assert reason(bound([waiting_pod("c", gang="train", shared={"gpus": "no"})])) == (
-        "ClaimsMissing"
-    )
-
-
-HOLDING = builders.gang(builders.member(builders.member_claim(), count=2), hold=True)
-PODS = [waiting_pod(name, gang="train", templates=["gpus"]) for name in ("a", "b")]
-CLAIMS = [real_claim("a-gpus"), real_claim("b-gpus")]
-UIDS = {"uid-a", "uid-b"}
-
-
-def reserved(*, gang: Gang | None = None) -> SubmitGang:
-    """Submit two pods before they are there, for a Gang object if it is given."""
-    if gang is None:
-        return submission_of(count=2)
-    plan = GroupPlan()
-    assert plan_reservation(context_of(view_of(gangs=[gang])), gang, plan)
-    (message,) = plan.messages
-    assert isinstance(message, SubmitGang)
-    return message
-
-
-def planned(
-    record: PodGangRecord, pods: int = 2, *gangs: Gang
-) -> tuple[GroupPlan, frozenset[str]]:
-    plan, there = GroupPlan(), PODS[:pods]
-    context = context_of(view_of(there, CLAIMS[:pods], gangs), record)
-    kept = plan_reserved(context, gang_of(record, *there), plan)
-    return plan, kept
-
-
-def test_a_gang_object_is_submitted_once_with_its_own_uid() -> None:
-    message = reserved(gang=HOLDING)
-    assert (message.uid, message.places) == (builders.UID, {})
-    plan = GroupPlan()
-    record = record_of(message)
-    context = context_of(view_of(gangs=[HOLDING]), record)
-    assert not plan_reservation(context, HOLDING, plan)
-    over = replace(context, records=(), forgotten=lambda _: False)
-    assert not plan_reservation(over, HOLDING, plan)
-    assert not plan.messages
-
-
-def test_pods_wait_for_the_decision() -> None:
-    plan, kept = planned(record_of(reserved(), gang_pending()))
-    assert [report.phase for report in plan.reports] == [GangPhase.PENDING]
-    assert kept == UIDS
-
-
-def test_a_decision_waits_for_its_pods() -> None:
-    plan, kept = planned(record_of(reserved(), gang_allocated(pods=2)), pods=1)
-    (report,) = plan.reports
-    assert (report.phase, report.reason) == (GangPhase.DECIDED, "PodsMissing")
-    assert report.message == "its devices are held; 1 of 2 pods are there"
-    assert not plan.patches
-    assert kept == {"uid-a"}
-
-
-def test_once_all_pods_are_there_it_is_like_any_other() -> None:
-    plan, kept = planned(record_of(reserved(), gang_allocated(pods=2)))
-    assert [patch.name for patch in plan.patches] == ["a-gpus", "b-gpus"]
-    assert kept == UIDS
-
-
-def test_a_gang_ends_with_its_gang_object() -> None:
-    record = record_of(reserved(gang=HOLDING), gang_allocated(pods=2))
-    plan, _ = planned(record, 0, HOLDING)
-    assert not plan.messages
-    plan, _ = planned(record, 0)
-    (message,) = plan.messages
-    assert isinstance(message, CancelGang)
-    assert is_by_publisher(message)

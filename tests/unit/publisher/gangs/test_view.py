@@ -1,23 +1,15 @@
-"""What is known of the cluster, of Gang objects and of their pods, and what differs."""
+"""What is known of the cluster, of Gang objects and of their pods."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
 from msgspec.structs import replace
 
 from contracts.gang import Gang
 from contracts.ids import DeviceID, DeviceName, DriverName, PoolName
 from contracts.meta import ObjectMeta
 from contracts.workload import Pod
-from publisher.gangs.compare import default_member_of, find_difference, member_name_of
-from publisher.gangs.context import StatusReport
-from publisher.gangs.notes import list_notes
-from publisher.gangs.status import make_gang_status
 from publisher.gangs.view import GroupKey, View
 from tests import builders
-from tests.builders.plans import view_of
 from tests.builders.pods import real_claim, waiting_pod
 
 NS = builders.NAMESPACE
@@ -157,136 +149,3 @@ def test_a_gang_object_is_a_group_before_its_pods_are_there() -> None:
     assert view.gang(lone("train")) is None
     assert view.apply_gang(f"{NS}/train", None) == {TRAIN}
     assert list(view.groups()) == []
-
-
-def train(*names: str, template: str = "gpus-template", count: int = 2) -> Gang:
-    members = [
-        builders.member(
-            builders.member_claim(template=template), name=name, count=count
-        )
-        for name in names
-    ]
-    return builders.gang(*members)
-
-
-def worker(name: str, member: str = "worker") -> Pod:
-    return waiting_pod(name, gang="train", member=member, templates=["gpus"])
-
-
-def difference(gang: Gang, *pods: Pod, whole: bool = True) -> str:
-    claims = [real_claim(f"{pod.metadata.name}-gpus") for pod in pods]
-    view = view_of(pods, claims)
-    return find_difference(gang, pods, view, lambda _: True, whole=whole)
-
-
-def test_pods_as_the_gang_says_do_not_differ() -> None:
-    assert difference(train("worker"), worker("a"), worker("b")) == ""
-
-
-def test_the_numbers_count_only_when_all_pods_are_there() -> None:
-    text = "member worker: 2 pods wanted, 1 is there"
-    assert difference(train("worker"), worker("a")) == text
-    assert difference(train("worker"), worker("a"), whole=False) == ""
-
-
-@pytest.mark.parametrize(
-    ("gang", "text"),
-    [
-        (train("other", "more"), "pod a: the Gang has no member worker"),
-        (
-            train("worker", template="nic-template"),
-            "pod a: claim gpus is from gpus-template, not nic-template",
-        ),
-        (
-            builders.gang(builders.member(builders.member_claim(name="nic"), count=2)),
-            "pod a: it has claims gpus, the Gang nic",
-        ),
-    ],
-)
-def test_the_first_pod_that_differs_is_named(gang: Gang, text: str) -> None:
-    assert difference(gang, worker("a"), worker("b")) == text
-
-
-def test_a_claim_that_is_written_out_must_ask_for_the_same() -> None:
-    same = builders.member_claim(builders.request("gpu"))
-    more = builders.member_claim(builders.request("gpu", count=2))
-    pod = worker("a")
-    for claim, text in ((same, ""), (more, "asks for something else")):
-        gang = builders.gang(builders.member(claim, name="worker"))
-        assert text in difference(gang, pod)
-
-
-def test_pods_without_a_label_are_the_only_member() -> None:
-    assert default_member_of(train("worker")) == "worker"
-    assert default_member_of(train("worker", "driver")) == "pod"
-    assert default_member_of(None) == "pod"
-    assert member_name_of(worker("a", member=""), train("worker")) == "worker"
-
-
-NOW = "2026-11-20T12:00:00Z"
-
-
-def shown(*pods: Pod) -> tuple[Any, Any]:
-    """Give phase and pods of a gang of two of which there is nothing to tell."""
-    gang = builders.gang(builders.member(count=2), name="red")
-    status = make_gang_status(gang, [], pods, {}, NOW)
-    return status["phase"], status["pods"]
-
-
-def ran(name: str, phase: str) -> Pod:
-    return waiting_pod(name, gang="red", opened_by="uid-red", node="n1", phase=phase)
-
-
-def deleted(pod: Pod) -> Pod:
-    return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=NOW))
-
-
-@pytest.mark.parametrize(
-    ("pods", "status"),
-    [
-        ((), ("Pending", "0/2")),
-        ((waiting_pod("a", gang="red"),), ("Pending", "0/2")),
-        # The bus lost what was said of the gang, or somebody cancelled it: it runs.
-        ((ran("a", "Running"), ran("b", "Running")), ("Running", "2/2")),
-        ((ran("a", "Succeeded"), ran("b", "Running")), ("Running", "2/2")),
-        ((ran("a", "Succeeded"), ran("b", "Succeeded")), ("Completed", "2/2")),
-        # One that failed was replaced.
-        (
-            (ran("a", "Running"), ran("b", "Failed"), ran("c", "Running")),
-            ("Running", "2/2"),
-        ),
-        ((ran("a", "Running"), deleted(ran("b", "Running"))), ("Running", "1/2")),
-    ],
-)
-def test_pods_are_counted_as_they_are(
-    pods: tuple[Pod, ...], status: tuple[str, str]
-) -> None:
-    """By what each pod shows of itself, and by nothing that we remember."""
-    assert shown(*pods) == status
-
-
-def conditions_of(reason: str, present: dict[str, Any]) -> dict[str, str]:
-    """Give the conditions of a gang of which that is told; empty: all is well."""
-    pods = (ran("a", "Running"), waiting_pod("b", gang="red", opened_by="uid-red"))
-    told = StatusReport(phase="Running", reason=reason, message="why", pods=pods[1:])
-    gang = builders.gang(builders.member(count=2), name="red")
-    status = make_gang_status(gang, [told], pods, present, NOW)
-    return {one["type"]: one["status"] for one in status["conditions"]}
-
-
-def test_what_kube_scheduler_refuses_is_a_condition_while_it_lasts() -> None:
-    """The devices are allocated all the same."""
-    refused = conditions_of("SchedulerRefused", {})
-    assert refused == {"Allocated": "True", "SchedulerRefused": "True"}
-    present = {"conditions": [{"type": "SchedulerRefused", "status": "True"}]}
-    mended = conditions_of("", present)
-    assert mended == {"Allocated": "True", "SchedulerRefused": "False"}
-
-
-def test_a_refusal_is_a_warning() -> None:
-    pod = waiting_pod("b", gang="red", opened_by="uid-red")
-    told = StatusReport(
-        phase="Running", reason="SchedulerRefused", message="why", pods=(pod,)
-    )
-    (note,) = list_notes([told], None)
-    assert (note.type, note.reason) == ("Warning", "GangSchedulerRefused")

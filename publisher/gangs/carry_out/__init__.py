@@ -1,0 +1,1 @@
+"""How a decision becomes claims and open gates, or is taken back."""

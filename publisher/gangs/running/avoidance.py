@@ -1,0 +1,211 @@
+"""Pods that kube-scheduler refuses, and nodes that their gang avoids because of that.
+
+The gates of such pods cannot be closed again, nor their pins moved: whatever is in the
+way must go. A refusal does not count while it may pass by itself: kube-scheduler makes
+room for the pod (preemption), or is about to bind it.
+
+A node is avoided for a while, until it changes, and only while there are other nodes.
+The list is kept on the bus, so that it outlives pods and publishers; a submission
+repeats which nodes its members leave out. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from contracts.avoidance import AVOID_S, NodesAvoided
+from contracts.counts import counted
+from contracts.gang import AvoidedNode
+from contracts.ids import GangUID, Namespace
+from contracts.messages import MAX_REASON, SubmitGang
+from contracts.names import GANG_UID
+from contracts.workload import Pod, PodCondition
+from publisher.gangs.context import NextSteps, PlanContext
+from publisher.gangs.node_affinity import pinned_node_of
+from publisher.gangs.view import is_over
+from publisher.times import seconds_between
+
+SCHEDULER_REFUSED = "SchedulerRefused"
+"""The reason that people read."""
+_SCHEDULED = "PodScheduled"
+_GATED = "SchedulingGated"
+MOST_AVOIDED = 100
+"""Nodes, those that refused first: each costs a term of the members' affinity."""
+_POD = "Pod"
+"""No label has a `/`, and no API that makes gangs this name."""
+_AGAIN_S = 30.0
+"""How often it is looked whether an avoided node has changed."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3600.0
+"""Between two times that the pods of a gang are made anew: it doubles."""
+
+
+def find_refusal(pod: Pod) -> PodCondition | None:
+    """Return why kube-scheduler refuses a pod of ours; None: it does not.
+
+    Sources: core/v1 `PodScheduled`, whose reasons are Unschedulable, SchedulerError and
+    those of other schedulers; `status.nominatedNodeName` (KEP-5278).
+    """
+    spec, status = pod.spec, pod.status
+    opened = GANG_UID in pod.metadata.annotations and not spec.scheduling_gates
+    if not opened or is_over(pod) or spec.node_name or status.nominated_node_name:
+        return None
+    for condition in status.conditions:
+        if condition.type == _SCHEDULED and condition.reason != _GATED:
+            return condition if condition.status == "False" else None
+    return None
+
+
+class SeenRefusals:
+    """Remembers since when pods are refused, as this publisher saw it.
+
+    No object says it: `PodScheduled` is False from the beginning, because of the gate,
+    and keeps that time. After a restart the grace of a refusal begins anew.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str, str] = {}
+
+    def apply(self, uid: str, pod: Pod | None, now: str) -> None:
+        """Look at a pod as it is now (None: it is gone); `now` is RFC 3339."""
+        if pod is None or find_refusal(pod) is None:
+            self._since.pop(uid, None)
+        else:
+            self._since.setdefault(uid, now)
+
+    def since(self, uid: str) -> str:
+        """Return since when a pod is refused; empty: it is not."""
+        return self._since.get(uid, "")
+
+
+class Avoidance(Struct, frozen=True, kw_only=True):
+    """What a gang avoids now."""
+
+    nodes: tuple[AvoidedNode, ...] = ()
+    note: str = ""
+    """Why nothing is avoided though something was."""
+
+
+def find_avoidance(context: PlanContext, pods: Sequence[Pod]) -> Avoidance:
+    """Return the nodes that the gang of these pods avoids now; never all nodes."""
+    said = context.avoided(_name_of(context, pods))
+    nodes = () if said is None else tuple(_list_in_force(said, context))
+    names = {node.node for node in nodes}
+    if nodes and context.view.nodes.names <= names:
+        every = (
+            "the only node" if len(names) == 1 else f"all {counted(len(names), 'node')}"
+        )
+        note = f"kube-scheduler refused {every}, so none is avoided"
+        return Avoidance(note=f"{note} any more: {nodes[-1].message}")
+    return Avoidance(nodes=nodes)
+
+
+def find_end(context: PlanContext, submission: SubmitGang, pods: Sequence[Pod]) -> str:
+    """Name a node that a submission leaves out and may have again; empty: none."""
+    if not submission.avoided:
+        return ""
+    avoided = {node.node for node in find_avoidance(context, pods).nodes}
+    ended = (n.node for n in submission.avoided if n.node not in avoided)
+    return next((f"node {node} is not avoided any more" for node in ended), "")
+
+
+def plan_avoidance(
+    context: PlanContext, refused: Sequence[Pod], recreations: int = 0
+) -> NextSteps:
+    """Remember the nodes on which pods are refused; forget those that took them.
+
+    `recreations`: so many gangs are made anew now because of such refusals.
+    """
+    pods = context.pods
+    said = context.avoided(_name_of(context, pods))
+    known = () if said is None else said.nodes
+    new = {
+        node.node: node
+        for node in (_refused_node(context, pod) for pod in refused)
+        if not any(_is_same(node, other, context) for other in known)
+    }
+    bound = {pod.metadata.uid for pod in pods if pod.spec.node_name}
+    kept = [n for n in known if n.node not in new and n.pod_uid not in bound]
+    in_force = (node for node in kept if _is_in_force(node, context))
+    nodes = (*in_force, *new.values())[:MOST_AVOIDED]
+    is_news = (new or len(kept) < len(known)) and nodes != known
+    message = said or _avoid_nothing(context, pods)
+    if is_news:
+        message = replace(message, nodes=nodes)
+    if recreations:
+        count = message.recreations + recreations
+        message = replace(message, recreations=count, recreated_at=context.now)
+    is_waited_for = new or any(_is_in_force(node, context) for node in known)
+    return NextSteps(
+        messages=(message,) if is_news or recreations else (),
+        look_again_s=_AGAIN_S if is_waited_for else None,
+    )
+
+
+def pause_left_s(context: PlanContext, pods: Sequence[Pod]) -> float:
+    """Return how long the pods of a gang are not made anew, as they just were."""
+    said = context.avoided(_name_of(context, pods))
+    if said is None or not said.recreations:
+        return 0.0
+    doubled_s = _FIRST_PAUSE_S * 2.0 ** min(said.recreations - 1, 10)
+    pause_s: float = min(doubled_s, _LONGEST_PAUSE_S)
+    return max(0.0, pause_s - seconds_between(said.recreated_at, context.now))
+
+
+def _name_of(context: PlanContext, pods: Sequence[Pod]) -> str:
+    """Name a gang so that it keeps the name however often its pods are made anew.
+
+    Pods without a gang share that of what makes them, and never one with a gang.
+    """
+    group = context.group
+    if group.lone:
+        owners = (pod.metadata.controller.uid for pod in pods)
+        return f"{_POD}/{next(filter(None, owners), group.name)}"
+    return "/".join(filter(None, (group.api, group.name)))
+
+
+def _avoid_nothing(context: PlanContext, pods: Sequence[Pod]) -> NodesAvoided:
+    return NodesAvoided(
+        cluster=context.cluster,
+        namespace=Namespace(context.group.namespace),
+        name=_name_of(context, pods),
+    )
+
+
+def _refused_node(context: PlanContext, pod: Pod) -> AvoidedNode:
+    node, refusal = pinned_node_of(pod), find_refusal(pod)
+    words = "" if refusal is None else refusal.message or refusal.reason
+    return AvoidedNode(
+        node=node,
+        state=context.view.nodes.state(node),
+        pod=pod.metadata.name,
+        pod_uid=pod.metadata.uid,
+        gang=GangUID(pod.metadata.annotations.get(GANG_UID, "")),
+        message=words[:MAX_REASON],
+        since=context.now,
+    )
+
+
+def _is_same(new: AvoidedNode, known: AvoidedNode, context: PlanContext) -> bool:
+    """True if what is found is known, and need not be said again yet.
+
+    Whoever was refused there first: others of the same name add no time to it.
+    """
+    if new.node != known.node:
+        return False
+    young = seconds_between(known.since, context.now) < _AGAIN_S
+    return young or _is_in_force(known, context)
+
+
+def _list_in_force(said: NodesAvoided, context: PlanContext) -> Iterable[AvoidedNode]:
+    return (node for node in said.nodes if _is_in_force(node, context))
+
+
+def _is_in_force(node: AvoidedNode, context: PlanContext) -> bool:
+    """True if a node is avoided: for its time, while it is there and as it was."""
+    view = context.view
+    if node.node not in view.nodes or view.nodes.state(node.node) != node.state:
+        return False
+    return abs(seconds_between(node.since, context.now)) < AVOID_S

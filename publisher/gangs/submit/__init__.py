@@ -1,0 +1,1 @@
+"""What waiting pods are asked for: when a gang is whole, and as what."""

@@ -1,0 +1,83 @@
+"""The status of a Gang object, and what its events say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from contracts.workload import Pod
+from publisher.gangs.context import StatusReport
+from publisher.gangs.notes import list_notes
+from publisher.gangs.status import make_gang_status
+from tests import builders
+from tests.builders.pods import waiting_pod
+
+NOW = "2026-11-20T12:00:00Z"
+
+
+def shown(*pods: Pod) -> tuple[Any, Any]:
+    """Give phase and pods of a gang of two of which there is nothing to tell."""
+    gang = builders.gang(builders.member(count=2), name="red")
+    status = make_gang_status(gang, [], pods, {}, NOW)
+    return status["phase"], status["pods"]
+
+
+def ran(name: str, phase: str) -> Pod:
+    return waiting_pod(name, gang="red", opened_by="uid-red", node="n1", phase=phase)
+
+
+def deleted(pod: Pod) -> Pod:
+    return replace(pod, metadata=replace(pod.metadata, deletion_timestamp=NOW))
+
+
+@pytest.mark.parametrize(
+    ("pods", "status"),
+    [
+        ((), ("Pending", "0/2")),
+        ((waiting_pod("a", gang="red"),), ("Pending", "0/2")),
+        # The bus lost what was said of the gang, or somebody cancelled it: it runs.
+        ((ran("a", "Running"), ran("b", "Running")), ("Running", "2/2")),
+        ((ran("a", "Succeeded"), ran("b", "Running")), ("Running", "2/2")),
+        ((ran("a", "Succeeded"), ran("b", "Succeeded")), ("Completed", "2/2")),
+        # One that failed was replaced.
+        (
+            (ran("a", "Running"), ran("b", "Failed"), ran("c", "Running")),
+            ("Running", "2/2"),
+        ),
+        ((ran("a", "Running"), deleted(ran("b", "Running"))), ("Running", "1/2")),
+    ],
+)
+def test_pods_are_counted_as_they_are(
+    pods: tuple[Pod, ...], status: tuple[str, str]
+) -> None:
+    """By what each pod shows of itself, and by nothing that we remember."""
+    assert shown(*pods) == status
+
+
+def conditions_of(reason: str, present: dict[str, Any]) -> dict[str, str]:
+    """Give the conditions of a gang of which that is told; empty: all is well."""
+    pods = (ran("a", "Running"), waiting_pod("b", gang="red", opened_by="uid-red"))
+    told = StatusReport(phase="Running", reason=reason, message="why", pods=pods[1:])
+    gang = builders.gang(builders.member(count=2), name="red")
+    status = make_gang_status(gang, [told], pods, present, NOW)
+    return {one["type"]: one["status"] for one in status["conditions"]}
+
+
+def test_what_kube_scheduler_refuses_is_a_condition_while_it_lasts() -> None:
+    """The devices are allocated all the same."""
+    refused = conditions_of("SchedulerRefused", {})
+    assert refused == {"Allocated": "True", "SchedulerRefused": "True"}
+    present = {"conditions": [{"type": "SchedulerRefused", "status": "True"}]}
+    mended = conditions_of("", present)
+    assert mended == {"Allocated": "True", "SchedulerRefused": "False"}
+
+
+def test_a_refusal_is_a_warning() -> None:
+    pod = waiting_pod("b", gang="red", opened_by="uid-red")
+    told = StatusReport(
+        phase="Running", reason="SchedulerRefused", message="why", pods=(pod,)
+    )
+    (note,) = list_notes([told], None)
+    assert (note.type, note.reason) == ("Warning", "GangSchedulerRefused")

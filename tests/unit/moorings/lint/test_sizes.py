@@ -46,8 +46,10 @@ def asking(*requests: Any, **pods: Any) -> Any:
         (
             NODES,
             asking(request("a", count=3), request("b", count=2)),
-            "a pod of w needs 5 devices of gpu.example.com on one node; the largest"
-            " node has 4",
+            (
+                "a pod of w needs 5 devices of gpu.example.com on one node; the largest"
+                " node has 4"
+            ),
         ),
         # Pods that the gang can do without, other ways, and shares bind nothing.
         (NODES, asking(request(count=2), count=9, min_count=4), ""),

@@ -132,6 +132,8 @@ class Rule(StrEnum):
     """Devices fit, but their nodes are cordoned or have taints in the way."""
     NODE_SELECTION = "NodeNotSelected"
     """Devices fit, but not on nodes that name, labels and affinity allow."""
+    NODE_FEATURES = "NodeFeatureMissing"
+    """Devices fit, but not where the kubelet declares the features that pods need."""
     NODE_RESOURCES = "NodeResourcesInsufficient"
     """Devices fit, but their nodes have too little CPU, memory or the like left."""
     NODE_PORTS = "NodePorts"

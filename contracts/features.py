@@ -20,6 +20,7 @@ _VERSIONS = ("1.34", "1.35", "1.36", "1.37")
 GATES: dict[str, tuple[bool | None, ...]] = {
     "DynamicResourceAllocation": (_ON, _ON, _ON, _ON),
     "DRAAdminAccess": (_ON, _ON, _ON, _ON),
+    "NodeDeclaredFeatures": (None, _OFF, _ON, _ON),
     "DRAPrioritizedList": (_ON, _ON, _ON, _ON),
     "DRAResourceClaimDeviceStatus": (_ON, _ON, _ON, _ON),
     "DRASchedulerFilterTimeout": (_ON, _ON, _ON, _ON),
@@ -60,6 +61,7 @@ class Features(Struct, frozen=True, kw_only=True, rename="camel"):
     extended_resource: bool = True
     node_allocatable_resources: bool = False
     list_type_attributes: bool = False
+    node_declared_features: bool = True
     optional_node_operations: bool = False
     derived_attributes: bool = False
     compatibility_groups: bool = False
@@ -77,6 +79,7 @@ _SWITCHES: dict[str, tuple[str, ...]] = {
     "extended_resource": ("DRAExtendedResource",),
     "node_allocatable_resources": ("DRANodeAllocatableResources",),
     "list_type_attributes": ("DRAListTypeAttributes",),
+    "node_declared_features": ("NodeDeclaredFeatures",),
     "optional_node_operations": ("DRAOptionalNodeOperations",),
     "derived_attributes": ("DRADerivedAttributes",),
     "compatibility_groups": ("DRADeviceCompatibilityGroups",),

@@ -62,6 +62,8 @@ class MemberNode(KubernetesStruct, frozen=True, kw_only=True):
     host_ports: tuple[HostPort, ...] = ()
     """What each pod takes of its node's ports."""
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    features: tuple[str, ...] = ()
+    """What the node's kubelet must declare (KEP-5328); sorted."""
 
 
 class Member(KubernetesStruct, frozen=True, kw_only=True):

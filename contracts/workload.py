@@ -116,7 +116,10 @@ class Container(KubernetesExcerpt, frozen=True, kw_only=True):
     name: str = ""
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str | None = None
+    restart_policy_rules: tuple[dict[str, Any], ...] = ()
     ports: tuple[ContainerPort, ...] = ()
+    volume_mounts: tuple[dict[str, Any], ...] = ()
+    security_context: dict[str, Any] = {}
 
 
 class PodVolumeClaim(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -125,13 +128,20 @@ class PodVolumeClaim(KubernetesExcerpt, frozen=True, kw_only=True):
     claim_name: str = ""
 
 
+class ProjectedVolume(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A volume of files from several sources."""
+
+    sources: tuple[dict[str, Any], ...] = ()
+
+
 class PodVolume(KubernetesExcerpt, frozen=True, kw_only=True):
-    """A volume of a pod, where it is one that only some nodes can reach."""
+    """A volume of a pod, as far as it says which nodes can have it."""
 
     name: str = ""
     persistent_volume_claim: PodVolumeClaim | None = None
     ephemeral: dict[str, Any] | None = None
     """A claim is made for the pod alone, named after pod and volume."""
+    projected: ProjectedVolume = ProjectedVolume()
 
 
 class PodSchedulingGate(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -164,6 +174,9 @@ class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     """Of the pod as a whole (KEP-2837)."""
     overhead: dict[str, Quantity] = {}
     host_network: bool = False
+    host_users: bool | None = None
+    """False: the pod has a user namespace of its own."""
+    security_context: dict[str, Any] = {}
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     volumes: tuple[PodVolume, ...] = ()
 

@@ -18,6 +18,7 @@ from contracts.claim import IMPLICIT_RESOURCE, DeviceClass
 from contracts.errors import DecodeError
 from contracts.gang import Member, MemberClaim, MemberNode
 from contracts.meta import ObjectMeta
+from contracts.pods.node_features import list_needed_features
 from contracts.pods.node_resources import sum_requests
 from contracts.pods.pod_rules import list_host_ports, list_unknown_namespaces
 from contracts.workload import PodSpec
@@ -61,6 +62,7 @@ def read_member_pod(
             affinity=spec.affinity,
             labels=metadata.labels,
             host_ports=list_host_ports(spec),
+            features=list_needed_features(spec),
             topology_spread_constraints=tuple(
                 constraint
                 for constraint in spec.topology_spread_constraints

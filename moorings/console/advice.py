@@ -53,6 +53,8 @@ ADVICE: dict[Rule, str] = {
     "or tolerate the taints.",
     Rule.NODE_SELECTION: "Name, labels and affinity of the pods leave out the nodes "
     "that have the devices. Loosen them, or label nodes.",
+    Rule.NODE_FEATURES: "The kubelets of the nodes with the devices do not declare "
+    "what the pods need. Switch the feature on there, or ask for less of kubelet.",
     Rule.NODE_RESOURCES: "Nodes with the devices lack CPU, memory or the like. Ask "
     "for less of it, or end pods that use it there.",
     Rule.NODE_PORTS: "Other pods have the host ports. Ask for other ports.",

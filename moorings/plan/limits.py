@@ -77,6 +77,7 @@ def _drop_node_needs(gang: GangPart) -> GangPart:
             node_selector={},
             affinity=None,
             tolerations=(),
+            features=(),
             labels={},
             varying_labels=(),
             pod_rules=PodRules(),

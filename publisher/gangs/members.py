@@ -138,6 +138,7 @@ def _read_pod(pod: Pod, context: PlanContext) -> MemberPod:
         node_selector=read.node.node_selector,
         tolerations=read.node.tolerations,
         affinity={k: v for k, v in read.node.affinity.items() if k == NODE_AFFINITY},
+        features=read.node.features,
     )
     return replace(read, node=node)
 

@@ -211,14 +211,17 @@ def _count_on_node(problem: Problem, node: NodePools, kind: RequestKind) -> _Nod
 STEPS = (
     ("selected", 0),
     ("onSelectedNodes", 1),
-    ("onUsableNodes", 2),
-    ("onToleratedNodes", 3),
-    ("besideOtherPods", 4),
-    ("supported", 4),
-    ("free", 4),
-    ("eligible", 4),
+    ("onCapableNodes", 2),
+    ("onUsableNodes", 3),
+    ("onToleratedNodes", 4),
+    ("besideOtherPods", 5),
+    ("supported", 5),
+    ("free", 5),
+    ("eligible", 5),
 )
 """(step, rules that a node must pass to be counted), in order."""
+ON_NODES = STEPS[: [name for name, _ in STEPS].index("supported")]
+"""The steps that count what matches, on fewer and fewer nodes."""
 FREE = [name for name, _ in STEPS].index("free")
 """From this step on what others hold does not count."""
 
@@ -241,7 +244,7 @@ def count_rooms(
     for (node, passed, most), found in names_by_count.items():
         chosen = node.selected
         pods = 0
-        amounts = (*(chosen,) * 5, node.supported, node.free)
+        amounts = (*(chosen,) * len(ON_NODES), node.supported, node.free)
         for step, amount in enumerate((*amounts, node.eligible)):
             if passed < STEPS[step][1]:
                 break

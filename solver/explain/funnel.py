@@ -68,6 +68,7 @@ MOST_COUNTED = 4096
 NO_NODES = "no node is known: neither a Node nor a slice names any"
 _LET_IN = {
     Rule.NODE_SELECTION: "is one that it selects",
+    Rule.NODE_FEATURES: "has a kubelet that declares the features it needs",
     Rule.NODE: "is usable",
     Rule.NODE_TAINTED: "has only taints that it tolerates",
     BESIDE: "lets it run beside other pods",

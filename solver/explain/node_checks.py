@@ -34,6 +34,7 @@ from solver.kinds.node_fit import (
     is_chosen,
     is_tolerated,
     left_of,
+    list_undeclared,
     need_of,
 )
 from solver.problem.gangs import MemberPart
@@ -47,7 +48,13 @@ _BYTES = ("memory", "ephemeral-storage")
 
 BESIDE = Rule.POD_APART
 """Stands for all rules between pods; a check says which of them it is."""
-NODE_RULES = (Rule.NODE_SELECTION, Rule.NODE, Rule.NODE_TAINTED, BESIDE)
+NODE_RULES = (
+    Rule.NODE_SELECTION,
+    Rule.NODE_FEATURES,
+    Rule.NODE,
+    Rule.NODE_TAINTED,
+    BESIDE,
+)
 """What keeps a member from nodes, amounts aside, in the order of counting."""
 
 
@@ -116,14 +123,17 @@ def _check_node(
     # What would select a node without a Node object is unknown.
     if node.unavailable != NO_NODE and not is_chosen(fit, node):
         return NodeCheck(node, 0, "not selected", room)
+    undeclared = list_undeclared(fit, node)
+    if node.unavailable != NO_NODE and undeclared:
+        return NodeCheck(node, 1, f"without {', '.join(undeclared)}", room)
     if node.unavailable:
-        return NodeCheck(node, 1, node.unavailable, room)
+        return NodeCheck(node, 2, node.unavailable, room)
     if not is_tolerated(fit, node):
-        return NodeCheck(node, 2, _name_taint(fit, node), room)
+        return NodeCheck(node, 3, _name_taint(fit, node), room)
     obstacle = find_obstacle(member, node, room)
     if obstacle is not None:
         rule, why = obstacle
-        return NodeCheck(node, 3, why, room, rule)
+        return NodeCheck(node, 4, why, room, rule)
     return NodeCheck(node, len(NODE_RULES), "", room)
 
 

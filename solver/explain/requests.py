@@ -36,11 +36,17 @@ RULES = (
     Rule.TAINTED,
 )
 """The rule of each step of counting."""
-_LASTING = frozenset({Rule.NO_CANDIDATE, Rule.NODE_SELECTION, Rule.DISABLED})
+_LASTING = frozenset(
+    {Rule.NO_CANDIDATE, Rule.NODE_SELECTION, Rule.NODE_FEATURES, Rule.DISABLED}
+)
 """Rules that say no until somebody changes what is asked or what there is."""
 _LEFT = {
     Rule.NO_CANDIDATE: ("matches", "match"),
     Rule.NODE_SELECTION: ("is on a node that it selects", "are on nodes it selects"),
+    Rule.NODE_FEATURES: (
+        "is on a node whose kubelet declares the features it needs",
+        "are on nodes whose kubelets declare the features it needs",
+    ),
     Rule.NODE: ("is on a usable node", "are on usable nodes"),
     Rule.NODE_TAINTED: (
         "is on a node whose taints it tolerates",

@@ -38,6 +38,9 @@ def judge_node(node: NodePart, pod: MemberPart, subject: str) -> Violations:
     both = set(pod.extended_resources) & set(node.plugin_resources)
     if both:
         yield f"extendedResource: {node.name} offers {min(both)} itself"
+    for feature in pod.features:
+        if feature not in node.declared_features:
+            yield f"nodeFeatures: {node.name} does not declare {feature}"
 
 
 def keeps_away(node: NodePart, pod: MemberPart) -> Iterator[str]:

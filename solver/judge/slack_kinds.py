@@ -77,6 +77,7 @@ class NumberedKinds:
             member.affinity,
             member.tolerations,
             member.extended_resources,
+            member.features,
         )
         needs = tuple(sorted({"pods": 1, **member.resources}.items()))
         claims = self._read_claims(member.claims)

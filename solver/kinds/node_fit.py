@@ -5,7 +5,7 @@ itself) is a `NodeFit`: a node has it or not. What it asks in amounts is counted
 each resource the pods on a node need no more than is left there.
 
 Source: kube-scheduler's filters NodeName, NodeUnschedulable, TaintToleration,
-NodeAffinity, NodeResourcesFit.
+NodeAffinity, NodeResourcesFit, NodeDeclaredFeatures.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class NodeFit(Struct, frozen=True):
     tolerations: tuple[NodeToleration, ...] = ()
     extended_resources: tuple[str, ...] = ()
     """What the node must not offer itself, as claims ask for it; sorted."""
+    features: tuple[str, ...] = ()
+    """What the node's kubelet declares; sorted."""
     node_sets: tuple[NodeSet, ...] = ()
     """All of which the node is in: what pods that run leave to it."""
 
@@ -72,6 +74,7 @@ def fit_of(member: MemberPart) -> NodeFit:
         affinity=member.affinity,
         tolerations=member.tolerations,
         extended_resources=member.extended_resources,
+        features=member.features,
         node_sets=member.resolved.node_sets,
     )
 
@@ -101,6 +104,7 @@ def is_fit(fit: NodeFit, node: NodePart) -> bool:
     return (
         is_tolerated(fit, node)
         and is_chosen(fit, node)
+        and not list_undeclared(fit, node)
         and (not fit.node_sets or all(each.has(node.labels) for each in fit.node_sets))
     )
 
@@ -134,6 +138,11 @@ def is_chosen(fit: NodeFit, node: NodePart) -> bool:
             or set(fit.extended_resources).isdisjoint(node.plugin_resources)
         )
     )
+
+
+def list_undeclared(fit: NodeFit, node: NodePart) -> list[str]:
+    """List the features that the pod needs and the node's kubelet does not declare."""
+    return [each for each in fit.features if each not in node.declared_features]
 
 
 def left_of(node: NodePart, resource: str) -> int | None:

@@ -280,6 +280,7 @@ def _stand_for(name: str, claim: ClaimPart, users: Sequence[MemberPart]) -> Memb
         member,
         node_name=first.node_name,
         extended_resources=first.extended_resources,
+        features=first.features,
         node_selector=first.node_selector,
         affinity=first.affinity,
         tolerations=first.tolerations,

@@ -122,6 +122,8 @@ class MemberPart(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     affinity: NodeSelector | None = None
     """The required node affinity."""
     tolerations: tuple[NodeToleration, ...] = ()
+    features: tuple[str, ...] = ()
+    """What the node's kubelet must declare; sorted (KEP-5328)."""
     labels: dict[str, str] = {}
     """Labels that all its pods have."""
     varying_labels: tuple[str, ...] = ()

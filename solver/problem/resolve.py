@@ -173,6 +173,7 @@ def _resolve_member(gang: Gang, member: Member, how: ResolveOptions) -> MemberPa
         node_selector=member.node.node_selector,
         affinity=read_required_affinity(member),
         tolerations=member.node.tolerations,
+        features=member.node.features if how.features.node_declared_features else (),
         labels=member.node.labels,
         varying_labels=member.node.varying_labels,
         pod_rules=read_rules_between_pods(gang.metadata.namespace, member),

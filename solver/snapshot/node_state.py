@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, structs
 
 from contracts.ids import GangKey, NodeName
+from contracts.pods.node_features import KUBELET_FEATURES
 from contracts.pods.node_resources import count_allocatable
 from contracts.quantity import Quantity
 from contracts.workload import Node, NodeStatus
@@ -21,6 +22,11 @@ KEEPS_AWAY = ("NoSchedule", "NoExecute")
 Amounts = Mapping[str, int]
 """Units by resource, `pods` among them."""
 _LARGEST = 2**63 - 1
+
+
+def _is_needed(feature: str) -> bool:
+    """Return True if devices or pods may need a feature."""
+    return feature.startswith("DRA") or feature in KUBELET_FEATURES
 
 
 class NodeUse(Struct, frozen=True, kw_only=True):
@@ -70,7 +76,7 @@ def make_node_part(
         name=name,
         labels=labels,
         declared_features=tuple(
-            sorted(f for f in node.status.declared_features if f.startswith("DRA"))
+            sorted(filter(_is_needed, node.status.declared_features))
         ),
         plugin_resources=_list_plugin_resources(node.status),
         unavailable=unavailable,

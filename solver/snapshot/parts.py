@@ -139,7 +139,7 @@ class NodePart(
     name: NodeName
     labels: dict[str, str] = {}
     declared_features: tuple[str, ...] = ()
-    """The DRA features in `status.declaredFeatures`."""
+    """Those of `status.declaredFeatures` that devices or pods may need."""
     plugin_resources: tuple[str, ...] = ()
     """Extended resources that the node itself offers (device plugins); sorted."""
     unavailable: str = ""

@@ -32,6 +32,7 @@ def node(
     labels: Mapping[str, str] | None = None,
     ready: bool | None = True,
     allocatable: Mapping[str, Amount] | None = None,
+    features: Sequence[str] = (),
     **spec: Any,
 ) -> Node:
     """Make a ready node with 64 CPUs, 512Gi and 110 pods."""
@@ -45,6 +46,7 @@ def node(
         status=NodeStatus(
             allocatable=quantities(amounts),
             conditions=() if ready is None else (condition,),
+            declared_features=tuple(features),
         ),
     )
 

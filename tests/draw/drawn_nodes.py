@@ -11,6 +11,7 @@ from typing import Any
 
 from contracts.gang import MemberNode, NodeToleration
 from contracts.ids import NodeName
+from contracts.pods.node_features import RESTART_ALL
 from contracts.quantity import Quantity
 
 NODES = ("node-1", "node-2")
@@ -61,6 +62,9 @@ def with_fit(raw: dict[str, Any], draw: random.Random) -> dict[str, Any]:
         raw["spec"]["taints"] = draw.sample(_TAINTS, draw.choice((1, 2)))
     if draw.random() < 0.08:
         raw["spec"]["unschedulable"] = True
+    if draw.random() < 0.5:
+        declared = raw["status"].get("declaredFeatures") or []
+        raw["status"]["declaredFeatures"] = [*declared, RESTART_ALL]
     return raw
 
 
@@ -102,4 +106,5 @@ def asked_of_nodes(draw: random.Random) -> MemberNode:
         else {},
         tolerations=tuple(tolerations) if draw.random() < 0.5 else (),
         affinity=affinity,
+        features=(RESTART_ALL,) if draw.random() < 0.1 else (),
     )

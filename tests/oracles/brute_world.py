@@ -123,6 +123,7 @@ class World:
             and pod.node_selector.items() <= node.labels.items()
             and (wanted is None or _selects(wanted.node_selector_terms, node))
             and not set(pod.extended_resources) & set(node.plugin_resources)
+            and set(pod.features) <= set(node.declared_features)
         )
 
     # --- what a request can have ---------------------------------------------------

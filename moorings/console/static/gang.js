@@ -16,7 +16,7 @@ const MOST_PLACES = 100;
 // The counts behind a reason, in the order in which the rules are looked at.
 const FACTS = {
   devices: "devices in all", selected: "match the request", supported: "work with the features on", onUsableNodes: "on nodes that are ready",
-  onToleratedNodes: "on nodes whose taints are tolerated", onSelectedNodes: "on nodes that the pods allow", besideOtherPods: "where other pods allow it",
+  onToleratedNodes: "on nodes whose taints are tolerated", onSelectedNodes: "on nodes that the pods allow", onCapableNodes: "on nodes with the features that pods need", besideOtherPods: "where other pods allow it",
   free: "free", eligible: "free and not tainted", pods: "pods asked for", room: "pods there is room for",
 };
 

@@ -25,6 +25,7 @@ from contracts.device import (
 from contracts.features import Features
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import MemberAllocated, ObjectObserved
+from contracts.pods.node_features import HOST_USERS
 from contracts.workload import Node, NodeTaint
 from solver.allocate import allocate
 from solver.decision import Decision, GangDecision
@@ -177,6 +178,9 @@ NODES: dict[str, Callable[[], Broken]] = {
     ),
     "nodeSchedulable": lambda: fitting(node("n"), node("n", unschedulable=True)),
     "extendedResource": offered,
+    "nodeFeatures": lambda: fitting(
+        node("n", features=[HOST_USERS]), node("n"), features=(HOST_USERS,)
+    ),
     "nodeSuffices": lambda: fitting(
         node("n"), node("n", allocatable={"cpu": "1500m"}), resources={"cpu": 2}
     ),

@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from contracts.allocation import Rule
+from contracts.features import features_of
 from contracts.gang import Gang, Member, NodeToleration
 from contracts.ids import NodeName
+from contracts.pods.node_features import HOST_USERS
 from contracts.workload import Node, NodeTaint
 from solver.allocate import allocate
 from solver.decision import Decision
@@ -18,7 +21,7 @@ from solver.kinds.demand import Demand
 from solver.kinds.node_fit import Load, round_to_step, steps_of
 from solver.kinds.nodes import find_node_kinds
 from tests.builders import devices, gang, member, member_claim, node, pod, pool, request
-from tests.builders.problems import observe_core, problem_of, snapshot_of
+from tests.builders.problems import PARAMETERS, observe_core, problem_of, snapshot_of
 
 WEST = node("n", labels={"zone": "west", "rank": "5"})
 HARD = NodeTaint(key="gpu", value="yes", effect="NoSchedule")
@@ -333,3 +336,21 @@ def test_without_enough_devices_they_are_the_reason_not_the_node() -> None:
     item = node("n", allocatable={"cpu": 64})
     asking = wanted(member(member_claim(request(count=5)), resources={"cpu": 2}))
     assert rule_of(decided([item], asking)) is Rule.NO_CANDIDATE
+
+
+@pytest.mark.parametrize("release", ["1.35", "1.37"])
+@pytest.mark.parametrize("declared", [False, True])
+def test_kubelets_declare_what_pods_need(release: str, declared: bool) -> None:
+    """From 1.36 on; the reason names the feature and a node."""
+    needy = gang(member(member_claim(request()), features=(HOST_USERS,)))
+    snapshot = snapshot_of({"n": [pool(*devices(1), name="n")]}, [needy])
+    known = node("n", features=[HOST_USERS] if declared else ["DRAOther"])
+    features = features_of(release)
+    parameters = structs.replace(PARAMETERS, features=features)
+    (answer,) = allocate(problem_of(observe_core(snapshot, known), parameters)).gangs
+    if declared or release == "1.35":
+        assert answer.members
+        return
+    (reason,) = answer.reasons
+    assert reason.rule is Rule.NODE_FEATURES
+    assert reason.message.endswith(f"(without {HOST_USERS} on n)")

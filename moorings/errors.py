@@ -79,6 +79,6 @@ class UnknownNameError(MooringsError):
         self.what = what
         self.name = name
         self.near = tuple(near)
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
-        hint += f"; {why}" if why else ""
+        hint = f"; {why}" if why else ""
+        hint += f"; did you mean {', '.join(near)}?" if near else ""
         super().__init__(f"no {what} named {name!r}{hint}")

@@ -40,10 +40,12 @@ if TYPE_CHECKING:  # the client comes with an extra
 
 COLUMNS = ("node", "resource", "before", "after")
 _ATTEMPTS = 5
-_FORCE = "; with --force it is written all the same, until that writer does so again"
+_FORCE = "; --force overwrites it, until that writer writes it again"
 
 Node = Annotated[str, typer.Argument(metavar="NODE", show_default=False)]
-Force = Annotated[bool, typer.Option("--force", help="Also what others offer there.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Also overwrite what others offer there.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
 
 
@@ -51,8 +53,8 @@ def register(app: typer.Typer) -> None:
     """Add this group of commands to the app."""
     group = typer.Typer(invoke_without_command=True, cls=ServiceGroup)
     text = (
-        "Run the node agent in this process until SIGTERM, set up by variables; or one "
-        "of its commands, which are about a node of a cluster."
+        "Run the node agent until SIGTERM, configured by environment variables; "
+        "or one of its commands, for a node of a cluster."
     )
     group.callback(help=text)(run)
     group.command()(advertise)
@@ -79,7 +81,7 @@ def advertise(
         list[str] | None,
         typer.Argument(
             metavar="NAME=COUNT",
-            help="What the node offers: name and number, an integer.",
+            help="Resource and whole number that the node offers.",
             show_default=False,
         ),
     ] = None,
@@ -88,7 +90,7 @@ def advertise(
         typer.Option(
             "--remove",
             metavar="NAME",
-            help="Offer this one no more; may be repeated.",
+            help="Stop offering this resource; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -98,10 +100,10 @@ def advertise(
     context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Offer extended resources on a node: its status.capacity, and allocatable.
+    """Offer extended resources on a node, in its status.capacity and allocatable.
 
-    Pods ask for them in `requests` like for CPU, and kube-scheduler counts them. Pods
-    that run are not touched when there is less.
+    Pods request them as they request CPU, and kube-scheduler counts them. Running pods
+    keep theirs when the number goes down.
 
     moorings agent advertise worker-1 example.com/dongle=4
     """
@@ -127,7 +129,7 @@ def withdraw(
         list[str],
         typer.Argument(
             metavar="NAME",
-            help="What the node offers no more, by name.",
+            help="Resources that the node stops offering.",
             show_default=False,
         ),
     ],
@@ -137,7 +139,7 @@ def withdraw(
     context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Take extended resources back from a node's status; pods that run go on."""
+    """Remove extended resources from a node's status; running pods keep theirs."""
     _change(
         find_kubeconfig(kubeconfig, os.environ),
         context,
@@ -161,7 +163,7 @@ def _read(resources: Iterable[str], withdrawn: Iterable[str]) -> dict[str, int]:
         for name in withdrawn:
             check_name(name)
             if name in wanted:
-                raise UsageError(f"advertise: {name}: both a count and --remove")
+                raise UsageError(f"advertise: {name} has both a count and --remove")
     except ExtendedResourceError as error:
         raise UsageError(str(error)) from error
     return wanted

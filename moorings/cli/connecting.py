@@ -46,11 +46,11 @@ async def _naming_unread(
             yield client
         finally:
             for subject, reason in list(client.unread.items())[:MOST_UNREAD]:
-                notify(f"left out, as it cannot be read: {subject}: {reason}")
+                notify(f"skipped an unreadable message: {subject}: {reason}")
             hidden = len(client.unread) - MOST_UNREAD
             if hidden > 0:
                 more = counted(hidden, "more message")
-                notify(f"left out: {more} that cannot be read")
+                notify(f"skipped {more} that cannot be read")
 
 
 def _open(
@@ -58,7 +58,7 @@ def _open(
 ) -> AbstractAsyncContextManager[Client]:
     if state_dir is not None:
         if server and server != os.environ.get(SERVER_VARIABLE):
-            raise UsageError("--server and --state-dir name a bus each; give one")
+            raise UsageError("--server and --state-dir exclude each other")
         return _open_stack(state_dir.absolute(), cluster, user)
     if server:
         return open_client(server, cluster)

@@ -26,7 +26,7 @@ from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
 
 SUFFIXES = (".yaml", ".yml", ".json")
-NOTHING = "there is nothing in it"
+NOTHING = "is empty"
 _OTHER_FORMATS = {
     b"\x1f\x8b": "is compressed with gzip; unpack it first",
     b"\xfe\xff": "is UTF-16, not UTF-8",
@@ -49,7 +49,7 @@ def read_documents(
     """
     for name in names:
         if not name:
-            raise UsageError("-f: the name of a file is empty; . is this folder")
+            raise UsageError("-f: the file name is empty (. is this folder)")
         is_blank = True
         for source, text in _read_texts(name):
             is_blank = is_blank and _is_blank(text)
@@ -116,7 +116,7 @@ def _to_text(source: str, data: bytes) -> str | bytes:
     try:
         return to_text_or_json(data)
     except UnicodeDecodeError as error:
-        raise BadInputError(source, f"is no text in UTF-8: {error}") from error
+        raise BadInputError(source, f"is not UTF-8 text: {error}") from error
 
 
 class ReadObjects(Struct, frozen=True, kw_only=True):

@@ -53,31 +53,34 @@ class Drain(Struct, frozen=True, kw_only=True):
 
 def drain(
     node: Annotated[
-        str, typer.Option("--node", "-N", help="Whose devices.", show_default=False)
+        str,
+        typer.Option(
+            "--node", "-N", help="Node whose devices to drain.", show_default=False
+        ),
     ],
     device: Annotated[
         str,
         typer.Option(
-            help="Only this one: NAME, POOL/NAME or DRIVER/POOL/NAME.",
+            help="Only this device: NAME, POOL/NAME or DRIVER/POOL/NAME.",
             show_default=False,
         ),
     ] = "",
     timeout: Annotated[
         float,
-        typer.Option(metavar="SEC", help="To wait at most; 0: for ever.", min=0),
+        typer.Option(metavar="SEC", help="How long to wait; 0: forever.", min=0),
     ] = 0.0,
     undo: Annotated[
-        bool, typer.Option("--undo", help="Let new claims on the devices again.")
+        bool, typer.Option("--undo", help="Allow new claims on the devices again.")
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Keep new claims off a node's devices, and wait until none is held any more.
+    """Keep new claims off a node's devices, and wait until none is held.
 
-    Ends nobody: delete or drain the pods first (kubectl drain), or let them end. Then
-    stop or upgrade the driver, which until then unprepares what ends. The devices stay
-    marked until --undo. Exit 0: free; 1: --timeout passed, and somebody holds some.
+    Ends no pod: delete or drain the pods first (kubectl drain), or let them finish, and
+    keep the driver running until then. The devices stay marked until --undo. Exit 0:
+    all are free; 1: some are still held after --timeout.
     """
     if not node:
         raise UsageError("drain: --node is empty")
@@ -88,7 +91,7 @@ def drain(
             served = await api.fetch_served_kinds()
             rules = served.device_taint_rule
             if rules is None:
-                reason = "serves no DeviceTaintRules: kubectl cordon NODE instead"
+                reason = "serves no DeviceTaintRules; use kubectl cordon NODE instead"
                 raise BadInputError(access.server, reason)
             what = Drain(api=api, served=served, rules=rules, node=node, device=device)
             if undo:
@@ -109,7 +112,7 @@ async def _drain(what: Drain, timeout_s: float, output: Format) -> int:
     is_free = False
     try:
         async with asyncio.timeout(timeout_s or None):
-            with show_progress("waiting for claims to end"):
+            with show_progress("waiting for claims to be freed"):
                 await _wait(what, marks, holders)
         is_free = True
     except TimeoutError:

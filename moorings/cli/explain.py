@@ -32,7 +32,7 @@ def explain(
     what: Annotated[
         str,
         typer.Argument(
-            help="Name, namespace/name or uid of a gang (or its start); or pod/NAME.",
+            help="Gang by name, namespace/name, uid or start of its uid; or pod/NAME.",
             autocompletion=complete_explained,
             show_default=False,
         ),
@@ -43,14 +43,14 @@ def explain(
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
-    """Say where a gang is and what it has, or why it waits and what was counted.
+    """Show where a gang is and which devices it has, or why it waits.
 
-    Pods of a running gang that are replaced are decided by themselves: each decision is
-    explained, as a list with -o json.
+    Replaced pods of a running gang are decided separately: each decision is explained,
+    with -o json as a list.
     """
     kind, name = parse_target(what, None)
     if kind not in ("gangs", "pods") or name is None:
-        raise UsageError(f"explain: {what!r} is no gang and no pod/NAME")
+        raise UsageError(f"explain: {what!r} is neither a gang nor pod/NAME")
 
     async def run() -> int:
         async with connect(server, state_dir, cluster) as client:

@@ -51,10 +51,10 @@ DEVICE_COLUMNS = (
 )
 WIDE_COLUMNS = ("share", "taints", "why", "healthSince", "healthMessage", "drift")
 _WITHOUT = {
-    "INV": "devices that node agents announce are not shown",
-    "HEALTH": "which devices node agents find unhealthy, or drifted, is not known",
-    "HB": "which node agents are silent is not known",
-    "STATE": "devices of other drivers, and what the cluster holds, are not shown",
+    "INV": "devices of node agents are not shown",
+    "HEALTH": "unhealthy and drifted devices are not marked",
+    "HB": "silent node agents are not marked",
+    "STATE": "devices of other drivers, and who holds devices, are not shown",
 }
 
 
@@ -78,9 +78,11 @@ class DeviceFilter(Struct, frozen=True, kw_only=True):
             words = {word.lower() for word in known}
             if value and value.lower() not in words:
                 listed = ", ".join(sorted(words))
-                raise UsageError(f"get: {option} {value!r} is none of {listed}")
+                raise UsageError(
+                    f"get: {option} {value!r} is unknown; use one of {listed}"
+                )
         if self.free and self.held:
-            raise UsageError("get: --free and --held exclude each other; give one")
+            raise UsageError("get: --free and --held exclude each other")
 
     def __bool__(self) -> bool:
         return self != DeviceFilter()

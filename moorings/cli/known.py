@@ -31,14 +31,14 @@ T = TypeVar("T")
 Solvers = Mapping[ClusterName, SolverSeen]
 """Which solver led last, by cluster."""
 _WITHOUT = {
-    "REPORT": "what pods wait for that were not submitted is not known",
-    "DEC": "whether a solver leads is not known",
-    "LEADS": "whether a publisher leads is not known",
-    "STATE": "which pods and claims of running gangs are gone is not known",
+    "REPORT": "pods that are not submitted yet are not shown",
+    "DEC": "whether a solver leads is unknown",
+    "LEADS": "whether a publisher leads is unknown",
+    "STATE": "pods and claims of running gangs that are gone are not marked",
 }
 NOT_YET = (
-    "pods that wait are known here after some seconds; until then `kubectl describe"
-    " pod` says why they do"
+    "waiting pods appear here after a few seconds; until then `kubectl describe "
+    "pod` says why they wait"
 )
 
 

@@ -33,8 +33,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Joint allocation of devices to gangs of pods (Kubernetes DRA). Exit code: 0 "
-    "when the answer is yes for everything asked, 1 no, 2 usage, 3 error.",
+    help="Allocate devices to gangs of pods, all together or not at all (Kubernetes "
+    "DRA). Exit codes: 0 yes to everything asked, 1 no, 2 wrong usage, 3 error.",
 )
 
 
@@ -128,7 +128,7 @@ def _run(program: str) -> int:
             notify(f"error: {message.replace(': Value error,', ':')}")
             context = getattr(error, "ctx", None)
             if _asks_for_files(message, context):
-                notify("files are given by -f FILE")
+                notify("give files with -f FILE")
             notify(f"try: {context.command_path if context else program} --help")
         code = ExitCode.USAGE
     except UsageError as error:

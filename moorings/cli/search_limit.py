@@ -21,9 +21,7 @@ from moorings.cli.exit_codes import ExitCode
 from moorings.cli.output import notify
 from solver.stopping import stopped_by
 
-INTERRUPTED = (
-    "interrupted: what was found so far is the answer (Ctrl-C again aborts at once)"
-)
+INTERRUPTED = "interrupted: answering with the best found so far (Ctrl-C again aborts)"
 _END = b"\0"
 """No signal has this number."""
 _AGAIN_S = 0.05

@@ -41,9 +41,9 @@ def print_explanation(explanation: dict[str, Any]) -> None:
         say(f"  {_describe_member(member)}")
     hidden = len(explanation["members"]) - MOST_LINES
     if hidden > 0:
-        say(f"  ... and {hidden} more (-o json shows all)")
+        say(f"  ... and {hidden} more; use -o json")
     if explanation.get("namesOmitted"):
-        say("  pods and claims are not named: too many for one message")
+        say("  pods and claims are not named, as there are too many for one message")
 
 
 def _name_pods(report: dict[str, Any]) -> str:

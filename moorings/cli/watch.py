@@ -41,7 +41,7 @@ def watch(
     gang: Annotated[
         str,
         typer.Option(
-            help="Only of this gang: its name, namespace/name or uid.",
+            help="Only events of this gang: its name, namespace/name or uid.",
             autocompletion=complete_gangs,
             show_default=False,
         ),
@@ -64,10 +64,10 @@ def watch(
     output: Output = Format.TABLE,
     count: Annotated[
         int,
-        typer.Option(metavar="N", help="End after so many events; 0: never.", min=0),
+        typer.Option(metavar="N", help="Stop after this many events; 0: never.", min=0),
     ] = 0,
 ) -> None:
-    """Follow what is decided and written as it happens, until Ctrl-C.
+    """Follow decisions and what becomes of them, until Ctrl-C.
 
     moorings watch --gang team-a/train --kind GangAllocated --kind GatesOpened
     """
@@ -105,9 +105,9 @@ class EventFilter(Struct, frozen=True, kw_only=True):
             if kind.lower() not in by_lower:
                 near = difflib.get_close_matches(kind, KINDS)
                 listed = ", ".join(sorted(KINDS))
-                meant = f"; is it {near[0]}?" if near else ""
+                meant = f"; did you mean {near[0]}?" if near else ""
                 raise UsageError(
-                    f"watch: --kind {kind}: no such kind{meant}; there are {listed}"
+                    f"watch: unknown --kind {kind}; the kinds are {listed}{meant}"
                 )
         query = GangQuery.of(gang, None)
         if None not in (namespace, query.namespace) and namespace != query.namespace:
@@ -167,7 +167,7 @@ class Watch:
         )
         async for batch in batches:
             for refused in batch.refused:
-                notify(f"left out, as it cannot be read: {refused.subject}")
+                notify(f"skipped an unreadable message: {refused.subject}")
             for incoming in batch.messages:
                 await self._print_event(incoming)
                 if self._remaining == 0:

@@ -50,7 +50,7 @@ MISTAKES: list[tuple[dict[str, Any], list[str], int, str]] = [
     ({}, ["--context", "near"], 3, "has no context 'near'; it has far"),
     ({"contexts": ALONE}, [], 3, "context 'far' is of cluster 'None'"),
     ({}, [], 3, "127.0.0.1:1"),
-    ({}, ["--folder", "x"], 2, "--folder and -f are for where there is no cluster"),
+    ({}, ["--folder", "x"], 2, "--folder and -f exclude --kubeconfig"),
 ]
 
 

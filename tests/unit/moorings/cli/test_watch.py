@@ -173,7 +173,7 @@ def test_only_streams_with_what_is_wanted_are_read() -> None:
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
-    with pytest.raises(UsageError, match="is it GangAllocated"):
+    with pytest.raises(UsageError, match="did you mean GangAllocated"):
         EventFilter.of("", None, ["GangAlocated"])
     with pytest.raises(UsageError, match="not in namespace team-b"):
         EventFilter.of("team-a/train", "team-b", ())

@@ -111,7 +111,7 @@ def test_a_long_list_of_members_is_cut_and_it_is_said(
     assert first == (
         "  worker/0 pod/train-0 on node-1: gpu-0 of resourceclaim/train-0-gpus-x"
     )
-    assert last == "  ... and 5 more (-o json shows all)"
+    assert last == "  ... and 5 more; use -o json"
 
 
 OPENED = GatesOpened(**IDS, attempt=1, state=1)

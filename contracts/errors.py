@@ -50,7 +50,7 @@ class UnknownKindError(ContractsError):
         self.name = name
         if not api_version or not kind:
             field = "kind" if api_version else "apiVersion"
-            explained = field, "required: says what the object is"
+            explained = field, "required"
         self.explained = explained
         subject = " ".join(part for part in (kind or "object", name) if part)
         reason = f"apiVersion {api_version} of this kind is not known"

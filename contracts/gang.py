@@ -162,8 +162,9 @@ class GangPhase(StrEnum):
 
     PENDING = "Pending"
     DECIDED = "Decided"
-    """Allocated by the solver, not yet confirmed by the publisher."""
-    WRITTEN = "Written"
+    """Devices are chosen; the publisher writes them to claims."""
+    ALLOCATED = "Allocated"
+    """Its claims hold the devices; gates are opening."""
     RUNNING = "Running"
     """Its pods may run; what it holds is what Kubernetes says of pods and claims."""
     COMPLETED = "Completed"
@@ -179,4 +180,4 @@ class GangPhase(StrEnum):
     @property
     def holds_devices(self) -> bool:
         """Whether its decision counts as taken."""
-        return self in (GangPhase.DECIDED, GangPhase.WRITTEN)
+        return self in (GangPhase.DECIDED, GangPhase.ALLOCATED)

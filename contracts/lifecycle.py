@@ -164,11 +164,11 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     def _phase_of_attempt(self, attempt: int) -> GangPhase:
         match self.confirmation:
             case AllocationWritten(attempt=confirmed) if confirmed == attempt:
-                return GangPhase.WRITTEN
+                return GangPhase.ALLOCATED
             case GatesOpened(attempt=confirmed) if confirmed == attempt:
                 return GangPhase.RUNNING
             case AllocationRefused() if self.is_growth_refused:
-                return GangPhase.WRITTEN
+                return GangPhase.ALLOCATED
             case AllocationRefused(attempt=void) | AllocationLost(attempt=void) if (
                 void == attempt
             ):
@@ -250,7 +250,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     @property
     def is_written(self) -> bool:
         """Whether all claims of the decision are confirmed to be written."""
-        return self.phase in (GangPhase.WRITTEN, GangPhase.RUNNING)
+        return self.phase in (GangPhase.ALLOCATED, GangPhase.RUNNING)
 
     @property
     def was_written(self) -> bool:

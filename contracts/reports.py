@@ -21,7 +21,7 @@ PHASES_BY_URGENCY: tuple[str, ...] = (
     WAITING,
     GangPhase.PENDING,
     GangPhase.DECIDED,
-    GangPhase.WRITTEN,
+    GangPhase.ALLOCATED,
     GangPhase.RUNNING,
     GangPhase.COMPLETED,
 )

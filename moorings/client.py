@@ -362,7 +362,7 @@ async def open_client(
         except BusUnavailableError as error:
             reason = f"nobody answers{f' ({otherwise})' if otherwise else ''}"
             if not has_scheme:
-                reason += f"; an address is written {DEFAULT_SCHEME}://HOST:PORT"
+                reason += f"; write the address as {DEFAULT_SCHEME}://HOST:PORT"
             if "Authorization" in error.reason:
                 reason = f"refuses user {settings.user!r}: {error.reason}"
             raise BadInputError(server, reason) from error

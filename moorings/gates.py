@@ -103,7 +103,7 @@ def list_obstacles(
             yield Obstacle(
                 kind="DeviceTaintRule",
                 name=name,
-                reason="taints devices, so that kube-scheduler gives them to nobody",
+                reason="taints devices, so that kube-scheduler does not use them",
                 remedy=f"kubectl delete devicetaintrule {name}",
             )
     tainted: dict[str, int] = {}
@@ -116,7 +116,7 @@ def list_obstacles(
             kind="ResourceSlice",
             name=driver,
             reason=f"{counted(count, 'slice taints', 'slices taint')} devices, as "
-            "Moorings published them",
+            "published by Moorings",
             remedy="start the publisher once without PUBLISHER_OWNED_*, or "
             f"kubectl delete resourceslices --field-selector spec.driver={driver}",
         )
@@ -126,7 +126,7 @@ def list_obstacles(
             yield Obstacle(
                 kind=kind,
                 name=name,
-                reason="new pods get the gate, or are refused without it",
+                reason="adds the gate to new pods, or refuses pods without it",
                 remedy=f"kubectl delete {kind.lower()},{kind.lower()}binding {name}",
             )
 

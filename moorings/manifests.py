@@ -149,10 +149,10 @@ def to_text(data: bytes) -> str:
 def describe_yaml_error(error: yaml.YAMLError) -> str:
     """Say what is wrong with a YAML text, and where."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return f"is no YAML: {' '.join(str(error).split())}"
+        return f"is not YAML: {' '.join(str(error).split())}"
     mark, context = error.problem_mark, f" {error.context}" if error.context else ""
     where = f"line {mark.line + 1}, column {mark.column + 1}"
-    what = "" if isinstance(error, DuplicateKeyError) else "is no YAML: "
+    what = "" if isinstance(error, DuplicateKeyError) else "is not YAML: "
     return f"{what}{where}: {error.problem}{context}"
 
 

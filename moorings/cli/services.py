@@ -99,7 +99,7 @@ def run_module(module: str) -> None:
 
 
 def _read_texts(config: type[Struct]) -> dict[str, str]:
-    """Read what stands under each field of a class and of those that it is made of."""
+    """Return the docstring below each field of a class and its bases."""
     texts: dict[str, str] = {}
     for kind in reversed(config.__mro__):
         if kind in (object, Struct) or not issubclass(kind, Struct):

@@ -180,7 +180,7 @@ class ConsoleApi:
     @property
     def _sender(self) -> Client:
         if self._changing is None:
-            raise BadInputError("console", "nobody may change anything by this console")
+            raise BadInputError("console", "this console does not allow changes")
         return self._changing
 
 

@@ -39,7 +39,7 @@ class Holder(Struct, frozen=True, kw_only=True):
     devices: int
 
 
-_SICK = "sick devices and away nodes are"
+_SICK = "unhealthy devices and silent nodes are"
 
 
 def narrow(problem: Problem, decision: Decision, gang: GangKey) -> Problem:
@@ -59,7 +59,7 @@ def propose(
 ) -> Iterator[Proposal]:
     """Go through the changes to try, those that cost least first."""
     if sick := _count_sick(problem):
-        are_well = counted(sick, "sick device or away node is", _SICK)
+        are_well = counted(sick, "unhealthy device or silent node is", _SICK)
         text = f"{are_well} well again"
         yield Proposal(sort="heal", text=text, what_if=WhatIf(heal=True))
     placed = {each.uid for each in decision.gangs if not each.reasons}

@@ -150,16 +150,16 @@ def _check(request: web.Request, tokens: Tokens) -> None:
     """
     host = request.headers.get("Host", "")
     if not is_local(host):
-        raise web.HTTPMisdirectedRequest(reason="this host is not served here")
+        raise web.HTTPMisdirectedRequest(reason="this host is not served")
     if not is_same_origin(request.headers.get("Origin", ""), host):
-        raise web.HTTPForbidden(reason="asked by a page of another origin")
+        raise web.HTTPForbidden(reason="the request is from a page of another origin")
     if not request.path.startswith("/api/"):
         return
     right = tokens.right_of(request.headers.get("Authorization", ""))
     if right is ConsoleRight.NONE:
         raise web.HTTPUnauthorized(reason="the token is missing or wrong")
     if request.path.startswith(CHANGING) and right is not ConsoleRight.CHANGE:
-        raise web.HTTPForbidden(reason="this token lets nobody change anything")
+        raise web.HTTPForbidden(reason="this token does not allow changes")
 
 
 def _refuse(status: int, reason: str) -> web.Response:

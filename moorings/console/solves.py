@@ -14,12 +14,12 @@ from solver.snapshot.parts import NodePart, PoolPart, UsePart
 from solver.tiers import Tier
 
 TIERS = {
-    Tier.GANGS: "weight of the gangs that are in",
-    Tier.EXTRA: "devices of pods that their gangs could be without",
-    Tier.ALTERNATIVES: "ranks of the alternatives taken",
-    Tier.LEFTOVER: "value lost of what is left over",
-    Tier.TOPOLOGY: "cost of preferences about topology",
-    Tier.NODES: "nodes that are used",
+    Tier.GANGS: "weight of the allocated gangs",
+    Tier.EXTRA: "devices of extra pods, beyond their gangs' minimum",
+    Tier.ALTERNATIVES: "ranks of the chosen alternatives",
+    Tier.LEFTOVER: "lost value of the remaining devices",
+    Tier.TOPOLOGY: "cost of topology preferences",
+    Tier.NODES: "nodes used",
 }
 """What each tier of the objective counts (docs/contributing/objective.md)."""
 Row = dict[str, Any]

@@ -125,7 +125,9 @@ class Solving:
 
     async def _solve(self, problem: Problem) -> bytes:
         if self._waiting >= MOST_WAITING:
-            raise BadInputError("console", f"{MOST_WAITING} questions wait already")
+            raise BadInputError(
+                "console", f"{MOST_WAITING} questions are already waiting"
+            )
         self._waiting += 1
         try:
             async with self._turn:
@@ -155,13 +157,15 @@ def _find_last(model: ConsoleModel, gang: GangKey) -> SolveEntry:
     for entry in reversed(model.solves.values()):
         if entry.decided is not None and gang in entry.opened.gangs:
             return entry
-    raise UnknownNameError("solve", f"of gang {gang}", why="none is recorded any more")
+    raise UnknownNameError(
+        "solve", f"of gang {gang}", why="none is recorded any longer"
+    )
 
 
 def _read(recorded: Recorded) -> tuple[Problem, Decision]:
     problem, decision = recorded.problem(), _read_decision(recorded)
     if decision is None:
-        raise BadInputError(recorded.opened.solve, "is not answered yet")
+        raise BadInputError(recorded.opened.solve, "has no answer yet")
     return problem, decision
 
 

@@ -188,7 +188,7 @@ class Demo:
             written = {
                 record.uid
                 for record in await self._client.fetch_gangs()
-                if record.phase == "Written"
+                if record.phase == "Allocated"
             }
             if allocated <= written:
                 break

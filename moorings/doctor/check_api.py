@@ -38,7 +38,11 @@ def check_api(facts: ClusterFacts) -> Iterator[CheckLine]:
 def _check_release(facts: ClusterFacts) -> CheckLine:
     name = "kubernetes.release"
     if not facts.release:
-        return warn(name, f"{facts.server} does not say which it is", "ask its admin")
+        return warn(
+            name,
+            f"{facts.server} does not report its version",
+            "ask the cluster's administrator",
+        )
     if _number(facts.release) < _number(OLDEST):
         return fail(
             name,
@@ -50,7 +54,8 @@ def _check_release(facts: ClusterFacts) -> CheckLine:
         return warn(
             name,
             f"Kubernetes {facts.release} is newer than this Moorings ({known})",
-            "upgrade Moorings: gates are taken as those of the release before",
+            "upgrade Moorings; until then gates have the defaults of the newest "
+            "release it knows",
         )
     return ok(name, f"Kubernetes {facts.version} at {facts.server}")
 
@@ -66,7 +71,7 @@ def _check_served(facts: ClusterFacts) -> Iterator[CheckLine]:
         found = f"only {versions}" if versions else "nothing"
         yield fail(
             name,
-            f"of {RESOURCE_GROUP} {found} is served: no claim can be allocated",
+            f"{RESOURCE_GROUP}: {found} is served, so no claim can be allocated",
             f"start kube-apiserver with --runtime-config={RESOURCE_GROUP}/v1=true",
         )
         return
@@ -74,10 +79,9 @@ def _check_served(facts: ClusterFacts) -> Iterator[CheckLine]:
     if kinds.device_taint_rule is None:
         yield warn(
             "kubernetes.taint-rules",
-            f"no {DEVICE_TAINT_RULE.name} is served: neither devices of other drivers "
-            "can be kept for Moorings nor a node be drained",
-            "1.36 and newer serve them, with the gates DRADeviceTaints and "
-            "DRADeviceTaintRules",
+            f"no {DEVICE_TAINT_RULE.name} is served: devices of other drivers "
+            "cannot be kept for Moorings, and nodes cannot be drained",
+            "use 1.36 or newer, with the gates DRADeviceTaints and DRADeviceTaintRules",
         )
 
 
@@ -88,7 +92,7 @@ def _check_gang(facts: ClusterFacts) -> CheckLine:
     if not facts.gang_served:
         return warn(
             name,
-            "Gang objects are not served; gangs by label are all that there is",
+            "Gang objects are not served; only gangs by label work",
             "kubectl apply -f k8s/crd",
         )
     return ok(name, "gangs.moorings.dev is served")
@@ -102,8 +106,8 @@ def _check_gates(facts: ClusterFacts) -> Iterator[CheckLine]:
     if not facts.gates.get(_MAIN, True):
         yield fail(
             name,
-            f"{_MAIN} is off: kube-scheduler and kubelet know no claims",
-            "take it out of --feature-gates of all components",
+            f"{_MAIN} is off: kube-scheduler and kubelet ignore claims",
+            "remove it from --feature-gates of all components",
         )
         return
     changed = _list_changed(facts.release, facts.gates)
@@ -111,20 +115,20 @@ def _check_gates(facts: ClusterFacts) -> Iterator[CheckLine]:
     if lost:
         yield warn(
             name,
-            f"off, though this release has them on: {name_some(lost)}; what needs "
-            "them is not allocated",
-            "take them out of --feature-gates, or tell the solver: "
+            f"off, though on by default in this release: {name_some(lost)}; what "
+            "needs them is not allocated",
+            "remove them from --feature-gates, or set "
             f"SOLVER_FEATURE_GATES={_assign(changed)}",
         )
     elif changed:
         yield warn(
             name,
-            f"changed from their defaults: {_assign(changed)}",
-            f"the solver goes by defaults: SOLVER_FEATURE_GATES={_assign(changed)}, "
-            "unless it has that already",
+            f"changed from the defaults: {_assign(changed)}",
+            f"set SOLVER_FEATURE_GATES={_assign(changed)}, unless the solver has "
+            "it already",
         )
     else:
-        yield ok(name, "all that concern devices are as the release has them")
+        yield ok(name, "all gates about devices have the release's defaults")
 
 
 def _number(release: str) -> tuple[int, ...]:

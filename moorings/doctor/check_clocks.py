@@ -59,12 +59,12 @@ def check_bus_clock(facts: BusFacts) -> Iterator[CheckLine]:
 
 
 def _check(name: str, clock: Clock) -> CheckLine:
-    side = "ahead of" if clock.ahead_s > 0 else "behind"
-    said = f"this machine is {abs(clock.ahead_s):.1f} s {side} it"
+    side = "ahead" if clock.ahead_s > 0 else "behind"
+    said = f"this machine is {abs(clock.ahead_s):.1f} s {side}"
     if clock.least_s > FAIL_S:
-        return fail(name, f"{said}: tokens and certificates are refused", _REMEDY)
+        return fail(name, f"{said}: tokens and certificates may be refused", _REMEDY)
     if clock.least_s > WARN_S:
-        return warn(name, f"{said}: ages are shown wrong", _REMEDY)
+        return warn(name, f"{said}: ages are wrong", _REMEDY)
     most_s = ceil(10 * (abs(clock.ahead_s) + clock.within_s)) / 10
     return ok(name, f"differs by at most {most_s} s")
 

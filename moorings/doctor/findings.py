@@ -67,5 +67,5 @@ def fail(check: str, why: str, remedy: str) -> CheckLine:
 def unread(check: str, reading: Unread) -> CheckLine:
     """Say that a check could not look, which is never ok."""
     return warn(
-        check, f"not known: {reading.why}", reading.remedy or "let this user read it"
+        check, f"unknown: {reading.why}", reading.remedy or "let this user read it"
     )

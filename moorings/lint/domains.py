@@ -88,7 +88,7 @@ def _find_spread_shortfall(
         return None
     return Shortfall(
         message=f"at most {most} of {counted(asked, 'pod')} in one domain of "
-        f"{topology.key}: the {len(room)} that have room take {total} of {asked}",
+        f"{topology.key}: the {len(room)} with room can take {total} of {asked}",
         asked=asked,
         room=total,
         domains=len(room),
@@ -111,9 +111,8 @@ def _find_group_shortfall(
     groups += bool(rest)
     found = min(found, groups - bool(rest))
     return Shortfall(
-        message=f"groups of {counted(size, 'pod')} of {member} in one domain of "
-        f"{topology.key} each: there is room for {found} of "
-        f"{counted(groups, 'group')}; "
+        message=f"groups of {counted(size, 'pod')} of {member}, each in one domain of "
+        f"{topology.key}: room for {found} of {counted(groups, 'group')}; "
         f"{_describe(capped, size)}",
         asked=groups,
         room=found,
@@ -144,7 +143,7 @@ def _describe(room: Mapping[str, int], asked: int) -> str:
         f"{name or '(empty)'} for {pods}" for name, pods in others[: MOST_NAMED - 1]
     ]
     hidden = len(nearest) - MOST_NAMED
-    more = f", {hidden} more for as many or fewer" if hidden > 0 else ""
+    more = f", and {hidden} more for as many or fewer" if hidden > 0 else ""
     return ", ".join(parts) + more
 
 

@@ -141,4 +141,6 @@ def _describe_faults(rows: list[tuple[str, str]], total: int) -> str:
     first, error = min(rows)
     if "compile error" in error:
         return error
-    return f"fails on {len(rows)} of {counted(total, 'device')}, first {first}: {error}"
+    return (
+        f"fails on {len(rows)} of {counted(total, 'device')}, such as {first}: {error}"
+    )

@@ -49,12 +49,12 @@ _HOPELESS = (
 )
 """Those of them that no pod that comes can take away."""
 _BYPASSED = (
-    "no scheduler sees a pod with a node: nobody allocates its claims, and kubelet "
-    "refuses it; use nodeSelector: {kubernetes.io/hostname: ...}"
+    "schedulers ignore pods with a nodeName: nobody allocates its claims, and "
+    "kubelet refuses it; use nodeSelector: {kubernetes.io/hostname: ...}"
 )
 _UNGATED = (
-    f"its pods have the label {GANG} but not the gate {GATE}: kube-scheduler takes "
-    "them one by one"
+    f"its pods have the label {GANG} but not the gate {GATE}: kube-scheduler "
+    "binds them one by one"
 )
 _Requests = Mapping[str, frozenset[str]]
 """By `namespace/name` of a claim or template, the names of its requests."""
@@ -141,8 +141,8 @@ def _check_references(
                 continue
             place = f"{path}.{field}.resources.claims[{number}].request"
             message = (
-                f"{reference.request!r} is no request of claim {reference.name}: "
-                f"container {container.name} gets no device of it"
+                f"claim {reference.name} has no request {reference.request!r}: "
+                f"container {container.name} gets no device from it"
             )
             yield _report(entry, place, LintRule.UNKNOWN_REQUEST, message)
 

@@ -47,8 +47,9 @@ def _check_generations(pool: PoolPart) -> Iterator[Finding]:
     slice_count = current[0].slice_count
     if len(current) != slice_count:
         message = (
-            f"{len(current)} of {counted(slice_count, 'slice')} of generation {newest} "
-            "are here; nothing is allocated from it until all are"
+            f"the input has {len(current)} of {counted(slice_count, 'slice')} of "
+            f"generation {newest}; nothing is allocated from the pool until it "
+            "has all"
         )
         yield _report_pool(name, LintRule.POOL_INCOMPLETE, Severity.ERROR, message)
     for pool_slice in pool.slices:
@@ -78,7 +79,8 @@ def _check_counters(pool: PoolPart) -> Iterator[Finding]:
                     if counter.value.nano < 0:
                         message = (
                             f"{device.name} draws {counter.value} from "
-                            f"{consumption.counter_set}/{name}: nobody gets it"
+                            f"{consumption.counter_set}/{name}: it cannot be "
+                            "allocated"
                         )
                         rule = LintRule.COUNTER_NEGATIVE
                         yield _report(pool_slice, field, rule, Severity.ERROR, message)
@@ -106,7 +108,7 @@ def _check_slice(
         and not pool_slice.per_device_node_selection
         and not _is_somewhere(pool_slice, nodes)
     ):
-        message = "no Node of the input is meant by it"
+        message = "it applies to no Node of the input"
         rule = LintRule.SLICE_NOWHERE
         yield _report(pool_slice, "spec", rule, Severity.WARNING, message)
 

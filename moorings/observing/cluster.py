@@ -117,7 +117,7 @@ def read_scheduler_config(file: Path) -> Json:
         raise BadInputError(str(file), " ".join(str(error).split())) from error
     kind = config.get("kind") if isinstance(config, dict) else None
     if kind != "KubeSchedulerConfiguration":
-        raise BadInputError(str(file), "is no KubeSchedulerConfiguration")
+        raise BadInputError(str(file), "is not a KubeSchedulerConfiguration")
     return dict(config)
 
 

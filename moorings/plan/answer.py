@@ -28,7 +28,8 @@ from solver.snapshot.parts import NodePart, PoolPart
 Consumers = Mapping[str, tuple[ResourceClaimConsumerReference, ...]]
 """The pods that use a claim, by its `namespace/name`."""
 GROWING = Reason(
-    rule=Rule.GROWING, message="its gang is in without it, and has no place for more"
+    rule=Rule.GROWING,
+    message="its gang is allocated without it, and there is no room for more pods",
 )
 _WORST = (Status.OPTIMAL, Status.FEASIBLE, Status.NOT_PROVEN)
 

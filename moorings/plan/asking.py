@@ -162,9 +162,9 @@ def find_bound_without(view: View, pods: Iterable[Pod]) -> Iterator[WaitingGang]
         without = next(_list_unallocated(view, pod), None)
         if without is not None:
             message = (
-                f"it is on node {pod.spec.node_name}, and {without} holds no devices: "
-                "who binds a pod has to allocate its claims before; to ask for a "
-                "node, select it by its label"
+                f"it is on node {pod.spec.node_name}, but {without} holds no "
+                "devices: claims are allocated before a pod is bound; to choose "
+                "a node, select it by its label"
             )
             reason = WaitReason(rule=LOST, message=message)
             group = view.group_of(pod)

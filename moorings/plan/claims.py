@@ -129,9 +129,8 @@ class PodClaims:
                     if reference.request not in names:
                         yield (
                             f"pod {pod.metadata.name}: container {container.name} "
-                            f"asks for request {reference.request!r} of claim "
-                            f"{reference.name}, which has none of that name: it gets "
-                            "no device of it"
+                            f"gets no device from claim {reference.name}, which has no "
+                            f"request {reference.request!r}"
                         )
 
     def _find_or_make(self, pod: Pod, claim: PodResourceClaim) -> str:

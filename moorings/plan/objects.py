@@ -155,6 +155,6 @@ def _describe(twice: dict[str, str]) -> Iterator[str]:
     names = ", ".join(list(twice)[:_NAMED])
     more = f" and {len(twice) - _NAMED} more" if len(twice) > _NAMED else ""
     yield (
-        f"{names}{more}: in the input more than once; counted once, a pod or claim as "
-        "the cluster has it, anything else as it is written last"
+        f"{names}{more}: more than once in the input; a pod or claim counts as "
+        "the cluster has it, anything else as in its last copy"
     )

@@ -33,12 +33,12 @@ def check_one_node(entries: Iterable[PlanObject], node: str) -> None:
     others = list(_name_others(entries))
     if others:
         raise UsageError(
-            "--node asks for claims that no pod uses, on that node alone; it would "
-            f"leave out {name_some(others)}"
+            "--node plans only claims that no pod uses; it would leave out "
+            f"{name_some(others)}"
         )
     values = [entry.decoded.value for entry in entries]
     if not _is_known(values, node):
-        reason = "no Node of that name is in the input, and no ResourceSlice names it"
+        reason = "no Node or ResourceSlice of the input has that name"
         raise BadInputError(f"--node {node}", reason)
 
 

@@ -12,7 +12,7 @@ from moorings.plan.asking import WaitReason
 from solver.decision import TierValue
 
 NOTHING_UNDERSTOOD = (
-    "error: nothing of the input asks for devices, and some of it was not read"
+    "error: nothing that was read requests devices, and some input was skipped"
 )
 
 

@@ -152,9 +152,9 @@ def _find_uncounted(
                 rule=Rule.NOT_MODELLED,
                 subject=f"{meta.name}/{replicated.name}".rstrip("/"),
                 field="replicas",
-                message=f"how many pods a {workload.kind} of {workload.api_version} "
-                "makes is not known: none of replicas, parallelism and completions "
-                "is beside its template",
+                message=f"cannot tell how many pods a {workload.kind} of "
+                f"{workload.api_version} makes: there is no replicas, parallelism "
+                "or completions beside its template",
             )
             metadata = structs.replace(meta, labels=replicated.template.metadata.labels)
             pod = Pod(metadata=metadata, spec=spec)

@@ -93,7 +93,7 @@ class Reader:
             key = f"{decoded.kind} {path}"
             if key not in self._noted:
                 self._noted.add(key)
-                self._say(f"note: {source}: {key} is not a field we know; ignored")
+                self._say(f"note: {source}: unknown field {key}; ignored")
 
     def read_list(self, objects: list[Any]) -> list[PlanObject]:
         """Decode a parsed list, Lists taken apart."""
@@ -151,7 +151,7 @@ def _decode(raw: Any) -> Decoded:
     """
     for field in ("apiVersion", "kind"):
         if isinstance(raw, Mapping) and not isinstance(raw.get(field), str):
-            raise DecodeError(_name(raw), field, "required: says what the object is")
+            raise DecodeError(_name(raw), field, "required")
     if isinstance(raw, Mapping) and makes_no_pods(raw):
         raise UnknownKindError(raw["apiVersion"], raw["kind"], _name_in(raw))
     try:
@@ -232,7 +232,7 @@ def _has_claims(value: Any) -> bool:
 def _not_read(raw: Mapping[str, Any], wish: str, where: str = "") -> DecodeError:
     """Make the error that an object may make pods, and how many is not known."""
     of_kind = f"of {raw['apiVersion']} {raw['kind']}"
-    reason = f"pods with {wish} {of_kind}{where} are not read"
+    reason = f"pods with {wish} {of_kind}{where} are not supported"
     return DecodeError(_name(raw), "kind", reason)
 
 

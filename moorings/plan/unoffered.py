@@ -49,8 +49,8 @@ def refuse_unoffered(
         reason = Reason(
             rule=Rule.UNKNOWN_CLASS,
             subject=name,
-            message=f"no DeviceClass of the input serves {', '.join(sorted(missing))}, "
-            "and no Node of the input says that it has it",
+            message=f"no DeviceClass of the input offers {', '.join(sorted(missing))}, "
+            "and no Node of the input reports it",
         )
         refused.append(RefusedPod(pod=each.pod, name=name, reason=reason))
     return kept, refused

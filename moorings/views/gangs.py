@@ -117,7 +117,7 @@ def _describe_wait(record: GangRecord, later: Sequence[GangRecord]) -> str:
         return "ending"
     growing = count_growing(record, later)
     more = ", ".join(f"{count} of {name}" for name, count in growing.items())
-    return f"{Rule.GROWING}: no place yet for {more}" if more else ""
+    return f"{Rule.GROWING}: no room yet for {more}" if more else ""
 
 
 def _submitted_at(record: GangRecord) -> str:

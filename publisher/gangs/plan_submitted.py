@@ -231,7 +231,7 @@ def _plan_partly_open(
     plan.patches += steps
     plan.reports.append(
         StatusReport(
-            phase=GangPhase.WRITTEN,
+            phase=GangPhase.ALLOCATED,
             reason="PlacementLost" if places.lost else "",
             message="; ".join(places.faults)[:MAX_REASON],
             pods=tuple(places.lost),

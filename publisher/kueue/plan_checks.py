@@ -34,7 +34,7 @@ from publisher.times import seconds_between
 CONTROLLER = "moorings.dev/publisher"
 """`spec.controllerName` of the AdmissionChecks that are ours."""
 PENDING, READY, RETRY, REJECTED = "Pending", "Ready", "Retry", "Rejected"
-_DECIDED = (GangPhase.DECIDED, GangPhase.WRITTEN, GangPhase.RUNNING)
+_DECIDED = (GangPhase.DECIDED, GangPhase.ALLOCATED, GangPhase.RUNNING)
 _OVER = (GangPhase.REJECTED, GangPhase.CANCELLED)
 _MESSAGE = 1000
 Json = dict[str, Any]

@@ -114,7 +114,7 @@ def test_a_second_stack_is_found_by_its_folder_and_outlives_its_server(
         assert read_server(process) != first_server
         taken = moorings("up", *where, home=home)
         assert (taken.returncode, taken.stdout) == (3, "")
-        assert f"one runs already with its state in {folder}" in taken.stderr
+        assert f"another one runs with its state in {folder}" in taken.stderr
         submit = ("submit", "-f", "-", "--wait", *where)
         before, after = (json.dumps(named(name)) for name in ("before", "after"))
         assert moorings(*submit, home=home, stdin=before).returncode == 0

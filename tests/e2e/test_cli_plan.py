@@ -52,7 +52,7 @@ def test_a_large_plan_is_counted_and_says_each_reason_once(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("document", "code", "text"),
     [
-        ({"apiVersion": "v1", "kind": "ConfigMap"}, 3, "some of it was not read"),
+        ({"apiVersion": "v1", "kind": "ConfigMap"}, 3, "some input was skipped"),
         ({"metadata": {"name": "x"}}, 3, "apiVersion: required"),
         ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}, 0, ""),
         (

@@ -44,8 +44,8 @@ def kubeconfig(path: Path, **changes: Any) -> str:
 
 ALONE = [{"name": "far", "context": {"user": "me"}}]
 MISTAKES: list[tuple[dict[str, Any], list[str], int, str]] = [
-    ({"contexts": []}, [], 3, "is no kubeconfig: it has no contexts"),
-    ({"contexts": "far"}, [], 3, "is no kubeconfig: it has no contexts"),
+    ({"contexts": []}, [], 3, "is not a kubeconfig: it has no contexts"),
+    ({"contexts": "far"}, [], 3, "is not a kubeconfig: it has no contexts"),
     ({"current-context": ""}, [], 3, "choose one with --context: far"),
     ({}, ["--context", "near"], 3, "has no context 'near'; it has far"),
     ({"contexts": ALONE}, [], 3, "context 'far' is of cluster 'None'"),

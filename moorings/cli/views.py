@@ -7,6 +7,7 @@ from typing import Any
 from contracts.gang import GangPhase
 from moorings.cli.output import say
 from moorings.views.gangs import UNDECIDED
+from moorings.views.reasons import describe_facts
 
 NONE = "<none>"
 """What kubectl shows where there is nothing."""
@@ -28,9 +29,8 @@ def print_explanation(explanation: dict[str, Any]) -> None:
         where = f" ({reason['subject']})" if reason["subject"] else ""
         field = f" {reason['field']}" if reason["field"] else ""
         say(f"  {reason['rule']}{field}{where}: {reason['message']}")
-        facts = ", ".join(f"{key} {value}" for key, value in reason["facts"].items())
-        if facts:
-            say(f"    counted: {facts}")
+        if reason["facts"]:
+            say(f"    {describe_facts(reason['facts'])}")
     if explanation["phase"] == GangPhase.PENDING and not explanation["reasons"]:
         say(f"  {explanation['reason'] or UNDECIDED}")
     for report in explanation["reports"]:

@@ -27,6 +27,7 @@ from moorings.errors import LocalStackError
 from moorings.local.fleets import find_fleet, make_classes
 from moorings.local.stack import LocalStack
 from moorings.recorded import fetch_solve, find_solve
+from moorings.views.reasons import describe_facts
 from solver.replay import replay
 
 WAVES = 4
@@ -236,8 +237,7 @@ class Demo:
         for reason in reasons:
             where = f" ({reason.subject})" if reason.subject else ""
             self._say(f"         {reason.rule}{where}: {reason.message}")
-            facts = ", ".join(f"{key} {value:,}" for key, value in reason.facts.items())
-            self._say(f"         counted: {facts}")
+            self._say(f"         {describe_facts(reason.facts)}")
 
     async def _break_a_device(self) -> None:
         """Make a device unhealthy that a gang holds, and see who gets it afterwards."""

@@ -31,13 +31,13 @@ _MISSING = "PodsMissing"
 _TOGETHER = ""
 """No claim's key."""
 _ONE_BY_ONE = {
-    "StatefulSet": "it makes a pod when the one before runs: set its "
+    "StatefulSet": "it creates a pod only once the previous one runs: set its "
     "podManagementPolicy to Parallel",
 }
 """Why more pods do not come, by the kind of what makes them."""
 _WORKERS_LATER = (
-    "with startupPolicy LeaderReady workers are made once the leader runs: "
-    "set it to LeaderCreated"
+    "with startupPolicy LeaderReady workers are created only once the leader "
+    "runs: set it to LeaderCreated"
 )
 
 
@@ -217,8 +217,8 @@ def _report_unknown(membership: Membership) -> NotReady:
     what = "" if owner is None else f"{owner.kind} {owner.namespace}/{owner.name}"
     return NotReady(
         reason="GangSizeUnknown",
-        message=f"the pods belong together by {what}, which the publisher does not "
-        "see: it is gone, or the publisher may not read it",
+        message=f"the pods belong together by {what}, which the publisher cannot see: "
+        "it is gone, or the publisher may not read it",
     )
 
 
@@ -231,7 +231,7 @@ def _compare_roles(
     for pod in pods:
         if _is_of_another(pod, owner, view):
             name = f"{owner.key.kind} {owner.key.name}"
-            message = f"pod {pod.metadata.name} is of the {name} before"
+            message = f"pod {pod.metadata.name} belongs to an earlier {name}"
             return NotReady(reason=_MISSING, message=message)
     present = _count_roles(pods, owner, view, company)
     missing = [

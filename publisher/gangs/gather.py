@@ -176,8 +176,8 @@ def _join(
         pod, field = first
         return NotReady(
             reason="Queued",
-            message=f"{field} is about pod {pod.metadata.name} as well, which was "
-            "asked for before: waits until that pod may run",
+            message=f"{field} also applies to pod {pod.metadata.name}, which was "
+            "submitted before: waits until that pod may run",
         )
     joined = JoinedPods(new, running, grouped.members, rules, view)
     field = joined.find_field()
@@ -297,7 +297,7 @@ def _read_recovery(pods: Sequence[Pod]) -> str | NotReady:
     value = min(values)
     if len(values) == 1 and value in RECOVERIES:
         return value
-    text = f"{value[:40]!r} is none of {', '.join(RECOVERIES)}"
+    text = f"{value[:40]!r} is not one of {', '.join(RECOVERIES)}"
     if len(values) > 1:
         text = f"the pods disagree: {', '.join(sorted(values))[:100]}"
     return NotReady(reason="RecoveryInvalid", message=f"annotation {RECOVERY}: {text}")
@@ -317,5 +317,5 @@ def _find_unequal(
         names = {view.membership(pod).member or ONLY for pod in unsubmitted.pods}
     for member in grouped.members:
         if names and member.name not in names:
-            return f"pods of one member ask for different things: {member.name}"
+            return f"pods of member {member.name} differ in what they request"
     return ""

@@ -83,7 +83,7 @@ class JoinedPods:
         for number, rule in enumerate(self._rules.topology):
             is_grouped = rule.group_size is not None and rule.mode == "Required"
             if is_grouped and any(rule.is_about(member) for member, _ in self._new):
-                what = "cannot be decided yet beside pods of the gang that run"
+                what = "cannot be decided yet beside running pods of the gang"
                 return _refuse(f"spec.topology[{number}].groupSize", "", what)
         told: set[tuple[str, str]] = set()
         pods = []
@@ -123,7 +123,7 @@ class JoinedPods:
         for name, key in sorted(self._list_claims(member, pod)):
             claim = self._view.claim(key)
             if claim is None or claim.allocation is None:
-                return f"its claim {name} holds nothing, though it runs"
+                return f"its claim {name} holds nothing, although the pod runs"
             if self._derives_otherwise(member, name, claim):
                 return f"its claim {name} derives attributes, and it runs"
             if (member, key) in told:
@@ -195,7 +195,7 @@ def find_gone(message: SubmitGang, pods: Iterable[Pod]) -> str:
         return ""
     there = uids_of(pod for pod in pods if not is_over(pod))
     gone = (pod.name for pod in message.joins.pods if pod.uid not in there)
-    return next((f"pod {name}, which these were to join, is gone" for name in gone), "")
+    return next((f"pod {name}, which these would join, is gone" for name in gone), "")
 
 
 def _node_of(pod: Pod) -> NodeName:

@@ -29,7 +29,7 @@ from publisher.gangs.view import View
 
 POD_INDEX = "apps.kubernetes.io/pod-index"
 """Label of the pods of a StatefulSet: the number that each has for good."""
-_BESIDE = "cannot be decided yet beside pods of the gang that run"
+_BESIDE = "cannot be decided yet beside running pods of the gang"
 
 
 class JoiningPods:

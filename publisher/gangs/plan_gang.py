@@ -101,7 +101,7 @@ def plan_gang(context: PlanContext) -> GroupPlan:
     if gang is not None:
         plan.reports = list(tell_growing(gang, pods, plan.reports))
     if not pods and not context.records and gang is not None:
-        message = "no pod is there yet"
+        message = "there are no pods yet"
         plan.reports.append(
             StatusReport(phase=WAITING, reason="PodsMissing", message=message)
         )
@@ -240,7 +240,7 @@ def _plan_new(
     settles_s = settles_in(context, unsubmitted.gang, pods)
     if settles_s and isinstance(gang, ReadyGang) and not unsubmitted.company.ran:
         plan.look_again_in(settles_s)
-        gang = NotReady(reason="PodsMissing", message="more pods are waited for")
+        gang = NotReady(reason="PodsMissing", message="waiting for more pods")
     report = StatusReport(phase=GangPhase.PENDING, pods=pods)
     match gang:
         case NotReady(reason=reason, message=message, cause=cause):

@@ -74,7 +74,7 @@ def plan_submitted(
             is_void(pod, decision.uid, decision.attempt) for pod in submitted.entitled
         )
         if any(marked):
-            refusal = refusal or "what was written of it is being taken back"
+            refusal = refusal or "its claims are being freed again"
     if submitted.opened:
         return _plan_partly_open(context, submitted, assignments, refusal, plan)
     # Then whether what was asked for can still be had: else nothing else matters.

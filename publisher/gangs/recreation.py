@@ -54,12 +54,10 @@ def plan_recreation(
     left_s = pause_left_s(context, alive) if by_scheduler else 0.0
     orphan = next((pod for pod in alive if not pod.metadata.controller.uid), None)
     if orphan is not None:
-        text = (
-            f"; nobody would make pod {orphan.metadata.name} anew, so none is deleted"
-        )
+        text = f"; nobody would recreate pod {orphan.metadata.name}, so none is deleted"
     elif left_s:
         plan.look_again_in(left_s)
-        text = "; all were made anew before, and are again after a pause"
+        text = "; all were recreated before, and will be again after a pause"
     else:
         text = _THEN
     room = MAX_REASON - len(f"{PUBLISHER}{report.reason}: {text}")

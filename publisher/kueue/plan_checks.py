@@ -211,7 +211,9 @@ def plan_check(
     if gang is None:
         return CheckPlan(create=asked, waits=True)
     if own is None:
-        message = f"there is a Gang {gang.metadata.name} already that is not of it"
+        message = (
+            f"there is already a Gang {gang.metadata.name} that does not belong to it"
+        )
         return _say(raw, mine, RETRY, message, now)
     phase, message = str(status.get("phase", "")), str(status.get("message", ""))
     if phase in _OVER:
@@ -221,7 +223,7 @@ def plan_check(
         return _say(raw, mine, READY, "its devices are held", now, labels=labels)
     waited_s = seconds_between(quota.last_transition_time, now)
     state = RETRY if waited_s > patience_s else PENDING
-    return _say(raw, mine, state, message or "its devices are asked for", now)
+    return _say(raw, mine, state, message or "its devices are requested", now)
 
 
 def plan_refusal(

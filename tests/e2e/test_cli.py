@@ -89,7 +89,7 @@ def test_a_no_is_exit_code_1_and_says_why(stack: tuple[Path, str]) -> None:
     assert answer.returncode == 1
     assert "DevicesTaken" in answer.stdout or "NoCandidate" in answer.stdout
     explained = moorings("explain", "too-large", home=home)
-    assert "counted: " in explained.stdout
+    assert "devices: " in explained.stdout
     assert "attempt 0" not in explained.stdout
     assert moorings("cancel", "too-large", home=home).returncode == 0
 

@@ -15,8 +15,8 @@ const EVENTS = {
 const MOST_PLACES = 100;
 // The counts behind a reason, in the order in which the rules are checked.
 const FACTS = {
-  devices: "devices in total", selected: "match the request", supported: "supported by the enabled features", onUsableNodes: "on ready nodes",
-  onToleratedNodes: "on nodes with tolerated taints", onSelectedNodes: "on nodes that the pods select", besideOtherPods: "where rules between pods allow it",
+  devices: "devices", selected: "match the request", onSelectedNodes: "on nodes that the pod selects", onUsableNodes: "on usable nodes",
+  onToleratedNodes: "on nodes with tolerated taints", besideOtherPods: "where rules between pods allow it", supported: "supported by the enabled features",
   free: "free", eligible: "free and not tainted", pods: "pods needed", room: "pods with room",
 };
 

@@ -95,10 +95,10 @@ def test_an_explanation_is_printed_as_it_was_written(
     """Brackets are no markup, and the facts are counted below their reason."""
     pending = replace(gang_pending(), reasons=(REASON,))
     print_explanation(explain_gang(record_of(SUBMITTED, pending)))
-    head, reason, counted = capsys.readouterr().out.splitlines()
+    head, reason, counts = capsys.readouterr().out.splitlines()
     assert head.startswith(f"{builders.NAMESPACE}/train: Pending (attempt 1, solve ")
     assert reason == f"  {Rule.WITHDRAWN}: no [bold] device"
-    assert counted == "    counted: devices 3"
+    assert counts == "    devices 3"
 
 
 def test_a_long_list_of_members_is_cut_and_it_is_said(

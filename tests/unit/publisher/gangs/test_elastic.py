@@ -205,7 +205,7 @@ def test_pods_that_were_to_join_do_not_begin_without_those_that_ran() -> None:
     later = record_of(submitted)
     plan = planned(train(), FOUR[2:], later)
     (given_up,) = (m for m in plan.messages if isinstance(m, CancelGang))
-    assert "no pod that these were to join runs" in given_up.reason
+    assert "no pod that these would join runs" in given_up.reason
 
 
 EIGHT = [waits(name) for name in "abcdefgh"]
@@ -305,7 +305,7 @@ def test_pods_that_were_to_join_are_not_enough_by_number_alone() -> None:
         record = record_of(joined, gang_allocated(pods=4))
         plan = planned(gang, [*workers, waits("e", "worker")], record)
         (given_up,) = (m for m in plan.messages if isinstance(m, CancelGang))
-        assert "no pod that these were to join runs" in given_up.reason
+        assert "no pod that these would join runs" in given_up.reason
         assert plan.patches == []
 
 
@@ -383,7 +383,7 @@ def test_pods_that_a_rule_binds_are_not_asked_for_apart_at_once() -> None:
 
     assert asked(plan) == [[("worker", 2, 1)]]
     told = [report.message for report in plan.reports if report.reason == GROWING]
-    assert "Queued: spec.topology[0] is about pod c as well" in told[-1]
+    assert "Queued: spec.topology[0] also applies to pod c" in told[-1]
     free = replace(rule, max_per_domain=None)
     gang = replace(gang, spec=replace(gang.spec, topology=(free,)))
     assert len(asked(planned(gang, pods))) == 2

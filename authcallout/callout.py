@@ -47,7 +47,7 @@ log = get_logger(__name__)
 
 
 class _Verdict(NamedTuple):
-    """What holds for a token and the words it came with: rights, or why none."""
+    """The verdict on a token and its request: rights, or why none."""
 
     permissions: Permissions | None
     refusal: LoginRefusedError | None

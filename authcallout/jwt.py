@@ -19,7 +19,7 @@ from authcallout.errors import KeyTextError, RequestError
 from authcallout.nkeys import AccountKey, CurveKey, decode_public, is_signed
 
 AUTHORIZATION = "nats-authorization-request"
-"""Whom a server's request is for."""
+"""Audience of a server's request."""
 SERVER_KEY_HEADER = "Nats-Server-Xkey"
 MAX_REQUEST_BYTES = 64 << 10
 """Of a sealed request; a server's CONNECT line has 4 KiB, certificates may be added."""
@@ -43,14 +43,14 @@ class AskingServer(Struct, frozen=True, kw_only=True):
 
 
 class ConnectOptions(Struct, frozen=True, kw_only=True):
-    """What the client said in its CONNECT line."""
+    """Options in the client's CONNECT line."""
 
     user: str = ""
     password: str = field(name="pass", default="")
 
 
 class ConnectingClient(Struct, frozen=True, kw_only=True):
-    """What the server knows of the client."""
+    """The client as the server knows it."""
 
     host: str = ""
     name: str = ""
@@ -75,7 +75,7 @@ class _RequestClaims(Struct, frozen=True, kw_only=True):
 
 
 class BusUser(Struct, frozen=True, kw_only=True):
-    """What a connection may do, and for how long."""
+    """The user of a connection: what it may do, and for how long."""
 
     name: str
     """Shown by the server's monitoring and in its log."""

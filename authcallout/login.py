@@ -1,4 +1,4 @@
-"""What a client asks to be on the bus, and what Kubernetes says of its token.
+"""The bus user that a client asks to be, and the identity of its token.
 
 The user of a connection is words, its password a token of Kubernetes:
 
@@ -43,11 +43,11 @@ class PlatformLogin(Struct, frozen=True):
 
     username: str
     namespaces: tuple[str, ...]
-    """Those named, or `*` alone; never empty."""
+    """The named namespaces, or `*` alone; never empty."""
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Whose a token is, in the API server's words."""
+    """The identity of a token, in the API server's words."""
 
     username: str
     uid: str = ""

@@ -1,4 +1,4 @@
-"""What the callout counts."""
+"""Metrics of the auth callout."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class CurveKey:
 
 
 def is_signed(server: str, data: bytes, signature: bytes) -> bool:
-    """Whether a server (`N...`) signed this.
+    """True if a server (`N...`) signed this.
 
     Raises:
         KeyTextError: that is no key of a server.

@@ -1,4 +1,4 @@
-"""What the API server says of a token, and of what its user may do.
+"""Asks the API server who a token belongs to and what its user may do.
 
 TokenReview and SubjectAccessReview, each one request. The one place of this service
 that imports kubernetes_asyncio; its exceptions and aiohttp's stop here.
@@ -86,7 +86,7 @@ class Reviews:
         return await self._status("TokenReview", self._tokens.create_token_review, body)
 
     async def may(self, identity: Identity, question: AccessQuestion) -> bool:
-        """Say whether somebody may do what is asked with Gangs.
+        """Return True if the identity may do this with Gangs.
 
         Raises:
             ReviewError: there is no answer now.

@@ -1,4 +1,4 @@
-"""What was decided: AllocationResult, and the reasons when the answer is no.
+"""AllocationResult, and the reasons where nothing is allocated.
 
 `AllocationResult` has the shape of `resource.k8s.io/v1`. `Reason` is ours: a closed
 set of rules by name, each with its facts.

@@ -1,4 +1,4 @@
-"""What is said of gangs as CloudEvents: the attributes that travel as headers.
+"""Messages about gangs as CloudEvents, whose attributes travel as headers.
 
 In binary mode an event is the message as it is, with its attributes in headers that
 begin with `ce-`. Pure.
@@ -19,7 +19,7 @@ SPEC_VERSION = "1.0"
 TYPE_PREFIX = "dev.moorings.v1."
 """Followed by the type of the message, such as `GangAllocated`."""
 _PLAIN = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
-"""What a header may hold as it is, besides letters and digits: no space, `"` or `%`."""
+"""Characters besides letters and digits that a header needs not escape."""
 _ALL_PLAIN = re.compile(rf"[A-Za-z0-9{re.escape(_PLAIN)}]*")
 _TOPICS = {topic.entity: topic for topic in GANG_TOPICS}
 

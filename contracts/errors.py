@@ -14,7 +14,7 @@ from __future__ import annotations
 
 
 class ContractsError(Exception):
-    """Whatever contracts raises."""
+    """Base of the errors of contracts."""
 
 
 class DecodeError(ContractsError):

@@ -47,7 +47,7 @@ told otherwise: DRAFractionalCapacityRange is on in 1.37 only where that is 1.37
 
 
 class Features(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What an allocator may do; the defaults are those of Kubernetes 1.37."""
+    """Features of the allocator; the defaults are those of Kubernetes 1.37."""
 
     admin_access: bool = True
     prioritized_list: bool = True

@@ -31,5 +31,5 @@ class SolverSeen(Struct, frozen=True, kw_only=True):
     """Seconds since the epoch."""
 
     def is_silent(self, now_s: float) -> bool:
-        """Whether it let its lease run out, and nobody took over."""
+        """True if its lease ran out and nobody took over."""
         return now_s - self.at_s > self.claim.lease_s + SILENT_S

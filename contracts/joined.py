@@ -39,11 +39,11 @@ class JoinedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     uid: str
     node: NodeName
     devices: tuple[JoinedDevice, ...] = ()
-    """Those of claims that rules look at."""
+    """Devices of the claims that rules are about."""
 
 
 class JoinedGang(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What rules of a gang hold over, besides the pods that are asked for."""
+    """The running pods of a gang that its rules must hold for, too."""
 
     pods: tuple[JoinedPod, ...]
     constraints: tuple[GangConstraint, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 API_VERSION = "moorings.dev/v1alpha1"
 """Of the Gang custom resource and of fleet files."""
 OURS = "moorings.dev/"
-"""What all our labels, annotations and taints begin with."""
+"""Prefix of all our labels, annotations and taints."""
 FINALIZER = "resource.kubernetes.io/delete-protection"
 """Without it no controller frees the claim, and it may vanish while in use."""
 GANG = "moorings.dev/gang"

@@ -14,10 +14,10 @@ from functools import lru_cache, total_ordering
 NANO = 10**9
 """Base units of 1: a quantity of `1` is `NANO`."""
 MAX_NANO = 10**30 * NANO
-"""What is more, or less than its negative, is taken for it: beyond 64 bits on purpose,
+"""Amounts beyond it, either way, count as it: more than 64 bits on purpose,
 as Kubernetes keeps `10E` too."""
 INTEGER_RULE = "must be an integer: 3, 3000m and 3Ki are, 0.5 and 1500m are not"
-"""What is said of a quantity whose `whole` is None where things are counted."""
+"""The rule that is quoted where a quantity must be a whole number."""
 MAX_TEXT = 256
 """Characters; the API server writes far fewer."""
 

@@ -313,7 +313,7 @@ class BusLogin(Struct, frozen=True, kw_only=True):
     """Empty: as nobody."""
     password_file: str = ""
     ca_file: str = ""
-    """Who vouches for the server, as PEM; empty: no TLS."""
+    """CA of the server, as PEM; empty: no TLS."""
 
     @classmethod
     def of_environment(cls) -> BusLogin:

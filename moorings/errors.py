@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 
 class MooringsError(Exception):
-    """Whatever moorings raises."""
+    """Base of the errors of moorings."""
 
 
 class LocalServerError(MooringsError):

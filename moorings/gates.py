@@ -48,7 +48,7 @@ class WaitingPod(Struct, frozen=True, kw_only=True):
 
 
 class Obstacle(Struct, frozen=True, kw_only=True):
-    """What is in the way of pods without Moorings, and what to do about it."""
+    """An obstacle for pods without Moorings, and its remedy."""
 
     kind: str
     name: str

@@ -147,7 +147,7 @@ def to_text(data: bytes) -> str:
 
 
 def describe_yaml_error(error: yaml.YAMLError) -> str:
-    """Say what is wrong with a YAML text, and where."""
+    """Describe what is wrong with a YAML text, and where."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return f"is not YAML: {' '.join(str(error).split())}"
     mark, context = error.problem_mark, f" {error.context}" if error.context else ""

@@ -82,13 +82,13 @@ class Announcer:
         self._phase = phase_of(f"{cluster}/{source.nodes[0]}")
         self._away: frozenset[NodeName] = frozenset()
         self._has_voice = True
-        """Whether no newer agent speaks for our node."""
+        """True if no newer agent serves our node."""
         self._wake = asyncio.Event()
         self._synced_connection: int | None = None
         """The connection since which everything was, or will be, said."""
         self._undiscovered: set[NodeName] = set()
         self.has_announced = False
-        """Whether every node was said once, as far as its source could list it."""
+        """True if every node that its source could list was announced once."""
 
     async def watch_devices(self, stop: asyncio.Event) -> None:
         """Read all devices, over and over, and judge the readings."""

@@ -1,4 +1,4 @@
-"""What a container gets with a device, and the file that tells container runtimes so.
+"""Edits that give a container its devices, and the CDI files with them.
 
 Structs of the Container Device Interface, version 1.1 (cncf-tags/container-device-
 interface, SPEC.md). Runtimes refuse files that say more than their stated version
@@ -95,7 +95,7 @@ class Hook(_CdiStruct, frozen=True, kw_only=True):
 
 
 class ContainerEdits(_CdiStruct, frozen=True, kw_only=True):
-    """What a container that holds a device gets; nothing of it: no CDI is needed."""
+    """Edits of a container that holds a device; empty: no CDI is needed."""
 
     env: tuple[str, ...] = ()
     """`NAME=value` each."""
@@ -164,7 +164,7 @@ def name_variable(what: str, device: DeviceID, value: str) -> str:
 
 
 def find_violations(edits: ContainerEdits) -> Iterator[str]:
-    """Say what of it no runtime may be told: `field: rule` each."""
+    """Yield what a runtime must not be given: `field: rule` each."""
     for field in edits.__struct_fields__:
         if len(getattr(edits, field)) > MAX_EDITS:
             yield f"{field}: must have at most {MAX_EDITS} entries"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 
 class NodeAgentError(Exception):
-    """Whatever the node agent raises."""
+    """Base of the errors of the node agent."""
 
 
 class SettingsError(NodeAgentError):

@@ -16,5 +16,5 @@ def make_incarnation(started_ns: int, unique: str) -> str:
 
 
 def is_newer(other: str, own: str) -> bool:
-    """Whether another agent started after us; what cannot be read did not."""
+    """True if another agent started after us; False if its start cannot be read."""
     return _INCARNATION.fullmatch(other) is not None and other > own

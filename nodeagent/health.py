@@ -28,14 +28,14 @@ class HealthStatus(StrEnum):
 
 
 class Symptom(StrEnum):
-    """What a reading of a device shows when it is not plainly good."""
+    """A reading of a device that is not good."""
 
     BAD = "Bad"
     SILENT = "Silent"
 
 
 class TaintEffect(StrEnum):
-    """What a taint does (KEP-5055)."""
+    """Effect of a taint (KEP-5055)."""
 
     NONE = "None"
     NO_SCHEDULE = "NoSchedule"
@@ -81,7 +81,7 @@ class HealthPolicy(Struct, frozen=True, kw_only=True):
 
 
 class DeviceRecord(Struct, frozen=True, kw_only=True):
-    """What is remembered of a device that is not plainly healthy."""
+    """The record of a device that is not simply healthy."""
 
     status: HealthStatus = HealthStatus.HEALTHY
     since_utc: str = ""
@@ -89,7 +89,7 @@ class DeviceRecord(Struct, frozen=True, kw_only=True):
     message: str = ""
     reason: str = ""
     evicts: bool = False
-    """Whether enough readings in a row were of a reason that evicts."""
+    """True if enough readings in a row had a reason that evicts."""
     bad_readings: int = 0
     evicting_readings: int = 0
     """How many of the last bad readings in a row had a reason that evicts."""

@@ -1,4 +1,4 @@
-"""What the node agent counts of its devices and of the claims that hold them.
+"""Metrics of the node agent's devices and of the claims that hold them.
 
 The calls of kubelet are counted beside it, in kubelet/metrics.py, as any gRPC server
 counts its own.

@@ -26,7 +26,7 @@ log = get_logger(__name__)
 
 
 class Restorer:
-    """What is still to be read back."""
+    """Reads back what earlier agents of the nodes sent."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Restorer:
         self._due = set(nodes)
         self._restored = 0
         self._topics: tuple[Topic[Any], ...] | None = None
-        """Those on which anything was said; None: nobody has asked."""
+        """Topics with messages about our nodes; None: not asked yet."""
         self._refusals = Refusals()
 
     async def restore(self, nodes: Iterable[NodeName]) -> None:

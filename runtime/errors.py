@@ -24,7 +24,7 @@ RefusalKind = Literal["exists", "stale", "other"]
 
 
 class ServiceError(Exception):
-    """Whatever runtime raises."""
+    """Base of the errors of runtime."""
 
 
 class ConfigError(ServiceError):
@@ -37,7 +37,7 @@ class ConfigError(ServiceError):
 
 
 class RestartError(ServiceError):
-    """What the start relied on does not hold any more: start again."""
+    """Something that was checked at the start has changed: start again."""
 
 
 class EarlyReturnError(ServiceError):
@@ -48,7 +48,7 @@ class EarlyReturnError(ServiceError):
 
 
 class BusError(ServiceError):
-    """Whatever the bus raises."""
+    """Base of the errors of the bus."""
 
 
 class BusUnavailableError(BusError):
@@ -67,7 +67,7 @@ class BusFullError(BusUnavailableError):
     """There is no room for a message, now; it was not stored."""
 
     is_final = False
-    """Whether it was tried often enough."""
+    """True if retrying does not help."""
 
     def __str__(self) -> str:
         return f"{self.what}: not stored, the bus has no room: {self.reason}"
@@ -145,7 +145,7 @@ class BlobMissingError(BusError):
 
 
 class BlobCorruptedError(BusError):
-    """What is stored under a digest has another digest."""
+    """A stored blob does not have its digest."""
 
     def __init__(self, sha256: str, reason: str) -> None:
         self.sha256 = sha256

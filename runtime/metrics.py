@@ -1,4 +1,4 @@
-"""What every service counts, under the names that dashboards know.
+"""Metrics that all services share, under the names that dashboards use.
 
 `leader_election_*`, `rest_client_*` and `workqueue_*` are called and mean what they do
 in Kubernetes' own components (k8s.io/component-base/metrics). Each service has one
@@ -148,7 +148,7 @@ def observe_gang(stage: str, queue: str, priority: int, seconds: float) -> None:
 
 
 class QueueMetrics(Generic[K]):
-    """What client-go's workqueues count, of a queue of our own.
+    """Metrics of a queue, as client-go's workqueues have them.
 
     Call `added`, `taken` and `done` for each item; `retried` when it is put back.
     """

@@ -1,4 +1,4 @@
-"""What is refused: counted, named in the log and put aside; everything else goes on.
+"""Refused messages are counted, logged and skipped; everything else goes on.
 
 The one frame at every edge where others' words come in. One message or object that
 cannot be read, is not valid or cannot be handled ends here, whatever was raised: it
@@ -32,7 +32,7 @@ _EXPECTED = (ContractsError, MessageError)
 
 
 class Source(Protocol):
-    """What came: a message of a stream."""
+    """The message of a stream that was refused."""
 
     @property
     def subject(self) -> str:
@@ -80,7 +80,7 @@ class Guarded:
 
 
 class Refusals:
-    """What one service, or one reader of it, refused so far."""
+    """The refusals of one service, or of one of its readers."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What goes over the bus and comes from it, as values.
+"""Messages to and from the bus, as values.
 
 Turns messages into headers and bytes and back: compression, compare and set. Stands
 alone so that every way of sending and reading agrees on it; must not know the client
@@ -38,13 +38,13 @@ class BusSettings(Struct, frozen=True, kw_only=True):
     replicas: int = 1
     """Copies of each stream; 3 on a cluster of servers."""
     ca_file: str = ""
-    """Who vouches for the servers, as PEM; empty: no TLS."""
+    """CA of the servers, as PEM; empty: no TLS."""
     user: str = ""
     """Empty: nobody in particular."""
     password_file: str = ""
     """Holds the user's password, or `login:password`; read for each connection."""
     cloud_events: bool = False
-    """Whether what we say of gangs has the attributes of CloudEvents in its headers."""
+    """True if messages about gangs have the attributes of CloudEvents as headers."""
     request_timeout_s: float = 5.0
     """One attempt; attempts are repeated (retry.py)."""
 
@@ -83,7 +83,7 @@ class BusSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def reads_by_subject(self) -> bool:
-        """Whether we may ask for the last message of a subject by its name alone."""
+        """True if we may read the last message of a subject only by its full name."""
         return users.reads_by_subject(self.user)
 
 
@@ -143,11 +143,11 @@ class Refused(Struct, frozen=True, kw_only=True):
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """What a follower got at once; empty when the stream is quiet."""
+    """The messages that a follower got at once; empty when the stream is quiet."""
 
     messages: tuple[Received, ...]
     refused: tuple[Refused, ...] = ()
-    """Those that could not be unpacked."""
+    """Messages that could not be unpacked."""
     synced: bool
     """Everything that existed when the follower began has been delivered."""
     restarted: bool = False
@@ -161,7 +161,7 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
 
     topic: Topic[M]
     names: tuple[str, ...]
-    """Those of its subject, the cluster first."""
+    """The names in its subject, the cluster first."""
     message: M | None
     """None: nothing was said on the subject for as long as the topic lasts."""
     data: bytes
@@ -178,7 +178,7 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
 
     @classmethod
     def end(cls, topic: Topic[M], subject: str) -> Incoming[M]:
-        """Say that what was said on a subject counts no more."""
+        """Make the end of a subject: its last message no longer counts."""
         names = topic.names_of(subject)
         return cls(topic=topic, names=names, message=None, data=b"", sequence=0)
 
@@ -202,7 +202,7 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
 
 
 class TopicBatch(Struct, Generic[M], frozen=True, kw_only=True):
-    """What a reader of topics got at once; empty when they are quiet."""
+    """The messages that a reader got at once; empty when its topics are quiet."""
 
     messages: tuple[Incoming[M], ...]
     refused: tuple[Refused, ...] = ()

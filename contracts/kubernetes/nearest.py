@@ -1,4 +1,4 @@
-"""What the author of an object may have meant whose kind is not one that we read.
+"""Guesses at what the author of an object with an unknown kind or field meant.
 
 Only of the groups that decide devices, ours and DRA's: an object of theirs that is not
 understood may be a gang or a claim. Kinds of other groups are others' business. Pure.
@@ -35,7 +35,7 @@ _UNDER_EXACTLY = re.compile(
 def explain_unknown(
     api_version: str, kind: str, known: Collection[tuple[str, str]]
 ) -> tuple[str, str] | None:
-    """Say which field is wrong and why; None: the object is not meant for us.
+    """Return which field is wrong and why; None if the object is not meant for us.
 
     `known`: all pairs of an apiVersion and a kind that are read.
     """
@@ -62,7 +62,7 @@ def explain_unknown(
 
 
 def explain_unknown_field(path: str) -> str:
-    """Say of a field that is not known where it may have been meant; empty: nowhere."""
+    """Return where an unknown field may have been meant to be; empty: unknown."""
     found = _UNDER_EXACTLY.fullmatch(path)
     if found is None:
         return ""
@@ -114,5 +114,5 @@ def _is_of(api_version: str, group: str) -> bool:
 
 
 def _enumerate(names: list[str]) -> str:
-    """Say that these are: `v1, v1beta2 and v1beta1 are`."""
+    """Write names with their verb: `v1, v1beta2 and v1beta1 are`."""
     return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"

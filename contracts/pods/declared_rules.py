@@ -1,4 +1,4 @@
-"""What pods ask across their gang, where they say it themselves: as annotations.
+"""Rules across a gang that its pods declare in annotations.
 
 Each annotation has the list of the Gang's field of that name, as JSON. What is not
 understood to the letter is never taken for less: it is named. Pure.
@@ -32,7 +32,7 @@ MOST_SHOWN = 300
 
 
 class DeclaredRules(Struct, frozen=True, kw_only=True):
-    """What the pods of a gang ask of it together."""
+    """The rules that pods declare for their gang."""
 
     constraints: tuple[GangConstraint, ...] = ()
     topology: tuple[GangTopology, ...] = ()

@@ -42,20 +42,20 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     key: OwnerKey
     uid: str
     controller: OwnerReference = OwnerReference()
-    """What made the object; an empty reference: nobody did."""
+    """The object's controller; an empty reference if it has none."""
     created: str = ""
     """RFC 3339, whole seconds, UTC; empty: its pods tell whose they are."""
     roles: tuple[OwnerRole, ...] = ()
     minimum: int | None = None
     """So many pods of whatever role make it whole; None: all of every role."""
     counts_succeeded: bool = True
-    """Whether pods that have succeeded count: `roles` does not leave them out."""
+    """True if succeeded pods count, as `roles` includes them."""
     is_gang: bool = True
-    """Whether its pods wait for one another; False: each is decided by itself."""
+    """True if its pods form a gang; False: each is decided by itself."""
     priority: int | None = None
     """Of the gang; None: as its pods have."""
     topology: tuple[GangTopology, ...] = ()
-    """What its pods ask together, beside what they say themselves."""
+    """Topology rules of its pods, besides those that they declare themselves."""
     not_modelled: str = ""
     """The field that cannot be decided yet; empty: none."""
 

@@ -119,7 +119,7 @@ def member_of(name: str, pod: MemberPod) -> Member:
 
 
 def with_labels_of(node: MemberNode, labels: Sequence[Mapping[str, str]]) -> MemberNode:
-    """Say of a member the labels that all its pods have, and in which they differ."""
+    """Return the member's node requirements with the labels of all its pods."""
     keys = {key for of_pod in labels for key in of_pod}
     common = set(labels[0].items()).intersection(*(one.items() for one in labels[1:]))
     return structs.replace(

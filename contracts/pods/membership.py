@@ -17,7 +17,7 @@ from contracts.names import GANG, GANG_SIZE, MEMBER
 from contracts.workload import Pod
 
 KUEUE = "kueue.x-k8s.io/"
-"""What labels, annotations and scheduling gates of Kueue begin with."""
+"""Prefix of Kueue's labels, annotations and scheduling gates."""
 KUEUE_GROUP = f"{KUEUE}pod-group-name"
 KUEUE_FAST = f"{KUEUE}pod-group-fast-admission"
 """Annotation: the pods of the group may come one after the other."""
@@ -64,13 +64,13 @@ class Membership(Struct, frozen=True, kw_only=True):
     api: WorkloadAPI | None = None
     """By what; None: by our label, or alone."""
     is_lone: bool = False
-    """Whether it is a gang by itself."""
+    """True if the pod is a gang by itself."""
     member: str = ""
     """Its role in lower case, such as `worker`; empty: nothing says one."""
     role: str = ""
-    """What `owner` calls its role, whatever our label says."""
+    """The pod's role as `owner` calls it, whatever our label says."""
     owner: OwnerKey | None = None
-    """Who says how many pods make the gang whole; None: the pods do."""
+    """The object that says how many pods make the gang whole; None: the pods do."""
     invalid: str = ""
     """Why no gang can have the name that the pod gives; it is then lone, and waits."""
     run: str = ""
@@ -78,7 +78,7 @@ class Membership(Struct, frozen=True, kw_only=True):
 
 
 def read_membership(pod: Pod, apis: Container[WorkloadAPI] = ()) -> Membership:
-    """Say which gang a pod belongs to.
+    """Return which gang a pod belongs to.
 
     That of our label; else of the first API, of those in `apis`, that puts it together
     with others; else one of its own, as is a pod whose annotation says a size of 1.
@@ -280,4 +280,4 @@ APIS_BY_OWNER = {
     "StatefulSet": (WorkloadAPI.STATEFUL_SET,),
     "Job": (WorkloadAPI.INDEXED_JOB, WorkloadAPI.JOB),
 }
-"""Whose gangs an object of a kind says the size of; they have its name."""
+"""By kind, the APIs whose gangs have the size and the name of such an object."""

@@ -1,4 +1,4 @@
-"""What the affinity of a pod says: the nodes it requires, and what only pods decide.
+"""Reads a pod's affinity: the nodes that it requires.
 
 Affinity travels as it was written, because most of it decides nothing here; this is
 the one reading of it. Knows no node.

@@ -1,4 +1,4 @@
-"""What pods ask of their node besides devices, by kube-scheduler's own arithmetic.
+"""Resources that pods need of their node, by kube-scheduler's arithmetic.
 
 Stands alone because plans, the snapshot and the publisher all count it, and must agree.
 CPU is counted in thousandths, everything else in whole units. Knows no node.

@@ -22,7 +22,7 @@ MAX_REPLICAS = 100_000
 _NOT_REPLICATED = ("ControllerRevision", "DaemonSet", "PodTemplate")
 """Kinds whose number of pods the object does not say."""
 _Reading = tuple[str, list[str]]
-"""What the object is called in errors, and where to note fields that are unknown."""
+"""The object's name in errors, and the list of its unknown fields."""
 _NAMELESS = ("spec", "template", "jobTemplate")
 _OF_SERVER = ("metadata", "status")
 
@@ -122,7 +122,7 @@ def _read_role(value: Mapping[str, Any], otherwise: str) -> str:
 
 
 def has_pod_template(value: Mapping[str, Any]) -> bool:
-    """Whether what a mapping has under `template` is a pod's."""
+    """True if the `template` of a mapping is a pod template."""
     template = value.get("template")
     spec = template.get("spec") if isinstance(template, Mapping) else None
     return isinstance(spec, Mapping) and isinstance(spec.get("containers"), list)

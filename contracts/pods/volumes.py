@@ -48,7 +48,7 @@ _PLACES = (
 
 
 class VolumeLookup(Protocol):
-    """What is known of volumes."""
+    """The known claims, volumes and storage classes."""
 
     def claim(self, key: str) -> PersistentVolumeClaim | None:
         """Return a claim by `namespace/name`."""
@@ -98,7 +98,7 @@ def find_volume_nodes(
 
 
 def _find_missing(name: str, claim: PersistentVolumeClaim | None) -> str:
-    """Say why a claim is of no use yet; empty: it may be."""
+    """Return why a claim cannot be used yet; empty if it can."""
     if claim is None:
         return f"no PersistentVolumeClaim {name} yet"
     if claim.metadata.deletion_timestamp:
@@ -225,7 +225,7 @@ def _is_kept_for(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool
 
 
 def _any_of(terms: Iterable[NodeSelectorTerm]) -> NodeSelector:
-    """Say that one of several terms must hold, those of one label as one.
+    """Return a selector of any of several terms, those of one label merged.
 
     A thousand local volumes are a thousand values, not a thousand terms.
     """

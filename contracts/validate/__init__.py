@@ -1,4 +1,4 @@
-"""What the API server would refuse, said before it is asked.
+"""Finds what the API server would refuse.
 
 One call for every kind of object, so that `plan`, the publisher and the node agent
 refuse the same things in the same words. Knows neither feature gates nor other objects:

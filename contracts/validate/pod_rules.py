@@ -1,4 +1,4 @@
-"""What the API server would refuse in the words that pods have for other pods.
+"""Finds what the API server would refuse in the rules between pods.
 
 Host ports, required terms of affinity, and topology spread. Knows no node.
 

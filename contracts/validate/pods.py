@@ -1,4 +1,4 @@
-"""What the API server would refuse in a pod: its claims, and amounts of resources.
+"""Finds what the API server would refuse in the claims and resources of a pod.
 
 Only what decides devices and nodes is judged: names of claims and who refers to them,
 that extended resources are whole numbers, the same in requests and limits, and what
@@ -38,7 +38,7 @@ from contracts.workload import (
 )
 
 _DOMAIN = "kubernetes.io/"
-"""What the names of resources have that Kubernetes itself counts."""
+"""The domain of the resources that Kubernetes itself counts."""
 _QUOTA = "requests."
 _HUGE = "hugepages-"
 _MILLI = NANO // 1000
@@ -167,7 +167,7 @@ def _differ(
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether the API server counts a resource in whole numbers for somebody else."""
+    """True if a resource is an extended resource, counted in whole numbers."""
     return "/" in name and _DOMAIN not in name and not name.startswith(_QUOTA)
 
 

@@ -27,7 +27,7 @@ class Violation(Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """What is wrong, for who names the field apart."""
+        """The message without the field."""
         return ": ".join(part for part in (self.rule, self.message) if part)
 
     def __str__(self) -> str:

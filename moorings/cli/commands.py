@@ -16,7 +16,7 @@ from typer.main import get_group
 
 
 class Listed(NamedTuple):
-    """What is known of a command without its module."""
+    """A command as lists show it, without importing its module."""
 
     module: str
     """In this package, with `register(app)`."""
@@ -113,7 +113,7 @@ OTHER_WORDS = {
     "status": "use `moorings get` or `moorings doctor`",
     "stop": "stop `moorings up` with Ctrl-C",
 }
-"""What people type who know other tools, and what is meant here."""
+"""Commands of other tools, and ours to use instead."""
 
 
 class LazyCommands(TyperGroup):

@@ -40,7 +40,7 @@ def connect(
 async def _naming_unread(
     opening: AbstractAsyncContextManager[Client],
 ) -> AsyncIterator[Client]:
-    """Say in the end what could not be read, whatever was shown of the rest."""
+    """Report at the end which messages could not be read."""
     async with opening as client:
         try:
             yield client

@@ -59,7 +59,7 @@ def read_documents(
 
 
 def _is_blank(text: str | bytes) -> bool:
-    """Say whether a text has marks and comments of YAML at most."""
+    """Return True if a text has nothing but YAML markers and comments."""
     return isinstance(text, str) and all(
         not line or line in {"---", "..."} or line.startswith("#")
         for line in map(str.strip, text.splitlines())
@@ -120,11 +120,11 @@ def _to_text(source: str, data: bytes) -> str | bytes:
 
 
 class ReadObjects(Struct, frozen=True, kw_only=True):
-    """What files hold."""
+    """The objects of files, and what could not be read."""
 
     objects: list[PlanObject]
     failed: bool
-    """Whether anything that decides could not be read."""
+    """True if anything relevant could not be read."""
     skipped: int
     """Objects of kinds that are not read."""
 

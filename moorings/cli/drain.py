@@ -38,11 +38,11 @@ COLUMNS = ("claim", "users", "devices")
 _MANAGER = "moorings-drain"
 _LOOK_S = 1.0
 _SETTLE_S = 5.0
-"""What was decided before the devices were marked is in its claim by then."""
+"""Decisions from before the devices were marked are in their claims by then."""
 
 
 class Drain(Struct, frozen=True, kw_only=True):
-    """What is drained of which cluster."""
+    """The devices to drain, and their cluster."""
 
     api: KubernetesApi
     served: ServedKinds
@@ -178,7 +178,7 @@ async def _read_again(
 
 
 def _note(holders: list[DrainedClaim], now: Sequence[DrainedClaim]) -> None:
-    """Take over who is there now, and say so where it is news."""
+    """Update the holders, and print them if they changed."""
     if list(now) != holders:
         names = ", ".join(map(str, now))
         are_held = counted(len(now), "claim is held", "claims are held")
@@ -212,7 +212,7 @@ async def _mark(what: Drain) -> set[DrainMark]:
 
 
 async def _check_names(what: Drain, devices: Sequence[str]) -> None:
-    """Say what is not there where nothing could be marked."""
+    """Find out which name is unknown where nothing could be marked."""
     if devices:
         near = difflib.get_close_matches(what.device, devices)
         place = f"device of node {what.node}"

@@ -125,7 +125,7 @@ def _age_of(story: GangStory) -> tuple[bool, int]:
 
 
 def _is_of_pod(record: GangRecord, written: WrittenGangs, name: str) -> bool:
-    """Whether a submission asked for a pod of this name, or gave it claims."""
+    """True if the submission has a pod of this name, or its claims were written."""
     message = written.get(record.key)
     if message is not None and any(pod.pod == name for pod in message.pods):
         return True

@@ -119,7 +119,7 @@ def find_namesakes(gangs: Iterable[Gang]) -> list[str]:
 
 
 async def _warn_of_namesakes(client: Client, gangs: Collection[Gang]) -> None:
-    """Say which gangs have the name of another one that is not over: both stay."""
+    """Warn of gangs with the name of another unfinished one: both stay."""
     for name in find_namesakes(gangs):
         notify(f"several of these gangs are named {name}; use uids to tell them apart")
     try:

@@ -143,7 +143,7 @@ async def _release(
 def _describe(
     obstacles: Sequence[Obstacle], unread: Sequence[str], leader: str, since: str
 ) -> None:
-    """Say beside the table what else is to be known."""
+    """Print leader, obstacles and unread objects beside the table."""
     if leader:
         notify(
             f"publisher {leader} leads and handles pods at the gate; stop it "

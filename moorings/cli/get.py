@@ -56,7 +56,7 @@ KINDS = {
     **dict.fromkeys(("device", "devices", "dev"), "devices"),
     **dict.fromkeys(("solve", "solves"), "solves"),
 }
-"""What people call them, as they do with kubectl."""
+"""Kinds by the names that kubectl's users type."""
 OF_DEVICES: dict[str, Any] = {
     "rich_help_panel": "Nodes and devices",
     "show_default": False,
@@ -85,7 +85,7 @@ def parse_target(what: str, name: str | None) -> tuple[str, str | None]:
 
 
 def hint_at_kinds(what: str, target: tuple[str, str | None]) -> tuple[str, ...]:
-    """Say which kinds there are, where one word that is no kind was read as a name."""
+    """Return a hint at the kinds where a word was read as a gang's name."""
     is_guessed = what not in KINDS and target[1] == what
     return (f"the kinds to get are {_list_kinds()}",) if is_guessed else ()
 

@@ -1,4 +1,4 @@
-"""What `get nodes` and `get devices` show: read as the solver reads, then selected."""
+"""`get nodes` and `get devices`: read as the solver reads, then filtered."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class DeviceFilter(Struct, frozen=True, kw_only=True):
     health: str = ""
     free: bool = False
     held: bool = False
-    """Whole or in part."""
+    """Held as a whole or in part."""
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -94,7 +94,7 @@ class DeviceFilter(Struct, frozen=True, kw_only=True):
         return tuple(f"--{field}" for field in fields if getattr(self, field))
 
     def lets_through(self, row: Mapping[str, Any]) -> bool:
-        """Whether a device is to be seen."""
+        """True if a device is shown."""
         return (
             self.node in ("", row["node"])
             and self.driver in ("", row["driver"])

@@ -1,4 +1,4 @@
-"""The executable `moorings`: all commands, and one way to say what went wrong.
+"""The executable `moorings`: all commands, and how errors are printed.
 
 Installed as `kubectl-moorings` too, which kubectl runs as `kubectl moorings`.
 """
@@ -109,7 +109,7 @@ def _begin() -> None:
 
 
 def _run(program: str) -> int:
-    """Run the command line and say what went wrong; returns the exit code.
+    """Run the command line and print errors; returns the exit code.
 
     Raises:
         BrokenPipeError: nobody reads the answer, or what is said of it.
@@ -160,7 +160,7 @@ def _close_output() -> int:
 
 
 def _asks_for_files(message: str, context: Any) -> bool:
-    """Whether words were too many for a command that takes files by -f."""
+    """True if a command that takes files by -f got extra arguments."""
     if "unexpected extra argument" not in message or context is None:
         return False
     return any("-f" in option.opts for option in context.command.params)

@@ -25,7 +25,7 @@ notices = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 NOTHING = "nothing to show"
-"""What is said where a table would have no rows."""
+"""Printed instead of a table without rows."""
 _QUIET_S, _REFRESH_S, _LONGEST_PAUSE_S = 1.0, 0.25, 60.0
 
 
@@ -144,7 +144,7 @@ def notify(text: str) -> None:
 
 @contextmanager
 def show_progress(text: str, *, asked: bool = False) -> Iterator[Callable[[str], None]]:
-    """Say on standard error what takes longer than a second, and for how long.
+    """Show on standard error what takes longer than a second, and for how long.
 
     On a terminal, or where it is asked for; there a line now and then. Yields what
     changes the text.
@@ -163,7 +163,7 @@ def show_progress(text: str, *, asked: bool = False) -> Iterator[Callable[[str],
 
 
 class _Progress:
-    """What is being done, for how long."""
+    """What is being done, and since when."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -171,7 +171,7 @@ class _Progress:
         self.done = threading.Event()
 
     def tell(self, text: str) -> None:
-        """Say what is done from now on."""
+        """Change the text."""
         self._text = text
 
     def run(self) -> None:

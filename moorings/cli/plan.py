@@ -41,7 +41,7 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.service.garbage import after_batch, collecting_between_batches
 
 _KEPT: list[object] = []
-"""What the last plan was made of: it is given back with the process, all at once."""
+"""Input of the last plan, kept so that it is freed with the process, all at once."""
 COLUMNS = ("gang", "pod", "claim", "verdict", "node", "devices")
 
 

@@ -74,7 +74,7 @@ class SearchLimit:
         self._entered.close()
 
     def is_stopped(self) -> bool:
-        """Whether the time is over, or somebody pressed Ctrl-C."""
+        """True if the time is up, or Ctrl-C was pressed."""
         if self._is_interrupted:
             return True
         return self._until_s is not None and time.monotonic() >= self._until_s

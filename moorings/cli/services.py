@@ -39,13 +39,13 @@ class Variable(Struct, frozen=True, kw_only=True):
 
     name: str
     text: str
-    """What it is."""
+    """Its help."""
     default: str | None
     """As it would be written; None: it is needed."""
 
     @property
     def note(self) -> str:
-        """What is said of its default, as of an option's."""
+        """Its default, as help shows that of an option."""
         if self.default is None:
             return "[required]"
         return f"[default: {self.default}]" if self.default else ""

@@ -1,4 +1,4 @@
-"""What is known of a gang, printed for people."""
+"""Prints the explanation of a gang for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from moorings.views.gangs import UNDECIDED
 from moorings.views.reasons import describe_facts
 
 NONE = "<none>"
-"""What kubectl shows where there is nothing."""
+"""As kubectl shows missing values."""
 MOST_LINES = 20
 MOST_NAMES = 5
 

@@ -120,7 +120,7 @@ class EventFilter(Struct, frozen=True, kw_only=True):
 
     @property
     def topics(self) -> tuple[Topic[Any], ...]:
-        """Those on which anything that is wanted travels."""
+        """Topics of the wanted events."""
         return tuple(
             topic
             for topic in WATCHED
@@ -128,13 +128,13 @@ class EventFilter(Struct, frozen=True, kw_only=True):
         )
 
     def takes(self, message: DecisionMessage | ConfirmationMessage) -> bool:
-        """Whether a message may be wanted, as far as it shows without a name."""
+        """True if a message is wanted by namespace and kind."""
         return self.namespace in (None, message.namespace) and (
             not self.kinds or type(message).__name__ in self.kinds
         )
 
     def takes_gang(self, name: str, uid: GangUID) -> bool:
-        """Whether a gang of this name and uid is wanted."""
+        """True if a gang of this name and uid is wanted."""
         return self.gang in ("", name, uid)
 
 

@@ -1,4 +1,4 @@
-"""What a page of the console asks for, one question at a time.
+"""The HTTP API of the console's page.
 
 Each handler turns a request into one answer of JSON. Who may ask is settled before
 (`server.py`); what cannot be answered is an error of ours, which becomes a status.
@@ -156,11 +156,11 @@ class ConsoleApi:
         return _answer({"uids": uids})
 
     async def cancel(self, request: web.Request) -> web.Response:
-        """Say that a gang is not wanted any more."""
+        """Cancel a gang."""
         return await self._command(request, CancelGang)
 
     async def release(self, request: web.Request) -> web.Response:
-        """Say that a gang's work is done."""
+        """Release a gang."""
         return await self._command(request, ReleaseGang)
 
     async def _command(

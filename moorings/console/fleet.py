@@ -40,7 +40,7 @@ Record = dict[str, Any]
 
 
 class FleetPicture:
-    """What was shown last of each node, and what that followed from."""
+    """The rows of all nodes as last shown, and what they were made from."""
 
     def __init__(self) -> None:
         self.records: dict[NodeName, Record] = {}

@@ -45,7 +45,7 @@ TOPICS: tuple[Topic[Any], ...] = (
 _STARTS: dict[str, Start] = {CONFIRMATIONS.entity: "all", SOLVES.entity: "all"}
 """That gates opened hides which pods were written; a solve has two messages."""
 GATHER_S = 0.02
-"""What comes within it is shown at once."""
+"""Changes within this time are shown together."""
 LOOK_S = 1.0
 """The longest time between two looks at what only the clock changes."""
 IDLE_SHARE = 2
@@ -73,7 +73,7 @@ class Following:
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether everything that existed has been read."""
+        """True if everything that existed has been read."""
         return bool(self._caught_up)
 
     async def run(self, stop: asyncio.Event) -> None:

@@ -175,7 +175,7 @@ def _describe_claim(claim: MemberClaim) -> str:
 
 
 def _describe_request(request: Mapping[str, Any]) -> str:
-    """Say what one request is for: `8 gpu.example.com`."""
+    """Describe one request: `8 gpu.example.com`."""
     if alternatives := request.get("firstAvailable"):
         return " or ".join(_describe_request({"exactly": a}) for a in alternatives)
     exactly = request.get("exactly") or {}

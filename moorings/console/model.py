@@ -1,6 +1,6 @@
-"""What a console knows, and what of it is another than what was shown last. Pure.
+"""The console's state, and how it differs from what was last shown. Pure.
 
-A page is told everything once, and from then on what changed: both in one form, parts
+A page is sent everything once, and from then on what changed: both in one form, parts
 of it by name, where `None` says that there is no such part any more.
 """
 
@@ -54,7 +54,7 @@ class ConsoleModel:
 
     @property
     def known(self) -> KnownDevices:
-        """What is known of devices now."""
+        """The devices as known now."""
         return self._fold.known()
 
     @property
@@ -179,7 +179,7 @@ class ConsoleModel:
         }
 
     def _list_silences(self, now: datetime) -> list[str]:
-        """Say who does not lead: the solver first, without whom nothing is decided."""
+        """List that no solver or no publisher leads, the solver first."""
         no_solver = describe_no_solver(self._cluster, self._solver, now)
         return list(filter(None, (no_solver, describe_silence(self._leader, now))))
 

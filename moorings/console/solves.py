@@ -21,7 +21,7 @@ TIERS = {
     Tier.TOPOLOGY: "cost of topology preferences",
     Tier.NODES: "nodes used",
 }
-"""What each tier of the objective counts (docs/contributing/objective.md)."""
+"""What each tier of the objective measures (docs/contributing/objective.md)."""
 Row = dict[str, Any]
 
 
@@ -170,7 +170,7 @@ def _view_gang(gang: GangPart, answer: GangDecision | None) -> Row:
 
 
 def _describe_request(request: RequestPart) -> str:
-    """Say what a request is for: `8 gpu.example.com or 4 ...`."""
+    """Describe a request: `8 gpu.example.com or 4 ...`."""
     return " or ".join(
         f"{'all' if each.all_devices else each.count} {each.device_class}"
         for each in request.alternatives

@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 
 
 class DemoOptions(Struct, frozen=True, kw_only=True):
-    """What the demo is to show."""
+    """Options of the demo."""
 
     fleet: str = "openb"
     seed: int = 1
@@ -223,7 +223,7 @@ class Demo:
         )
 
     async def _explain_one(self) -> None:
-        """Say why the largest gang that waits does; if none does, make one."""
+        """Explain why the largest waiting gang waits; make one if none does."""
         waiting = [gang for gang in self._waiting if self._gangs.is_waiting(gang)]
         largest = max(waiting, key=count_gpus, default=None)
         if largest is None:

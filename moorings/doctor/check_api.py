@@ -1,4 +1,4 @@
-"""What the API server serves, and which of its features are on. Pure."""
+"""Checks what the API server serves, and its feature gates. Pure."""
 
 from __future__ import annotations
 

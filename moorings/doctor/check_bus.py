@@ -1,4 +1,4 @@
-"""Whether nats-server keeps what it acknowledged, and has room for more. Pure."""
+"""Checks that nats-server keeps what it acknowledged, and has room. Pure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _check_version(facts: BusFacts) -> CheckLine:
 
 
 def _check_there(streams: Mapping[str, Reading[StreamHealth]]) -> Iterator[CheckLine]:
-    """Say which streams could not be looked at, by reason."""
+    """Report which streams could not be read, by reason."""
     reasons: dict[Unread, list[str]] = {}
     for name, health in streams.items():
         if isinstance(health, Unread):

@@ -1,4 +1,4 @@
-"""Whether the clocks agree: ours, the API server's, NATS', and those of nodes. Pure.
+"""Checks that the clocks agree: ours, the API server's, NATS', the nodes'. Pure.
 
 Decisions do not depend on clocks. What does: tokens and certificates, which are valid
 for a time, ages that people read, and taints that evict after seconds.

@@ -158,7 +158,7 @@ def check_pools(facts: ClusterFacts) -> Iterator[CheckLine]:
 
 
 def _describe_pool(pool: _Pool, slices: list[Json]) -> str:
-    """Say what is wrong with a pool; empty: nothing that its slices show."""
+    """Return what is wrong with a pool by its slices; empty: nothing."""
     title = "/".join(pool)
     specs = [item["spec"] for item in slices]
     # Of any generation: two who publish one pool outdo each other's.

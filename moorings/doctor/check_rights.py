@@ -1,4 +1,4 @@
-"""Whether our service accounts may do what they must, and no more. Pure."""
+"""Checks that our service accounts have just the rights that they need. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the doctor observed of a cluster and a bus, before anybody judges it.
+"""Observations of a cluster and a bus, not judged yet.
 
 Objects of Kubernetes are as the API server serves them. What could not be read is
 `Unread`: a check says so, and never takes it for an answer.
@@ -19,7 +19,7 @@ from runtime.bus.streams import StreamHealth
 
 T = TypeVar("T")
 LOCAL_STACK = "the local stack"
-"""What is looked at where no server is named: the bus of `moorings up`."""
+"""Name of the bus of `moorings up`, which is checked where no server is given."""
 Json = Mapping[str, Any]
 
 
@@ -80,7 +80,7 @@ class Right(Struct, frozen=True, order=True):
 
 
 class Review(Struct, frozen=True, kw_only=True):
-    """What the API server answered: whether a persona has a right."""
+    """The API server's answer whether a persona has a right."""
 
     persona: str
     right: Right
@@ -96,7 +96,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     release: str
     """Such as `1.37`, the emulated one where there is one; empty: it does not say."""
     served: Reading[Mapping[str, frozenset[str]]]
-    """What resource.k8s.io serves, by version: the plurals."""
+    """The plurals that resource.k8s.io serves, by version."""
     gang_served: Reading[bool]
     gates: Reading[Mapping[str, bool]]
     """The feature gates of the API server."""
@@ -121,7 +121,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
 
 
 class ServerMonitor(Struct, frozen=True, kw_only=True):
-    """What a nats-server says of itself on its monitoring port."""
+    """A nats-server's report on its monitoring port."""
 
     sync: str
     """How often it syncs to disk, such as `always` or `2m0s`."""

@@ -107,7 +107,7 @@ FORBIDDEN = (
     Right("impersonate", "", "users"),
     Right("create", "rbac.authorization.k8s.io", "clusterrolebindings"),
 )
-"""What none of our service accounts may: with it all other bounds end."""
+"""Rights that none of our service accounts may have, as they include all others."""
 
 ACCOUNTS = ("publisher", "nodeagent", "authcallout", "solver", "nats")
 

@@ -1,4 +1,4 @@
-"""Whether the domains of one key have room for the pods that a topology names.
+"""Checks that the domains of a key have room for the pods of a topology rule.
 
 By counting only: each member alone, every domain as if nobody else took of it. What
 passes may still not fit; what falls short cannot. The words name the domains that come
@@ -35,7 +35,7 @@ class Shortfall(Struct, frozen=True, kw_only=True):
 def find_shortfall(
     topology: GangTopology, counts: Mapping[str, int], rooms: Rooms
 ) -> Shortfall | None:
-    """Say how much room is missing; None: counting finds enough.
+    """Return how much room is missing; None if counting finds enough.
 
     `counts`: pods by member. Only members that the topology names are looked at.
     """

@@ -24,10 +24,10 @@ from solver.snapshot.pages import Page
 
 
 class SelectorMatch(Struct, frozen=True):
-    """What a list of selectors says of all devices."""
+    """The verdicts of a list of selectors on all devices."""
 
     devices: tuple[str, ...]
-    """Those that pass, as `driver/pool/device`."""
+    """Devices that pass, as `driver/pool/device`."""
     faults: dict[int, str]
     """By selector: how many devices it fails on, the first of them, and why."""
 
@@ -76,7 +76,7 @@ class Matches:
         )
 
     def has_capacity(self, subrequest: SubrequestPart) -> bool:
-        """Whether any device that passes can give the capacity that is requested."""
+        """True if any matching device has the requested capacity."""
         kind = request_kind_of(subrequest)
         if not kind.capacity:
             return True

@@ -1,4 +1,4 @@
-"""What is wrong with pods and with what makes them, and which of them would wait."""
+"""Checks pods and workloads, and collects those that would wait."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _HOPELESS = (
     "PodsTooMany",
     "TopologyInvalid",
 )
-"""Those of them that no pod that comes can take away."""
+"""Reasons that no further pod can resolve."""
 _BYPASSED = (
     "schedulers ignore pods with a nodeName: nobody allocates its claims, and "
     "kubelet refuses it; use nodeSelector: {kubernetes.io/hostname: ...}"
@@ -89,7 +89,7 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
 
 
 def _is_bound(pod: Pod) -> bool:
-    """Whether a scheduler gave the pod its node: a cluster has it already."""
+    """True if a scheduler has bound the pod."""
     return bool(pod.spec.node_name and pod.metadata.uid)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with classes and requests, held against the devices of the input."""
+"""Checks classes and requests against the devices of the input."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _check_request(
 
 
 def _is_same(one: SubrequestPart, other: SubrequestPart) -> bool:
-    """Whether whoever cannot have one cannot have the other; faulty: nobody knows."""
+    """True if both match the same devices, so that the second never helps."""
     return (
         not (one.fault or other.fault)
         and one.selectors == other.selectors

@@ -1,4 +1,4 @@
-"""What is wrong with ResourceSlices: pools, counters, names, nodes."""
+"""Checks ResourceSlices: pools, counters, names, nodes."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class LocalServer:
         self.monitor_port = find_free_port()
         self._sync = sync
         self.process = ChildProcess(store_dir / "nats-server.log")
-        """Whether it runs, and what it said."""
+        """The server's process and log."""
 
     @property
     def url(self) -> str:

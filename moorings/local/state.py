@@ -96,7 +96,7 @@ def _read_state(folder: Path) -> RunningStack | None:
 
 
 def _is_locked(folder: Path) -> bool:
-    """Whether a stack holds the folder."""
+    """True if a running stack holds the folder's lock."""
     try:
         with (folder / _LOCK_FILE).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

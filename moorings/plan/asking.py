@@ -54,16 +54,16 @@ class WaitingGang(Struct, frozen=True, kw_only=True):
 
     @property
     def is_shared(self) -> bool:
-        """Whether it waits for a claim that another gang asks for now."""
+        """True if it waits for a claim that another gang requests now."""
         return any(str(reason.rule) == SHARED for reason in self.reasons)
 
 
 class Asked(Struct, kw_only=True):
-    """What was asked for, and what waits; written as it is found."""
+    """Collects what is submitted and what waits."""
 
     gangs: list[SubmitGang] = []
     groups: dict[GangKey, GroupKey] = {}
-    """Whose each is."""
+    """The group of each gang."""
     waiting: list[WaitingGang] = []
     notes: list[str] = []
 
@@ -103,7 +103,7 @@ def submit_before_pods(gang: Gang) -> SubmitGang:
 
 
 def _is_before_pods(view: View, group: GroupKey, gang: Gang) -> bool:
-    """Whether a Gang object is asked for without pods.
+    """True if a Gang object is submitted before its pods.
 
     One that holds its devices is, and one that no cluster has yet: a what-if.
     """
@@ -146,7 +146,7 @@ def _take_report(asked: Asked, group: GroupKey, report: StatusReport) -> None:
 
 
 def name_unknown(waiting: WaitingGang, unknown: dict[str, Reason]) -> WaitingGang:
-    """Say what pods refer to that is not there, rather than that it is missing."""
+    """Name the missing object that pods refer to, if that is why they wait."""
     for pod in waiting.pods:
         reason = unknown.get(pod.metadata.uid)
         if reason is not None:

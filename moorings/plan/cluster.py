@@ -59,7 +59,7 @@ _GATE = PodSchedulingGate(name=GATE)
 
 
 class PlannedCluster(Struct, frozen=True, kw_only=True):
-    """What the publisher would see, and what is known beside."""
+    """The cluster as the publisher would see it, and what is known besides."""
 
     view: View
     claims: PodClaims
@@ -73,7 +73,7 @@ class PlannedCluster(Struct, frozen=True, kw_only=True):
     """By uid of a pod, what it refers to and the input does not have."""
     waiting: tuple[WaitingGang, ...]
     lone_claims: tuple[ResourceClaim, ...]
-    """Those without an allocation that no pod uses or will use."""
+    """Claims without an allocation that no pod uses or will use."""
     notes: tuple[str, ...]
 
 
@@ -180,7 +180,7 @@ def _wait_for_ever(refused: RefusedPod) -> WaitingGang:
 
 
 def _note_requests(pods: list[PlannedPod], claims: PodClaims) -> Iterator[str]:
-    """Say which containers refer to nothing, once for pods that are alike."""
+    """Note containers that refer to missing requests, once for equal pods."""
     notes = (text for each in pods for text in claims.list_unknown_requests(each.pod))
     yield from list(notes)[:_NAMED]
 

@@ -41,7 +41,7 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
     """`optimal` or `upstream`."""
     features: Features = Features()
     as_stored: bool = False
-    """Whether the `upstream` order fills in nothing that the API server would."""
+    """True if the `upstream` order fills in no defaults of the API server."""
     timeout_seconds: float | None = None
     """Of the `upstream` order; the other has limits in work units."""
 

@@ -112,19 +112,19 @@ def check_version(api_version: str, kind: str, name: str) -> None:
 
 
 def is_one_unless_said(raw: Mapping[str, Any]) -> bool:
-    """Whether a workload has one pod of a role where it does not say how many."""
+    """True if a workload has one pod of a role by default."""
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]
     return raw.get("kind") in _ONE_UNLESS_SAID.get(group, ())
 
 
 def makes_no_pods(raw: Mapping[str, Any]) -> bool:
-    """Whether an object only describes pods, whatever templates it has."""
+    """True if an object only describes pods and makes none."""
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]
     return raw.get("kind") in _MAKE_NO_PODS.get(group, {})
 
 
 def explain_passed_by(error: UnknownKindError) -> str:
-    """Say of a kind that is known why it is left out; empty: it is not known."""
+    """Return why a known kind is skipped; empty if it is unknown."""
     group = error.api_version.rpartition("/")[0]
     why = _PASSED_BY.get(group, {}).get(error.kind, "")
     return why and f"{error.kind} of {error.api_version} is skipped: {why}"

@@ -1,4 +1,4 @@
-"""What the cluster of a plan can do and lets in: its features, its labels, its Nodes.
+"""Limits of a plan's cluster: features, namespace labels, Nodes.
 
 What is not in the input limits nothing. Without a Namespace object nobody knows its
 labels; without any Node object nobody has said what nodes have, are called or keep

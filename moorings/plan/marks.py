@@ -1,4 +1,4 @@
-"""What controllers write on the pods that they make: labels, annotations, owner.
+"""Labels, annotations and owner that controllers give their pods.
 
 By these marks pods say whose gang they are (`contracts/pods/membership.py`). Kinds that
 are not listed make pods that name their maker and nothing else. Pure.
@@ -21,7 +21,7 @@ HEAD = "headgroupspec"
 
 
 class PodMarks(Struct, frozen=True, kw_only=True):
-    """What a controller adds to the metadata of a pod."""
+    """Metadata that a controller gives a pod."""
 
     owner: OwnerReference
     labels: dict[str, str] = {}

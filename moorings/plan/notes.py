@@ -1,4 +1,4 @@
-"""What a plan says beside its answer: what was taken otherwise than it is written."""
+"""Notes of a plan: where the input was not taken as it is written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMED = 3
 
 
 def note_gates(names: list[str]) -> Iterator[str]:
-    """Say that pods are answered as if they had our gate."""
+    """Note that pods are planned as if they had our gate."""
     if names:
         yield (
             f"{_enumerate(names)}: planned as if the gate {GATE} were there; in a "
@@ -24,7 +24,7 @@ def note_gates(names: list[str]) -> Iterator[str]:
 
 
 def note_missed(names: list[str], *, counts: bool) -> Iterator[str]:
-    """Say that pods lack the gate of their gang, which `counts` them or does not."""
+    """Note that pods lack the gate of their gang, which `counts` them or does not."""
     if names:
         then = "counts them once they exist" if counts else "does not count them"
         yield (
@@ -34,7 +34,7 @@ def note_missed(names: list[str], *, counts: bool) -> Iterator[str]:
 
 
 def note_plain(count: int) -> Iterator[str]:
-    """Say that pods are nobody's who asks for devices."""
+    """Note that pods request no devices."""
     if count:
         ask = counted(count, "pod requests", "pods request")
         are = "it is" if count == 1 else "they are"
@@ -42,7 +42,7 @@ def note_plain(count: int) -> Iterator[str]:
 
 
 def note_schedulers(pods: Iterable[Pod]) -> Iterator[str]:
-    """Say that pods are for another scheduler than the one that binds them."""
+    """Note that kube-scheduler does not bind pods of another scheduler."""
     names: dict[str, list[str]] = {}
     for pod in pods:
         scheduler = pod.spec.scheduler_name
@@ -58,7 +58,7 @@ def note_schedulers(pods: Iterable[Pod]) -> Iterator[str]:
 def note_volumes(
     values: Iterable[KubernetesObject], *, is_known: bool
 ) -> Iterator[str]:
-    """Say that volumes of pods are not looked at; `is_known`: they are."""
+    """Note that volumes of pods are not checked, unless `is_known`."""
     has_volumes = any(
         volume.persistent_volume_claim is not None
         for value in values

@@ -1,4 +1,4 @@
-"""What is asked of one node: claims that no pod uses, all together. Pure.
+"""Plans claims that no pod uses together on one node. Pure.
 
 That is the question which kube-scheduler asks its allocator for one pod and one node.
 Gangs, and pods that ask for devices or wait for us, are other questions, so they are
@@ -74,7 +74,7 @@ def _is_ours(spec: PodSpec) -> bool:
 
 
 def _is_known(values: list[KubernetesObject], node: str) -> bool:
-    """Whether a node is in the input; without Nodes a selector may mean any node."""
+    """True if a node is in the input; without Nodes a selector may match any node."""
     slices = [value.spec for value in values if isinstance(value, ResourceSlice)]
     named = {value.name for value in values if isinstance(value, Node)}
     if not named and any(

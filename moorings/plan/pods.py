@@ -195,7 +195,7 @@ def _without_ports(container: Container) -> Container:
 
 
 def has_gate(spec: PodSpec) -> bool:
-    """Whether a pod, or a pattern for pods, waits for us by our gate."""
+    """True if a pod or pod template has our gate."""
     return any(gate.name == GATE for gate in spec.scheduling_gates)
 
 

@@ -63,7 +63,7 @@ class Reader:
         """By name each value that was read, once: most devices have what others have.
         None: so many that they are looked at no more, such as those of a uuid."""
         self._capacities: dict[Hashable, dict[str, DeviceCapacity]] = {}
-        """Likewise all that a device has of capacities, by how that is written."""
+        """Decoded capacities of devices, by how they are written."""
 
     def read(self, documents: Iterable[tuple[str, Any]]) -> Iterator[PlanObject]:
         """Decode (source, raw) pairs; unknown kinds are named once.
@@ -221,7 +221,7 @@ def _read_without_pods(raw: Mapping[str, Any]) -> Workload:
 
 
 def _has_claims(value: Any) -> bool:
-    """Whether there are pods with claims somewhere in an object."""
+    """True if an object has pod specs with claims anywhere."""
     if isinstance(value, Mapping):
         return bool(value.get("resourceClaims")) or any(
             map(_has_claims, value.values())

@@ -1,4 +1,4 @@
-"""What comes after a decision: pods that waited for a claim which another gang got.
+"""After a decision: pods that waited for a claim which another gang got.
 
 One gang at a time asks for the devices of a claim. Once it has them, pods of other
 gangs that use the claim are bound by it, and are asked for in their turn. Pure.

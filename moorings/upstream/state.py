@@ -1,4 +1,4 @@
-"""What a pod's search has given out so far, and whether one more device may be.
+"""The state of a pod's search: devices given out so far, and checks of one more.
 
 Mirrors the order of kube-scheduler's checks: in use, node operations, counters, taints,
 constraints, capacity. Everything that is taken can be taken back, last first.
@@ -28,7 +28,7 @@ SetKey = tuple[int, str]
 
 
 class Undo(Struct):
-    """What one device changed: `give_back` needs it."""
+    """The changes of one device, for `give_back`."""
 
     index: int
     counters: bool = False
@@ -55,20 +55,20 @@ class State:
         self.claims_of: dict[int, list[int]] = {}
         """Claims that have an exclusive device, by device."""
         self.shares: dict[int, list[dict[str, int]]] = {}
-        """What each share of this pod consumes, by device."""
+        """Consumption of each share of this pod, by device."""
         self._consumed: dict[int, CounterTotals] = {}
-        """What this pod draws from counters, by pool."""
+        """Counters that this pod consumes, by pool."""
         self._groups: dict[SetKey, CommonGroups] = {}
 
     def is_in_use(self, request: RequestData, index: int) -> bool:
-        """Whether a device is out of the question before anything is looked at."""
+        """True if a device cannot be used at all."""
         claims = self.claims_of.get(index)
         if request.part.admin_access:
             return bool(claims) and request.claim in (claims or ())
         return bool(claims) or self.world.devices[index].held
 
     def fits(self, request: RequestData, index: int) -> bool:
-        """Whether what is left of the device's capacity is enough.
+        """True if the remaining capacity of the device is enough.
 
         Raises:
             FatalError: the amount cannot be computed.
@@ -186,7 +186,7 @@ class State:
 
     @cached_property
     def _available(self) -> dict[int, CounterTotals]:
-        """What is left of each counter before this pod, by pool."""
+        """What this pod may draw from each counter, by pool."""
         left: dict[int, CounterTotals] = {
             number: {
                 (counter_set.name, name): counter.value.nano

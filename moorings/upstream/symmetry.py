@@ -47,7 +47,7 @@ class Symmetry:
         return tuple(keys)
 
     def _given_out(self, index: int) -> object:
-        """What the search gave out of a device so far."""
+        """What the search has given out of a device so far."""
         shares = self._state.shares.get(index, ())
         return (
             tuple(sorted(tuple(sorted(share.items())) for share in shares)),
@@ -60,7 +60,7 @@ class Symmetry:
 
     @cached_property
     def _static(self) -> list[tuple[object, Values]]:
-        """What requests see of each device, and the values that constraints compare."""
+        """What requests see of each device, and values that constraints compare."""
         return [
             (self._view_of(index), self._values_of(index))
             for index in range(len(self._world.devices))

@@ -1,4 +1,4 @@
-"""What one pod's requests are to the devices of one node, before anything is chosen.
+"""One pod's requests against the devices of one node, before any is chosen.
 
 Devices stand in the order in which kube-scheduler tries them. Faults of selectors and
 amounts are kept where they happen: whether they matter depends on what the search
@@ -45,7 +45,7 @@ class NodeDevice(Struct, frozen=True):
     held: bool
     """By another claim, for itself."""
     shares: dict[str, int] | None
-    """What shares of other claims consume; None: there are none."""
+    """Consumption by shares of other claims; None if there are none."""
     supported: bool
 
 

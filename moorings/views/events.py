@@ -1,4 +1,4 @@
-"""What is said of a gang, in a few words."""
+"""Messages about gangs, in a few words."""
 
 from __future__ import annotations
 

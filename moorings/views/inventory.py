@@ -37,9 +37,9 @@ SICK, TAINTED, AWAY = "Unhealthy", "Tainted", "Unavailable"
 DRIFTED = "Drifted"
 HEALTHY = "Healthy"
 HEALTHS = (HEALTHY, "Unhealthy", "Unknown")
-"""What node agents say of their devices; of a foreign driver's nobody does."""
+"""Health of devices as node agents report it; other drivers report none."""
 STATES = (FREE, HELD, SHARED, SICK, TAINTED, AWAY, DRIFTED)
-"""What a device may be; of those that are not free, several at once.
+"""States of a device; those other than free may apply together.
 
 What has drifted is used otherwise than was decided, and so may be free all the same."""
 _CLAIM, _GANG = "claim/", "gang/"

@@ -1,4 +1,4 @@
-"""That no publisher leads, or no solver, in words."""
+"""Notices that no publisher or no solver leads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contracts.liveness import SILENT_S, PublisherLeads
 
 
 def describe_silence(leader: PublisherLeads | None, now: datetime) -> str:
-    """Say that no publisher leads, and since when; empty: one does, or never did.
+    """Write that no publisher leads and since when; empty if one does or never did.
 
     Without a cluster nobody leads, and nothing waits at gates.
     """
@@ -32,7 +32,7 @@ def describe_silence(leader: PublisherLeads | None, now: datetime) -> str:
 def describe_no_solver(
     cluster: ClusterName, seen: SolverSeen | None, now: datetime
 ) -> str:
-    """Say that no solver leads, and since when; empty: one does."""
+    """Write that no solver leads and since when; empty if one does."""
     if seen is None:
         return f"no solver has ever led in cluster {cluster}: gangs wait until one runs"
     if not seen.is_silent(now.timestamp()):

@@ -26,7 +26,7 @@ Json = Mapping[str, Any]
 
 
 class AdvertisementPlan(Struct, frozen=True, kw_only=True):
-    """What is written into the status of a Node; without operations nothing."""
+    """A patch of a Node's status; nothing without operations."""
 
     operations: tuple[dict[str, Any], ...] = ()
     before: dict[str, str | None] = {}
@@ -126,7 +126,7 @@ def _escape(key: str) -> str:
 
 
 def _is_some(amount: str | None) -> bool:
-    """Whether there is any: what kubelet set to zero after a restart is nobody's."""
+    """True if it is more than 0, which kubelet sets after a restart."""
     return amount is not None and not _is_equal(amount, "0")
 
 

@@ -66,7 +66,7 @@ class ClaimReader:
         return claim
 
     async def is_gone(self, held: ClaimRef) -> bool:
-        """Whether a claim was deleted, or deallocated, or is another one by now.
+        """True if a claim was deleted, deallocated or replaced.
 
         Raises:
             KubernetesError: the API server does not say.

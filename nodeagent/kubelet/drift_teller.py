@@ -54,7 +54,7 @@ class DriftTeller:
         self._clock = clock
         self._tell_bus = tell
         self._known: dict[ClaimRef, tuple[ClaimOnRecord | None, float]] = {}
-        """What the API server said, and when."""
+        """Answers of the API server, and when they came."""
         self._pod_resources = pod_resources
         self._reader = reader
         self._preparers = {preparer.driver: preparer for preparer in preparers}

@@ -1,4 +1,4 @@
-"""What kubelet may call: registration, DRAPlugin and the health of devices.
+"""The gRPC services for kubelet: registration, DRAPlugin and device health.
 
 Both versions of each interface at once; their messages have the same fields. An error
 about one claim is an answer about that claim, and never the end of anything else.

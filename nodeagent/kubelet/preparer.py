@@ -41,7 +41,7 @@ _LOCK_PAUSE_S = 0.005
 
 
 class Preparer:
-    """What one driver does for kubelet; `open` comes first."""
+    """Prepares and unprepares claims of one driver for kubelet; `open` comes first."""
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ class Checkpoint:
 
     @property
     def claims(self) -> Mapping[ClaimUID, PreparedClaim]:
-        """What is prepared, as of the last `refresh`."""
+        """The prepared claims, as of the last `refresh`."""
         return MappingProxyType(self._claims)
 
     def open(self) -> None:

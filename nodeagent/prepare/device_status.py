@@ -39,7 +39,7 @@ class LeftOut(Struct, frozen=True):
 
 
 class StatusPlan(Struct, frozen=True):
-    """What is to be written of one claim."""
+    """The device status to write into one claim."""
 
     entries: tuple[Entry, ...]
     left_out: tuple[LeftOut, ...]

@@ -1,4 +1,4 @@
-"""What containers may read of their devices: a JSON file a request (KEP-5304).
+"""Metadata of devices for containers: a JSON file for each request (KEP-5304).
 
 The format and the paths in the container are those of Kubernetes' own helper for
 drivers, so that whoever reads them needs to know no driver. Pure.
@@ -34,7 +34,7 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
 
 class DescribedDevice(Struct, frozen=True, kw_only=True):
-    """What is known of one device for whoever holds it."""
+    """The metadata of one device for its holder."""
 
     attributes: Mapping[str, DeviceAttribute] = {}
     """As in its ResourceSlice."""

@@ -33,7 +33,7 @@ Parameters = Annotated[dict[ParameterName, Text | int | bool], Meta(max_length=6
 class DeviceParameters(
     Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """What a class or a claim tells a driver of Moorings about some requests."""
+    """Opaque parameters for drivers of Moorings in a class or a claim."""
 
     api_version: Literal["moorings.dev/v1alpha1"]
     kind: Literal["DeviceParameters"]
@@ -44,7 +44,7 @@ class DeviceParameters(
 
 
 class MergedParameters(Struct, frozen=True, kw_only=True):
-    """What holds for one request after all of its configurations."""
+    """The parameters of one request, merged from all its configurations."""
 
     env: dict[str, str] = {}
     partition: dict[str, str | int | bool] = {}

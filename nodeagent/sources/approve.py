@@ -1,4 +1,4 @@
-"""What is taken of a source's listing, and what is refused of it.
+"""Checks a source's listing: accepts some devices and refuses others.
 
 The one check between a source and the bus: each device as the API server would want it,
 names that are there once, no pool but the source's own. A device that was announced and

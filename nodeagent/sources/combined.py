@@ -113,7 +113,7 @@ class CombinedSource:
         )
 
     async def edits(self, device: DeviceID) -> ContainerEdits:
-        """Say what a container that holds a device gets, by the part that has it.
+        """Return the container edits of a device from the part that has it.
 
         Raises:
             SourceError: no part has it, or it cannot be described now.
@@ -125,7 +125,7 @@ class CombinedSource:
         raise SourceError("sources", f"{device} is not here")
 
     async def describe(self, device: DeviceID) -> DeviceDescription:
-        """Say what is known of a device, by the part that has it.
+        """Return the description of a device from the part that has it.
 
         Raises:
             SourceError: no part has it, or nothing can be read of it now.
@@ -148,7 +148,7 @@ class CombinedSource:
 
 
 def _find_conflict(taken: list[NodeDevices], more: NodeDevices) -> str:
-    """Say why a part cannot be announced beside others; empty: it can."""
+    """Return why a part cannot be announced beside others; empty if it can."""
     pools = {pool_id for devices in taken for pool_id in _list_pools(devices)}
     for pool_id in _list_pools(more):
         if pool_id in pools:

@@ -32,7 +32,7 @@ log = get_logger(__name__)
 _LIST_S = 1.0
 """How long others wait for a listing; a later one comes when it is there."""
 _SILENT_AFTER_S = 10.0
-"""What is asked and does not answer for so long has failed."""
+"""A source that does not answer for so long has failed."""
 _RETRY_S = 5.0
 REFUSED = "DeviceRefused"
 """Reason of a device whose description cannot be taken."""
@@ -43,7 +43,7 @@ SOURCE_FAILED = "SourceFailed"
 
 
 class Additions(Struct, frozen=True, kw_only=True):
-    """What the sources file adds to each device of a source."""
+    """Attributes that the sources file adds to each device of a source."""
 
     attributes: Mapping[str, DeviceAttribute] = {}
     edits: ContainerEdits = ContainerEdits()
@@ -66,7 +66,7 @@ class SourcePart:
         self.name = name
         self.source = source
         self.health_only = health_only
-        """Whether another driver publishes the devices."""
+        """True if another driver publishes the devices: only health is sent."""
         self._node = node
         self._read_s = read_s
         self._pool = pool
@@ -84,11 +84,11 @@ class SourcePart:
         self._list_due_s: float | None = None
         """When to list again after a failure."""
         self._failures: dict[str, str] = {}
-        """What fails now, `read` and `discover`, each with the reason."""
+        """Current failures of `read` and `discover`, with their reasons."""
 
     @property
     def devices(self) -> NodeDevices | None:
-        """What was taken of the last listing; None: nothing is known."""
+        """Devices accepted from the last listing; None: nothing is known."""
         if self._devices is None or not self.health_only:
             return self._devices
         watched = (*self._devices.device_ids, *sorted(self._missing))
@@ -177,7 +177,7 @@ class SourcePart:
         )
 
     def _must_list(self, now_s: float) -> bool:
-        """Whether a late listing is there, or it is time to try again."""
+        """True if a late listing has come, or it is time to try again."""
         if self._listing is not None:
             return self._listing.done()
         if "discover" not in self._failures:

@@ -62,7 +62,7 @@ class Bus:
 
     @property
     def connected(self) -> bool:
-        """Whether the connection stands now."""
+        """True if connected now."""
         return self._connection.connected
 
     @property
@@ -263,7 +263,7 @@ class Bus:
         return await reader.read_newest(self._connection, topic, names)
 
     async def has_any(self, topic: Topic[Any], *names: str) -> bool:
-        """Whether anything is there on a topic's subjects below these names.
+        """True if there is any message on a topic's subjects below these names.
 
         Raises:
             BusError: the server does not say.

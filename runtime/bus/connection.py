@@ -41,7 +41,7 @@ log = get_logger(__name__)
 
 
 def _is_worth_logging(record: logging.LogRecord) -> bool:
-    """Whether a line of asyncio is more than the end of a TLS connection.
+    """True if asyncio logs more than the end of a TLS connection.
 
     The client library begins TLS on an open stream, and the stream's protocol is not
     told. Can go when it uses `StreamWriter.start_tls`.
@@ -91,7 +91,7 @@ class Connection:
 
     @property
     def connected(self) -> bool:
-        """Whether requests can be sent now."""
+        """True if requests can be sent now."""
         return self._up.is_set()
 
     @property

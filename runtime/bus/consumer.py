@@ -58,7 +58,7 @@ log = get_logger(__name__)
 
 
 class Position(NamedTuple):
-    """What the server says about a delivered message."""
+    """The position of a delivered message, as the server reports it."""
 
     sequence: int
     number: int
@@ -91,7 +91,7 @@ def _differing(made: ConsumerInfo, now: ConsumerInfo) -> tuple[str, ...]:
 
 
 class Consumer:
-    """What was pulled and not yet taken, and whether more will come.
+    """A pull consumer: messages that were pulled and not yet taken.
 
     Call `create` once, then `take` and `pull` again and again while it is `usable`;
     `discard` it afterwards, whatever happened.
@@ -122,13 +122,13 @@ class Consumer:
         self.name = ""
         """Empty until the server says that it is made."""
         self.is_changed = False
-        """Whether others changed it: what it gave since `sure` may lack messages."""
+        """True if others changed it: messages since `sure` may be incomplete."""
         self.sure = 0
         """The sequence up to which it gave what it was made for."""
 
     @property
     def usable(self) -> bool:
-        """Whether something is there to take, or nothing speaks against waiting."""
+        """True if there are messages to take, or it makes sense to wait for some."""
         if self._buffer:
             return True
         silent_s = asyncio.get_running_loop().time() - self._heard_s
@@ -250,7 +250,7 @@ class Consumer:
 
     @property
     def _is_shared(self) -> bool:
-        """Whether others may use its name: to change it, or to make another."""
+        """True if others may change or recreate it by its name."""
         return self.name != self._maker
 
     async def _look(self) -> None:

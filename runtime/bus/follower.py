@@ -31,7 +31,7 @@ from runtime.wire import Fetched, Received, Refused, unpack
 Start = Literal["last_per_subject", "all", "new"] | int
 """Where a follower begins; a number is a stream sequence."""
 Skips = Callable[[str], bool]
-"""Whether what is said on a subject is of no use to who reads, unread."""
+"""Predicate of subjects whose messages are skipped unread."""
 
 _IDLE_S = 1.0
 _SAME_S = 0.001
@@ -191,7 +191,7 @@ class _Reader:
 
     @property
     def _may_be_synced(self) -> bool:
-        """Whether we are where the stream was when it was asked."""
+        """True if we have read as far as the stream was when asked."""
         if self._seen is not None and len(self._seen) == self._live:
             return True
         return self._sequence >= self._end_sequence
@@ -236,7 +236,7 @@ class _Reader:
         return self._beginning()
 
     async def _remembers(self) -> bool:
-        """Whether the stream still has, in its place, what we were given last.
+        """True if the stream still has our last message in its place.
 
         A server that lost its last messages gives their sequences to others. Removed
         or overwritten messages say nothing, so the newest that is there counts; where
@@ -315,7 +315,7 @@ class _Reader:
         self._synced, self._seen = True, None
 
     async def _finds_behind(self, sequence: int) -> bool:
-        """Whether the stream has anything of ours behind this sequence."""
+        """True if the stream has a message for us after this sequence."""
         for subject in self._subjects:
             if await find_next(self._connection, self._stream, subject, sequence + 1):
                 return True
@@ -326,7 +326,7 @@ class _Reader:
 
 
 def _keeps_subjects(config: Mapping[str, Any]) -> bool:
-    """Whether no subject of a stream ends by itself.
+    """True if messages of a stream do not expire.
 
     Of streams that keep only the last message of each subject: what they hold is bound
     by what lives.

@@ -1,4 +1,4 @@
-"""What each user of the bus may do, as nats-server reads it: accounts, imports, users.
+"""Permissions of each user of the bus, as nats-server's configuration.
 
 Follows from the topics and from how the bus reads streams: pull consumers, the last
 message of a subject, blobs in pieces. Written by `moorings permissions`.
@@ -36,11 +36,11 @@ PASSWORDS = "passwords/passwords.conf"
 CALLOUT_KEYS = "callout/callout.conf"
 """Where it reads the public keys of the callout, and its passwords."""
 CREATORS = ("solver", "publisher")
-"""Who creates streams that are not there, and brings older ones up to date."""
+"""Users that create missing streams, and update older ones."""
 RETIRER = "solver"
-"""Who removes gangs that ended long ago."""
+"""The user that removes gangs that ended long ago."""
 SUBSCRIBERS = (PLATFORM, VIEWER)
-"""Who may listen to what is republished, without a consumer."""
+"""Users that may subscribe to republished messages, without a consumer."""
 MAX_CONSUMERS = 4_096
 """Of one stream, whoever made them (nats-server counts so)."""
 _NEXT = "CONSUMER.MSG.NEXT"
@@ -68,7 +68,7 @@ class Permissions(Struct, frozen=True, kw_only=True):
 
 
 def permissions_of(user: str) -> Permissions:
-    """Say what a user needs, and no more, on the subjects of its account.
+    """Return what a user may do on the subjects of its account.
 
     Of a user with more words than its role: what the role needs, by this user's names.
     """
@@ -184,7 +184,7 @@ def _listed(what: str, subjects: tuple[str, ...]) -> Iterator[str]:
 
 
 def _exports() -> Iterator[str]:
-    """What leaves the account of the streams, each subject to who needs it."""
+    """Yield the exports of the account of the streams."""
     yield "    exports: ["
     for kind, subjects_of in (("service", _publishes), ("stream", _subscribes)):
         importers: dict[str, list[str]] = {}
@@ -199,7 +199,7 @@ def _exports() -> Iterator[str]:
 
 
 def _imports(account: str) -> Iterator[str]:
-    """What an account outside may ask for in CORE, and what it is sent from there."""
+    """Yield the imports of an account outside of CORE."""
     users = _users_in(account)
     yield "    imports: ["
     for subject in _ordered(s for user in users for s in _publishes(user)):

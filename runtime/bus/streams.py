@@ -38,7 +38,7 @@ class StreamUsage(Struct, frozen=True, kw_only=True):
     """By the stream's leader, which stamps its messages; since the epoch."""
     bytes: int
     limit_bytes: int
-    """What it may take; 0: it has no bound."""
+    """Most bytes that it may take; 0: unlimited."""
     share: float
     """Of the room that it may take; 0: it has no bound."""
     subjects: int
@@ -55,7 +55,7 @@ class StreamHealth(Struct, frozen=True, kw_only=True):
     lagging: tuple[str, ...]
     """Servers whose copy is away or behind."""
     led: bool
-    """Whether its copies agree who leads; always where there is one."""
+    """True if it has a leader; always true of a single copy."""
     version: int
     """Of its settings; 0: nobody said."""
     different: tuple[str, ...]
@@ -89,13 +89,13 @@ async def stream_health(connection: Connection, stream: Stream) -> StreamHealth:
 
 
 def _share(info: StreamInfo) -> float:
-    """Say how much of its room a stream takes."""
+    """Return the share of its room that a stream takes."""
     most = _limit(info)
     return info.state.bytes / most if most else 0.0
 
 
 def _limit(info: StreamInfo) -> int:
-    """Say how many bytes a stream may take; 0: it has no bound."""
+    """Return how many bytes a stream may take; 0: unlimited."""
     return max(0, int(info.config.get("max_bytes") or 0))
 
 

@@ -1,4 +1,4 @@
-"""What an answer of the API server means: one error a kind of refusal.
+"""Turns answers of the API server into errors, one for each kind of refusal.
 
 Stands alone because the same refusal comes in several forms: a missing permission as
 403 or as 422, a recreated object as 409 or as 422. Knows no connection.

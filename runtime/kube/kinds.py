@@ -35,7 +35,7 @@ class Kind(Struct, frozen=True, kw_only=True):
 
     @property
     def api_version(self) -> str:
-        """What objects of this kind say in `apiVersion`."""
+        """The `apiVersion` of objects of this kind."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def at(self, version: str) -> Kind:
@@ -150,7 +150,7 @@ GANG_OWNERS = (
         namespaced=True,
     ),
 )
-"""What says how many pods a gang has; any of them may be absent, or not be ours to
+"""Kinds that say how many pods a gang has; any may be absent, or not be ours to
 read. Named as `contracts.pods.membership:OwnerKey` names them."""
 
 
@@ -171,7 +171,7 @@ class ServedKinds(Struct, frozen=True, kw_only=True):
 
     @property
     def followed(self) -> tuple[Kind, ...]:
-        """What a publisher reads everywhere, beside Gangs, which may be absent."""
+        """The kinds that a publisher follows everywhere, besides Gangs."""
         kinds = (
             *(POD, NODE, NAMESPACE),
             *(self.resource_slice, self.device_class),

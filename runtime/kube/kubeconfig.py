@@ -40,7 +40,7 @@ class Kubeconfig:
 
     @property
     def server_name(self) -> str | None:
-        """Whom the server's certificate must name, where that is not its host."""
+        """The name in the server's certificate, where that is not its host."""
         name: str | None = self._configuration.tls_server_name
         return name
 

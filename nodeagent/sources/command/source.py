@@ -27,7 +27,7 @@ log = get_logger(__name__)
 
 
 class CommandSource:
-    """What a command listed last."""
+    """The devices that a command last listed."""
 
     def __init__(self, spec: CommandSpec, node: NodeName) -> None:
         self._spec = spec

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 Argument = str | int
 Answer = Any
-"""What JSON can hold."""
+"""Any JSON value."""
 
 TIMEOUT = "NVML_ERROR_TIMEOUT"
 GPU_IS_LOST = "NVML_ERROR_GPU_IS_LOST"

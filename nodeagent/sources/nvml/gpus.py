@@ -1,4 +1,4 @@
-"""What GPUs there are: their figures, their place, and their MIG partitions."""
+"""The GPUs of a node: their figures, their place, and their MIG partitions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Fabric(Struct, frozen=True, rename="camel"):
 
     @property
     def is_joined(self) -> bool:
-        """Whether the fabric manager has finished, with success."""
+        """True if the fabric manager has finished with success."""
         return self.state == _FABRIC_COMPLETED and self.status == 0
 
     @property

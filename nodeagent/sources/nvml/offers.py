@@ -1,4 +1,4 @@
-"""What GPUs and their partitions are offered as. Pure.
+"""Turns GPUs and their partitions into DRA devices. Pure.
 
 A partitioned GPU is a counter set (KEP-4815): what it has of multiprocessors, engines,
 memory, and one counter for each memory slice, which partitions consume. Attributes and

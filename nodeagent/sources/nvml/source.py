@@ -78,13 +78,13 @@ class _Offered(Struct, frozen=True):
         return name_partition(self.gpu, self.partition)
 
     def is_hit(self, fault: GpuFault) -> bool:
-        """Whether a fault of its GPU is one of this device."""
+        """True if a fault of its GPU affects this device."""
         instances = {WHOLE, self.partition.gpu_instance if self.partition else WHOLE}
         return self.partition is None or fault.gpu_instance in instances
 
 
 class _Look(Struct, frozen=True, kw_only=True):
-    """What one look at the GPUs found."""
+    """The result of reading all GPUs once."""
 
     driver: Driver
     gpus: tuple[Gpu, ...] = ()
@@ -136,7 +136,7 @@ class NvmlSource:
         self._health: dict[str, GpuHealth] = {}
         """By UUID of the GPU."""
         self._held: dict[str, dict[tuple[str, int], GpuFault]] = {}
-        """What events told, by UUID, reason and instance."""
+        """Faults from events, by UUID, reason and instance."""
         self._looked_s: float | None = None
         self._judged_s: float | None = None
 

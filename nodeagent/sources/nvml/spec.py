@@ -10,7 +10,7 @@ from nodeagent.sources.source_spec import DeviceSourceSpec, Seconds
 
 
 class NvmlSpec(DeviceSourceSpec, frozen=True, kw_only=True, tag="nvml"):
-    """What a source `nvml` reads besides NVML, and when a GPU is bad.
+    """Settings of a source `nvml`: paths, and when a GPU is bad.
 
     A node without NVIDIA's driver has no devices of it.
     """

@@ -35,7 +35,7 @@ class ReadableFolder(Protocol):
         ...
 
     def has(self, name: str) -> bool:
-        """Whether there is something of this name."""
+        """True if there is an entry of this name."""
         ...
 
     def link(self, name: str) -> str:

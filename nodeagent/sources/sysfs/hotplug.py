@@ -28,11 +28,11 @@ class HotPlug:
 
     @property
     def hears(self) -> bool:
-        """Whether anything is heard at all."""
+        """True if the kernel's events can be heard."""
         return self._monitor is not None
 
     def happened(self) -> bool:
-        """Whether anything happened since the last call; never waits."""
+        """True if an event came since the last call; never waits."""
         if self._monitor is None:
             return False
         count = 0

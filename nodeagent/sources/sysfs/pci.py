@@ -1,4 +1,4 @@
-"""What a PCI device is, as its folder in /sys shows it.
+"""A PCI device, read from its folder in /sys.
 
 Standard attributes are made by the rules of k8s.io/dynamic-resource-allocation/
 deviceattribute: `pciBusID` is domain:bus:device.function with four digits of domain,

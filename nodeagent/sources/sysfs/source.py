@@ -67,7 +67,7 @@ async def open_sysfs(spec: SysfsSpec, node: NodeName) -> AsyncIterator[SysfsSour
 
 
 def _is_live(tree: Tree) -> bool:
-    """Whether the kernel that we run on makes the tree, wherever it is mounted."""
+    """True if the tree is that of the running kernel, wherever it is mounted."""
     try:
         ours = Tree(Path("/sys")).folder("kernel")
         return tree.folder("kernel").identity == ours.identity

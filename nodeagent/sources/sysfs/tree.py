@@ -14,7 +14,7 @@ from pathlib import Path
 from nodeagent.sources.sysfs.folder import TreeError
 
 MAX_BYTES = 4096
-"""What the kernel shows in one attribute (Documentation/filesystems/sysfs.rst)."""
+"""Largest attribute of the kernel (Documentation/filesystems/sysfs.rst)."""
 MAX_ENTRIES = 4096
 """Entries of a folder that are looked at."""
 
@@ -68,7 +68,7 @@ class TreeFolder:
         return tuple(sorted(names))
 
     def has(self, name: str) -> bool:
-        """Whether there is something of this name."""
+        """True if there is an entry of this name."""
         return _is_name(name) and os.path.lexists(f"{self._real}/{name}")
 
     def link(self, name: str) -> str:

@@ -137,17 +137,19 @@ def grant(
             "payload": -1,
         },
     }
-    return _answer(request, "jwt", _sign(claims, issuer, now_s).decode(), issuer, now_s)
+    return _make_answer(
+        request, "jwt", _sign_claims(claims, issuer, now_s).decode(), issuer, now_s
+    )
 
 
 def refuse(
     request: AuthorizationRequest, reason: str, issuer: AccountKey, now_s: int
 ) -> bytes:
     """Answer that there is no user; the server logs the reason, no client hears it."""
-    return _answer(request, "error", reason, issuer, now_s)
+    return _make_answer(request, "error", reason, issuer, now_s)
 
 
-def _answer(
+def _make_answer(
     request: AuthorizationRequest, what: str, said: str, issuer: AccountKey, now_s: int
 ) -> bytes:
     claims = {
@@ -155,10 +157,10 @@ def _answer(
         "aud": request.server_id.id,
         "nats": {"type": "authorization_response", "version": _VERSION, what: said},
     }
-    return _sign(claims, issuer, now_s)
+    return _sign_claims(claims, issuer, now_s)
 
 
-def _sign(claims: dict[str, Any], issuer: AccountKey, now_s: int) -> bytes:
+def _sign_claims(claims: dict[str, Any], issuer: AccountKey, now_s: int) -> bytes:
     body = {**claims, "iss": issuer.public, "iat": now_s}
     body["jti"] = hashlib.sha256(msgspec.json.encode(body)).hexdigest()
     signed = b".".join((_to_base64(_HEADER), _to_base64(msgspec.json.encode(body))))
@@ -171,15 +173,15 @@ def _read_signed(token: bytes) -> _RequestClaims:
     if len(parts) != 3:
         raise RequestError("$", f"{len(parts)} parts, not the three of a JWT")
     header, body, signature = map(_from_base64, parts)
-    if _read(header, _Header).alg != _ALGORITHM:
+    if _read_claims(header, _Header).alg != _ALGORITHM:
         raise RequestError("alg", f"is not {_ALGORITHM}")
-    claims = _read(body, _RequestClaims)
+    claims = _read_claims(body, _RequestClaims)
     if not is_signed(claims.iss, b".".join(parts[:2]), signature):
         raise RequestError("iss", "has not signed this")
     return claims
 
 
-def _read(data: bytes, kind: type[T]) -> T:
+def _read_claims(data: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

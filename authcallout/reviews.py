@@ -83,7 +83,9 @@ class Reviews:
             "kind": "TokenReview",
             "spec": spec,
         }
-        return await self._status("TokenReview", self._tokens.create_token_review, body)
+        return await self._create_review(
+            "TokenReview", self._tokens.create_token_review, body
+        )
 
     async def may(self, identity: Identity, question: AccessQuestion) -> bool:
         """Return True if the identity may do this with Gangs.
@@ -110,10 +112,12 @@ class Reviews:
             "spec": spec,
         }
         create = self._access.create_subject_access_review
-        status = await self._status("SubjectAccessReview", create, body)
+        status = await self._create_review("SubjectAccessReview", create, body)
         return status.get("allowed") is True and status.get("denied") is not True
 
-    async def _status(self, what: str, create: Any, body: Any) -> Mapping[str, Any]:
+    async def _create_review(
+        self, what: str, create: Any, body: Any
+    ) -> Mapping[str, Any]:
         """Create a review and give its status as JSON has it."""
         try:
             answer = await create(

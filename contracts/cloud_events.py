@@ -39,15 +39,15 @@ def make_attributes(
     return {
         "ce-specversion": SPEC_VERSION,
         "ce-id": sha256(subject.encode() + b"\0" + data).hexdigest()[:32],
-        "ce-source": _encode(f"/moorings/{cluster}"),
+        "ce-source": _encode_header(f"/moorings/{cluster}"),
         "ce-type": f"{TYPE_PREFIX}{message_type}",
-        "ce-subject": _encode("/".join(names)),
+        "ce-subject": _encode_header("/".join(names)),
         "ce-time": time,
         "ce-datacontenttype": "application/json",
     }
 
 
-def _encode(value: str) -> str:
+def _encode_header(value: str) -> str:
     """Write a value as a header may hold it (3.1.3.2)."""
     return value if _ALL_PLAIN.fullmatch(value) else quote(value, safe=_PLAIN)
 

@@ -101,7 +101,7 @@ class Quantity:
         """
         if len(text) > MAX_TEXT:
             raise QuantityError(text)
-        return _parse(text)
+        return _parse_quantity(text)
 
     @classmethod
     def of(cls, units: int) -> Quantity:
@@ -157,7 +157,7 @@ class Quantity:
 
 
 @lru_cache(maxsize=65536)
-def _parse(text: str) -> Quantity:
+def _parse_quantity(text: str) -> Quantity:
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise QuantityError(text)

@@ -25,7 +25,7 @@ def token(name: str) -> str:
     if not name:
         raise SubjectError(name, "must not be empty")
     try:
-        text = _SPECIAL.sub(_escape, name[: MAX_TOKEN + 1])
+        text = _SPECIAL.sub(_escape_character, name[: MAX_TOKEN + 1])
     except UnicodeEncodeError as error:
         raise SubjectError(ascii(name[:_SHOWN]), "is no Unicode") from error
     if len(text) > MAX_TOKEN:
@@ -54,6 +54,6 @@ def untoken(text: str) -> str:
     return name
 
 
-def _escape(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     char = match[0]
     return "_" if char == "." else "".join(f"={byte:02X}" for byte in char.encode())

@@ -98,18 +98,18 @@ class Announcer:
                 readings = await self._source.read(now.monotonic_s)
             except SourceError as error:
                 log.warning("devices.unreadable", reason=error.reason)
-                self._report(self._state.judge_silence(now, error.reason))
+                self._report_changes(self._state.judge_silence(now, error.reason))
             else:
                 self._away = readings.away
                 for node in readings.changed:
                     self._state.mark_dirty(node, DEVICES)
                     self._wake.set()
-                self._report(
+                self._report_changes(
                     self._state.judge_readings(readings.symptoms, now, readings.unread)
                 )
             await first_of(stop, within_s=self._settings.read_s)
 
-    def _report(self, changes: tuple[HealthChange, ...]) -> None:
+    def _report_changes(self, changes: tuple[HealthChange, ...]) -> None:
         for change in changes:
             self._wake.set()
             log.info(
@@ -141,7 +141,7 @@ class Announcer:
             if self._bus.connected and self._has_voice:
                 repeated_s = self._mark_repeats_dirty(repeated_s)
                 try:
-                    await self._resync(stop)
+                    await self._resync_bus(stop)
                     await self._send_dirty(stop)
                 except StreamDiffersError:
                     raise
@@ -160,7 +160,7 @@ class Announcer:
             self._state.mark_dirty(nodes[index], RESEND)
         return now_s
 
-    async def _resync(self, stop: asyncio.Event) -> None:
+    async def _resync_bus(self, stop: asyncio.Event) -> None:
         """Once a connection: see to the streams; have everything sent again."""
         connection = self._bus.connection
         if connection == self._synced_connection:
@@ -193,7 +193,9 @@ class Announcer:
             outgoing: list[Outgoing] = []
             for node, dirty in dirty_by_node.items():
                 try:
-                    messages_of_node, is_changed = await self._messages(node, dirty)
+                    messages_of_node, is_changed = await self._make_messages(
+                        node, dirty
+                    )
                 except SourceError as error:
                     self._warn_once(node, error)
                     undiscovered.add(node)
@@ -225,7 +227,7 @@ class Announcer:
             self._undiscovered.add(node)
             log.warning("devices.undiscovered", node=node, reason=error.reason)
 
-    async def _messages(
+    async def _make_messages(
         self, node: NodeName, dirty: Dirty
     ) -> tuple[list[Outgoing], bool]:
         """Return what is to be sent about a node, and whether any of it is changed."""

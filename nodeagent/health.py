@@ -163,12 +163,12 @@ def _choose_worst(
     worst: dict[DeviceID, Reading] = {}
     for reading in readings:
         other = worst.get(reading.device)
-        if other is None or _severity(policy, reading) > _severity(policy, other):
+        if other is None or _severity_of(policy, reading) > _severity_of(policy, other):
             worst[reading.device] = reading
     return worst
 
 
-def _severity(policy: HealthPolicy, reading: Reading) -> tuple[bool, bool]:
+def _severity_of(policy: HealthPolicy, reading: Reading) -> tuple[bool, bool]:
     return reading.symptom is Symptom.BAD, reading.reason in policy.evict_reasons
 
 

@@ -62,7 +62,7 @@ class Restorer:
             return
         if self._topics is None:
             self._topics = await self._find_topics()
-        found = await asyncio.gather(*map(self._restore, due))
+        found = await asyncio.gather(*map(self._restore_node, due))
         self._restored += sum(found)
         self._due -= due
         if not self._due:
@@ -77,7 +77,7 @@ class Restorer:
             [topic for topic in both if await self._bus.has_any(topic, self._cluster)]
         )
 
-    async def _restore(self, node: NodeName) -> bool:
+    async def _restore_node(self, node: NodeName) -> bool:
         """Restore a node; whether its inventory was there."""
         inventory = False
         for topic in self._topics or ():

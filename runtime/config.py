@@ -37,7 +37,7 @@ def read_config(kind: type[T], prefix: str, environ: Mapping[str, str]) -> T:
         if field.required and name not in texts:
             raise ConfigError(name, "is missing")
     values = {
-        fields[name].encode_name: _split(text)
+        fields[name].encode_name: _split_list(text)
         if isinstance(fields[name].type, _LISTS)
         else text
         for name, text in texts.items()
@@ -52,5 +52,5 @@ def read_config(kind: type[T], prefix: str, environ: Mapping[str, str]) -> T:
         raise ConfigError(f"{prefix}{name}", reason) from error
 
 
-def _split(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]

@@ -72,7 +72,7 @@ class Guarded:
         expected = isinstance(error, _EXPECTED)
         if isinstance(error, ServiceError) and not expected:
             return False
-        self.refused = _refuse(self._source, error)
+        self.refused = _make_refusal(self._source, error)
         if not expected:
             self._refusals.show_mistake(self.refused.subject, error)
         self._refusals.note(self.refused, ours=not expected)
@@ -123,7 +123,7 @@ class Refusals:
             log.error("message.failed", subject=subject, exc_info=error)
 
 
-def _refuse(source: Source | str, error: Exception) -> Refused:
+def _make_refusal(source: Source | str, error: Exception) -> Refused:
     expected = isinstance(error, _EXPECTED)
     reason = str(error) if expected else f"{type(error).__name__}: {_text_of(error)}"
     field = error.field if isinstance(error, DecodeError) else ""

@@ -109,14 +109,14 @@ def consumer_names(user: str) -> tuple[str, ...]:
     """
     role, _, words = user.partition(" ")
     if role == VIEWER:
-        return _numbered(role, VIEWER_CONSUMERS)
+        return _number_names(role, VIEWER_CONSUMERS)
     if role != PLATFORM:
         return ()
     if not words:
-        return _numbered(role, PLATFORM_CONSUMERS)
+        return _number_names(role, PLATFORM_CONSUMERS)
     bucket = zlib.crc32(words.partition(" ")[0].encode()) % PLATFORM_BUCKETS
-    return _numbered(f"{role}-{bucket:02}", BUCKET_CONSUMERS)
+    return _number_names(f"{role}-{bucket:02}", BUCKET_CONSUMERS)
 
 
-def _numbered(name: str, count: int) -> tuple[str, ...]:
+def _number_names(name: str, count: int) -> tuple[str, ...]:
     return tuple(f"{name}-{number:03}" for number in range(count))

@@ -244,7 +244,7 @@ def unpack(
         MessageError: the body does not unpack, or to more than its topic allows.
     """
     try:
-        data = _decoded(subject, body, headers.get(ENCODING, ""))
+        data = _decode_body(subject, body, headers.get(ENCODING, ""))
     except MessageError as error:
         raise MessageError(subject, error.reason, sequence) from error
     return Received(
@@ -274,7 +274,7 @@ def republished(subject: str, body: bytes, headers: Mapping[str, str]) -> Receiv
     )
 
 
-def _decoded(subject: str, body: bytes, encoding: str) -> bytes:
+def _decode_body(subject: str, body: bytes, encoding: str) -> bytes:
     limit = max_bytes_of(subject)
     if encoding == "":
         if len(body) > limit:

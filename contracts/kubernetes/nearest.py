@@ -54,11 +54,14 @@ def explain_unknown(
         return "kind", f"{kind} went with classic DRA; {_REPLACED[kind]} replaced it"
     versions = _list_versions(group, kind, known)
     if versions:
-        return "apiVersion", f"{api_version} is not read; {_enumerate(versions)}"
+        return "apiVersion", f"{api_version} is not read; {_enumerate_names(versions)}"
     near = _find_near(kind, kinds[group])
     if near:
         return "kind", f"{kind} of {api_version} is not known; did you mean {near}?"
-    return "kind", f"{kind} of {api_version} is not known; {_enumerate(kinds[group])}"
+    return (
+        "kind",
+        f"{kind} of {api_version} is not known; {_enumerate_names(kinds[group])}",
+    )
 
 
 def explain_unknown_field(path: str) -> str:
@@ -113,6 +116,6 @@ def _is_of(api_version: str, group: str) -> bool:
     return api_version.rpartition("/")[0] == group
 
 
-def _enumerate(names: list[str]) -> str:
+def _enumerate_names(names: list[str]) -> str:
     """Write names with their verb: `v1, v1beta2 and v1beta1 are`."""
     return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"

@@ -74,12 +74,14 @@ def _read_rules(
         return InvalidRules(reason=reason, message=message)
     what = f"pod {pods[0].metadata.name}: annotation {name}"
     try:
-        return _decode(texts.pop(), kind, what, MAX_RULES[name])
+        return _decode_annotation(texts.pop(), kind, what, MAX_RULES[name])
     except DecodeError as error:
         return InvalidRules(reason=reason, message=str(error)[:MOST_SHOWN])
 
 
-def _decode(text: str, kind: type[T], what: str, limit: int) -> tuple[T, ...]:
+def _decode_annotation(
+    text: str, kind: type[T], what: str, limit: int
+) -> tuple[T, ...]:
     """Read the entries of an annotation; none: it is not there.
 
     Raises:

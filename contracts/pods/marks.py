@@ -27,7 +27,7 @@ def find_unknown_mark(pod: Pod) -> str | None:
     ):
         unknown = [key for key in keys if key.startswith(OURS) and key not in _KNOWN]
         if unknown:
-            return f"{what} {min(unknown)} is not known{_suggest(min(unknown))}"
+            return f"{what} {min(unknown)} is not known{_suggest_key(min(unknown))}"
     return None
 
 
@@ -38,7 +38,7 @@ def list_unknown_gates(spec: PodSpec) -> Iterator[tuple[int, str]]:
             yield index, f"nobody opens the gate {gate.name}; did you mean {GATE}?"
 
 
-def _suggest(key: str) -> str:
+def _suggest_key(key: str) -> str:
     known = sorted(name.removeprefix(OURS) for name in _KNOWN)
     near = get_close_matches(key.removeprefix(OURS), known, n=1)
     return f"; did you mean {OURS}{near[0]}?" if near else ""

@@ -67,7 +67,7 @@ def read_member_pod(
                 if constraint.when_unsatisfiable != "ScheduleAnyway"
             ),
         ),
-        refusal=_refuse(metadata.name, spec),
+        refusal=_find_refusal(metadata.name, spec),
     )
 
 
@@ -129,7 +129,7 @@ def with_labels_of(node: MemberNode, labels: Sequence[Mapping[str, str]]) -> Mem
     )
 
 
-def _refuse(name: str, spec: PodSpec) -> Reason | None:
+def _find_refusal(name: str, spec: PodSpec) -> Reason | None:
     """Return what this version cannot decide of a pod; None: nothing."""
     try:
         paths = list_unknown_namespaces(spec.affinity)

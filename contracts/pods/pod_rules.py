@@ -202,7 +202,7 @@ def _resolve_term(
             *_take_own("In", term.match_label_keys, labels),
             *_take_own("NotIn", term.mismatch_label_keys, labels),
         ]
-        selector = _sorted({*selector, *own})
+        selector = _sort_requirements({*selector, *own})
     namespaces = tuple(sorted(set(term.namespaces)))
     if not namespaces and term.namespace_selector is None:
         namespaces = (namespace,)
@@ -236,7 +236,7 @@ def _read_spread(
     selector = _read_selector(constraint.label_selector, f"{place}.labelSelector")
     own = tuple(_take_own("In", constraint.match_label_keys, labels))
     if selector is not None:
-        selector = _sorted({*selector, *own})
+        selector = _sort_requirements({*selector, *own})
     return SpreadTerm(
         topology_key=constraint.topology_key,
         max_skew=constraint.max_skew,
@@ -279,10 +279,12 @@ def _read_selector(selector: LabelSelector | None, place: str) -> Requirements |
                 key=said.key, operator=said.operator, values=values
             )
         )
-    return _sorted(requirements)
+    return _sort_requirements(requirements)
 
 
-def _sorted(requirements: Iterable[LabelSelectorRequirement]) -> Requirements:
+def _sort_requirements(
+    requirements: Iterable[LabelSelectorRequirement],
+) -> Requirements:
     return tuple(sorted(requirements, key=lambda r: (r.key, r.operator, r.values)))
 
 

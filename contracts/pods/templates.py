@@ -64,7 +64,7 @@ def read_workload(
     return Workload(
         api_version=raw.get("apiVersion", ""),
         kind=kind,
-        metadata=_read(metadata, ObjectMeta, "metadata", (what, unknown)),
+        metadata=_read_struct(metadata, ObjectMeta, "metadata", (what, unknown)),
         templates=templates,
     )
 
@@ -108,7 +108,7 @@ def _read_template(
         name=role,
         count=count.pods,
         is_counted=count.is_written,
-        template=_read(template, PodTemplate, template_path, reading),
+        template=_read_struct(template, PodTemplate, template_path, reading),
         path=template_path,
     )
 
@@ -184,7 +184,9 @@ def _read_count(value: Mapping[str, Any], key: str, path: str, what: str) -> int
     return count
 
 
-def _read(raw: Mapping[str, Any], kind: type[T], path: str, reading: _Reading) -> T:
+def _read_struct(
+    raw: Mapping[str, Any], kind: type[T], path: str, reading: _Reading
+) -> T:
     what, unknown = reading
     found: list[str] = []
     try:

@@ -47,7 +47,7 @@ def required(path: str, message: str = "") -> Violation:
 def invalid(path: str, value: Any, message: str) -> Violation:
     """Report that a value is not what it should be."""
     return Violation(
-        field=path, rule="Invalid value", message=f"{_format(value)}: {message}"
+        field=path, rule="Invalid value", message=f"{_format_value(value)}: {message}"
     )
 
 
@@ -58,16 +58,16 @@ def forbidden(path: str, message: str) -> Violation:
 
 def duplicate(path: str, value: Any) -> Violation:
     """Report that a value is there already."""
-    return Violation(field=path, rule="Duplicate value", message=_format(value))
+    return Violation(field=path, rule="Duplicate value", message=_format_value(value))
 
 
 def unsupported(path: str, value: str, supported: Sequence[str]) -> Violation:
     """Report that a value is not one of a closed set."""
-    values = ", ".join(_format(one) for one in supported)
+    values = ", ".join(_format_value(one) for one in supported)
     return Violation(
         field=path,
         rule="Unsupported value",
-        message=f"{_format(value)}: supported values: {values}",
+        message=f"{_format_value(value)}: supported values: {values}",
     )
 
 
@@ -124,7 +124,7 @@ def check_each_unique(
         keys.add(key(element))
 
 
-def _format(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, str):
         return encode(value).decode()
     if isinstance(value, bool):

@@ -110,8 +110,8 @@ def advertise(
     if not (resources or remove):
         form = "NAME=COUNT, such as example.com/dongle=4, or --remove NAME"
         raise UsageError(f"advertise: give {form}")
-    wanted = _read(resources or (), remove or ())
-    _change(
+    wanted = _read_wanted(resources or (), remove or ())
+    _change_node(
         find_kubeconfig(kubeconfig, os.environ),
         context,
         node,
@@ -140,11 +140,11 @@ def withdraw(
     output: Output = Format.TABLE,
 ) -> None:
     """Remove extended resources from a node's status; running pods keep theirs."""
-    _change(
+    _change_node(
         find_kubeconfig(kubeconfig, os.environ),
         context,
         node,
-        _read((), resources),
+        _read_wanted((), resources),
         resources,
         output,
         force=force,
@@ -152,7 +152,7 @@ def withdraw(
     )
 
 
-def _read(resources: Iterable[str], withdrawn: Iterable[str]) -> dict[str, int]:
+def _read_wanted(resources: Iterable[str], withdrawn: Iterable[str]) -> dict[str, int]:
     """Read what is to be there, and check the names of what is not.
 
     Raises:
@@ -169,7 +169,7 @@ def _read(resources: Iterable[str], withdrawn: Iterable[str]) -> dict[str, int]:
     return wanted
 
 
-def _change(
+def _change_node(
     kubeconfig: Path,
     context: str,
     node: str,
@@ -186,7 +186,7 @@ def _change(
 
     async def change() -> AdvertisementPlan:
         async with open_api(access, PERSON_MANAGER) as api:
-            return await _write(api, node, wanted, names, force=force, dry=dry_run)
+            return await _write_plan(api, node, wanted, names, force=force, dry=dry_run)
 
     plan = asyncio.run(change())
     rows = [(node, name, plan.before[name], plan.after[name]) for name in plan.before]
@@ -204,7 +204,7 @@ def _change(
     raise typer.Exit(ExitCode.YES)
 
 
-async def _write(
+async def _write_plan(
     api: KubernetesApi,
     name: str,
     wanted: Mapping[str, int],

@@ -39,11 +39,11 @@ def describe(
 
     moorings bus describe -o yaml > moorings.asyncapi.yaml
     """
-    rows = [_row(family) for family in (*TOPICS, BLOBS)]
+    rows = [_to_row(family) for family in (*TOPICS, BLOBS)]
     show(describe_bus(version("moorings")), output, COLUMNS, rows)
 
 
-def _row(family: SubjectFamily) -> tuple[str, ...]:
+def _to_row(family: SubjectFamily) -> tuple[str, ...]:
     kinds = messages_of(family) if isinstance(family, Topic) else ()
     return (
         family.pattern,

@@ -133,12 +133,12 @@ class LazyCommands(TyperGroup):
         if args and (meant := OTHER_WORDS.get(args[0])):
             ctx.fail(f"No such command {args[0]!r}: {meant}")
         if args and args[0] in COMMANDS:
-            self._import(COMMANDS[args[0]].module)
+            self._import_commands(COMMANDS[args[0]].module)
             if ctx.obj is not None:
                 ctx.obj()
         return super().resolve_command(ctx, args)
 
-    def _import(self, module: str) -> None:
+    def _import_commands(self, module: str) -> None:
         if module not in self._modules:
             self._modules.add(module)
             app = typer.Typer()

@@ -33,7 +33,7 @@ def connect(
         UsageError: both a server and a folder are given.
         BadInputError: nobody answers, when the block is entered.
     """
-    return _naming_unread(_open(server, state_dir, cluster, user))
+    return _naming_unread(_open_client(server, state_dir, cluster, user))
 
 
 @asynccontextmanager
@@ -53,7 +53,7 @@ async def _naming_unread(
                 notify(f"skipped {more} that cannot be read")
 
 
-def _open(
+def _open_client(
     server: str, state_dir: Path | None, cluster: str, user: str
 ) -> AbstractAsyncContextManager[Client]:
     if state_dir is not None:

@@ -48,7 +48,9 @@ def demo(
     options = DemoOptions(fleet=fleet, seed=seed, trace=trace, load=load)
     folder = Path(tempfile.mkdtemp(prefix="moorings-demo-"))
     try:
-        summary = asyncio.run(_run(options, folder, quiet=output is not Format.TABLE))
+        summary = asyncio.run(
+            _run_demo(options, folder, quiet=output is not Format.TABLE)
+        )
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -60,7 +62,9 @@ def demo(
     raise typer.Exit(ExitCode.YES if good else ExitCode.NO)
 
 
-async def _run(options: DemoOptions, folder: Path, *, quiet: bool) -> dict[str, Any]:
+async def _run_demo(
+    options: DemoOptions, folder: Path, *, quiet: bool
+) -> dict[str, Any]:
     from moorings.demo.demo import Demo  # noqa: PLC0415  # OR-Tools is slow to import
 
     started = time.perf_counter()

@@ -55,7 +55,7 @@ def read_documents(
             is_blank = is_blank and _is_blank(text)
             yield from parse_documents(source, text, exact)
         if is_blank:
-            raise BadInputError(_called(name), NOTHING)
+            raise BadInputError(_name_source(name), NOTHING)
 
 
 def _is_blank(text: str | bytes) -> bool:
@@ -66,13 +66,13 @@ def _is_blank(text: str | bytes) -> bool:
     )
 
 
-def _called(name: str) -> str:
+def _name_source(name: str) -> str:
     return "standard input" if name == "-" else name
 
 
 def _read_texts(name: str) -> Iterator[tuple[str, str | bytes]]:
     if name == "-":
-        yield _called(name), _to_text(_called(name), open_input().read())
+        yield _name_source(name), _to_text(_name_source(name), open_input().read())
         return
     path = Path(name)
     if path.is_dir():
@@ -92,7 +92,7 @@ def open_input() -> BinaryIO:
         BadInputError: there is none.
     """
     if sys.stdin is None:  # as it is where the process began with it closed
-        raise BadInputError(_called("-"), "is closed")
+        raise BadInputError(_name_source("-"), "is closed")
     return sys.stdin.buffer
 
 
@@ -144,7 +144,7 @@ def read_objects(names: Sequence[str], *, as_stored: bool = False) -> ReadObject
             failed = True
     failed = failed or reader.refused > 0
     if not objects and not reader.skipped and not failed:
-        notify(f"error: {', '.join(map(_called, names))}: {NOTHING}")
+        notify(f"error: {', '.join(map(_name_source, names))}: {NOTHING}")
         failed = True
     return ReadObjects(objects=objects, failed=failed, skipped=reader.skipped)
 
@@ -157,7 +157,7 @@ def read_gangs(names: list[str]) -> list[tuple[str, Gang]]:
     """
     gangs = [read_gang(source, raw) for source, raw in read_documents(names)]
     if not gangs:
-        raise BadInputError(", ".join(map(_called, names)), NOTHING)
+        raise BadInputError(", ".join(map(_name_source, names)), NOTHING)
     return gangs
 
 

@@ -95,15 +95,15 @@ def drain(
                 raise BadInputError(access.server, reason)
             what = Drain(api=api, served=served, rules=rules, node=node, device=device)
             if undo:
-                return await _undo(what, output)
-            return await _drain(what, timeout, output)
+                return await _remove_marks(what, output)
+            return await _drain_node(what, timeout, output)
 
     raise typer.Exit(asyncio.run(run()))
 
 
-async def _drain(what: Drain, timeout_s: float, output: Format) -> int:
+async def _drain_node(what: Drain, timeout_s: float, output: Format) -> int:
     began_s = time.monotonic()
-    marks = await _mark(what)
+    marks = await _mark_devices(what)
     notify(
         f"marked {', '.join(map(str, sorted(marks))) or 'nothing: no devices'}; "
         f"to undo: moorings agent drain --node {what.node} --undo"
@@ -113,7 +113,7 @@ async def _drain(what: Drain, timeout_s: float, output: Format) -> int:
     try:
         async with asyncio.timeout(timeout_s or None):
             with show_progress("waiting for claims to be freed"):
-                await _wait(what, marks, holders)
+                await _wait_until_free(what, marks, holders)
         is_free = True
     except TimeoutError:
         pass
@@ -139,7 +139,7 @@ async def _drain(what: Drain, timeout_s: float, output: Format) -> int:
     return ExitCode.YES if is_free else ExitCode.NO
 
 
-async def _wait(
+async def _wait_until_free(
     what: Drain, marks: set[DrainMark], holders: list[DrainedClaim]
 ) -> None:
     """Wait until nobody holds what is marked; `holders` are those who do.
@@ -150,14 +150,14 @@ async def _wait(
     settled_s = time.monotonic() + _SETTLE_S
     while True:
         claims = await list_all(what.api, what.served.resource_claim)
-        _note(holders, list_holders(claims, marks))
+        _note_holders(holders, list_holders(claims, marks))
         while holders:
             await asyncio.sleep(_LOOK_S)
-            _note(holders, await _read_again(what, marks, holders))
+            _note_holders(holders, await _read_again(what, marks, holders))
         if time.monotonic() >= settled_s:
             return
         await asyncio.sleep(_LOOK_S)
-        more = await _mark(what) - marks
+        more = await _mark_devices(what) - marks
         if more:
             marks |= more
             settled_s = time.monotonic() + _SETTLE_S
@@ -177,7 +177,7 @@ async def _read_again(
     return [holder for of_claim in found for holder in of_claim]
 
 
-def _note(holders: list[DrainedClaim], now: Sequence[DrainedClaim]) -> None:
+def _note_holders(holders: list[DrainedClaim], now: Sequence[DrainedClaim]) -> None:
     """Update the holders, and print them if they changed."""
     if list(now) != holders:
         names = ", ".join(map(str, now))
@@ -186,7 +186,7 @@ def _note(holders: list[DrainedClaim], now: Sequence[DrainedClaim]) -> None:
     holders[:] = now
 
 
-async def _mark(what: Drain) -> set[DrainMark]:
+async def _mark_devices(what: Drain) -> set[DrainMark]:
     """Mark what is not marked yet; returns all that is.
 
     Raises:
@@ -225,7 +225,7 @@ async def _check_names(what: Drain, devices: Sequence[str]) -> None:
         raise UnknownNameError(f"device of node {what.node}", what.device)
 
 
-async def _undo(what: Drain, output: Format) -> int:
+async def _remove_marks(what: Drain, output: Format) -> int:
     """Take the marks of the node, or of one of its devices, away."""
     there = read_marks(await list_all(what.api, what.rules), what.node)
     marks = choose_marks(there, what.device)

@@ -67,14 +67,14 @@ def explain(
             for explanation in explain_story(story, written, known.held)
         ]
         known.notify_unread()
-        _show(explanations, output)
+        _show_explanations(explanations, output)
         rejected = any(e["phase"] == GangPhase.REJECTED for e in explanations)
         return ExitCode.NO if rejected else ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
 
 
-def _show(explanations: list[dict[str, Any]], output: Format) -> None:
+def _show_explanations(explanations: list[dict[str, Any]], output: Format) -> None:
     if output is Format.TABLE:
         for explanation in explanations:
             print_explanation(explanation)

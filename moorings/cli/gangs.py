@@ -83,7 +83,7 @@ def submit(
             check_cluster(client, solvers)
             await _warn_of_namesakes(client, [gang for _, gang in gangs])
             for _, gang in gangs:
-                submitted.append(await _submit(client, gang, output))
+                submitted.append(await _submit_gang(client, gang, output))
             is_told = notify_silence(client, solvers)
             if not wait:
                 if output is not Format.TABLE:
@@ -138,7 +138,7 @@ async def _warn_of_namesakes(client: Client, gangs: Collection[Gang]) -> None:
                 )
 
 
-async def _submit(client: Client, gang: Gang, output: Format) -> GangUID:
+async def _submit_gang(client: Client, gang: Gang, output: Format) -> GangUID:
     uid, is_new = await client.submit(gang)
     if output is Format.TABLE:
         word = "submitted" if is_new else "was already submitted"

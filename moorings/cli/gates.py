@@ -93,12 +93,12 @@ def release_gates(
         raise UsageError("release-gates: give --all, --namespace or names of gangs")
     access = read_access(find_kubeconfig(kubeconfig, os.environ), context)
     code = asyncio.run(
-        _release(access, namespace or "", frozenset(gangs or ()), output, yes=yes)
+        _release_pods(access, namespace or "", frozenset(gangs or ()), output, yes=yes)
     )
     raise typer.Exit(code)
 
 
-async def _release(
+async def _release_pods(
     access: ClusterAccess,
     namespace: str,
     names: frozenset[str],
@@ -132,7 +132,7 @@ async def _release(
     if output is not Format.TABLE or rows:
         show(value, output, COLUMNS, rows)
     if output is Format.TABLE:
-        _describe(obstacles, unread, leader, since)
+        _print_obstacles(obstacles, unread, leader, since)
         failed = sum(state not in (WOULD, OPENED) for state in states)
         word = f"{len(pods) - failed} {OPENED}" if yes else "nothing changed; use --yes"
         say(f"{counted(len(pods), 'pod waits', 'pods wait')} at the gate; {word}")
@@ -140,7 +140,7 @@ async def _release(
     return ExitCode.YES if done else ExitCode.NO
 
 
-def _describe(
+def _print_obstacles(
     obstacles: Sequence[Obstacle], unread: Sequence[str], leader: str, since: str
 ) -> None:
     """Print leader, obstacles and unread objects beside the table."""

@@ -123,7 +123,7 @@ async def show_nodes(
         names = {row["node"] for row in devices if wanted.lets_through(row)}
         views = [view for view in views if view["name"] in names]
     columns = (*NODE_COLUMNS, *(("drivers", "taints") if wide else ()))
-    _show(views, "node", name, columns, output)
+    _show_views(views, "node", name, columns, output)
 
 
 async def show_devices(
@@ -145,7 +145,7 @@ async def show_devices(
     await _check_there(client, wanted.node, nodes | {row["node"] for row in devices})
     views = [row for row in devices if wanted.lets_through(row)]
     columns = (*DEVICE_COLUMNS, *(WIDE_COLUMNS if wide else ()))
-    _show(views, "device", name, columns, output)
+    _show_views(views, "device", name, columns, output)
 
 
 async def _check_there(client: Client, node: str, nodes: Collection[str]) -> None:
@@ -163,7 +163,7 @@ async def _check_there(client: Client, node: str, nodes: Collection[str]) -> Non
         raise UnknownNameError("node", node, near)
 
 
-def _show(
+def _show_views(
     views: list[dict[str, Any]],
     what: str,
     name: str | None,
@@ -171,7 +171,7 @@ def _show(
     output: Format,
 ) -> None:
     if name is not None:
-        views = _find(views, what, name)
+        views = _find_views(views, what, name)
     rows = ([_to_cell(view, column) for column in columns] for view in views)
     show(views, output, columns, rows, f"no {what}s to show")
 
@@ -207,7 +207,9 @@ def _format_since(since: str) -> str:
         return since
 
 
-def _find(views: list[dict[str, Any]], what: str, name: str) -> list[dict[str, Any]]:
+def _find_views(
+    views: list[dict[str, Any]], what: str, name: str
+) -> list[dict[str, Any]]:
     """Find what has this name, or `pool/name`, or `driver/pool/name`.
 
     Raises:

@@ -77,7 +77,7 @@ def main() -> None:
     plugin = Path(sys.argv[0]).stem == "kubectl-moorings"
     program = "kubectl moorings" if plugin else "moorings"
     try:
-        code = _run(program)
+        code = _run_command(program)
         console.file.flush()
     except BrokenPipeError:
         code = _close_output()
@@ -85,10 +85,10 @@ def main() -> None:
         if not isinstance(request.__context__, BrokenPipeError):
             raise
         code = _close_output()
-    _leave(code)
+    _end_process(code)
 
 
-def _begin() -> None:
+def _begin_command() -> None:
     """Get ready for a command that is imported: garbage is collected from now on.
 
     Logs are of errors alone, on standard error, where anything can write some: standard
@@ -108,7 +108,7 @@ def _begin() -> None:
     )
 
 
-def _run(program: str) -> int:
+def _run_command(program: str) -> int:
     """Run the command line and print errors; returns the exit code.
 
     Raises:
@@ -116,7 +116,7 @@ def _run(program: str) -> int:
         SystemExit: likewise.
     """
     try:
-        code = app(standalone_mode=False, prog_name=program, obj=_begin)
+        code = app(standalone_mode=False, prog_name=program, obj=_begin_command)
     except typer.Abort:
         notify("aborted")
         code = ExitCode.ERROR
@@ -166,7 +166,7 @@ def _asks_for_files(message: str, context: Any) -> bool:
     return any("-f" in option.opts for option in context.command.params)
 
 
-def _leave(code: int) -> NoReturn:
+def _end_process(code: int) -> NoReturn:
     """End the process, so that its memory goes back to the system as a whole.
 
     Object by object that took a second for each ten thousand nodes of a plan.

@@ -103,10 +103,10 @@ def clean(text: str) -> str:
     Names and messages are others' words: a terminal must not take them for commands,
     nor a person one of their lines for one of ours.
     """
-    return "\n    ".join(map(_escape, text.split("\n")))
+    return "\n    ".join(map(_escape_line, text.split("\n")))
 
 
-def _escape(line: str) -> str:
+def _escape_line(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
@@ -179,16 +179,16 @@ class _Progress:
         if self.done.wait(_QUIET_S):
             return
         if notices.is_terminal:
-            with notices.status(self._line) as status:
+            with notices.status(self._progress_line) as status:
                 while not self.done.wait(_REFRESH_S):
-                    status.update(self._line)
+                    status.update(self._progress_line)
             return
         pause_s = _QUIET_S
-        notify(self._line)
+        notify(self._progress_line)
         while not self.done.wait(pause_s):
-            notify(self._line)
+            notify(self._progress_line)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     @property
-    def _line(self) -> str:
+    def _progress_line(self) -> str:
         return f"{self._text} ({time.monotonic() - self._began_s:.0f} s)"

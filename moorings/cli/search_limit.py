@@ -55,7 +55,10 @@ class SearchLimit:
             stack.enter_context(reading)
             stack.enter_context(writing)
             thread = threading.Thread(
-                target=self._watch, args=(reading,), name="search limit", daemon=True
+                target=self._watch_socket,
+                args=(reading,),
+                name="search limit",
+                daemon=True,
             )
             thread.start()
             stack.callback(thread.join)
@@ -88,13 +91,13 @@ class SearchLimit:
         finally:
             self._running = None
 
-    def _watch(self, reading: socket.socket) -> None:
+    def _watch_socket(self, reading: socket.socket) -> None:
         while True:
             if select.select([reading], [], [], self._pause_s())[0]:
                 numbers = reading.recv(64)
                 for number in numbers:
                     if number == signal.SIGINT:
-                        self._interrupt()
+                        self._interrupt_search()
                 if _END in numbers:
                     return
             running = self._running
@@ -108,7 +111,7 @@ class SearchLimit:
             return None
         return max(self._until_s - time.monotonic(), 0.0)
 
-    def _interrupt(self) -> None:
+    def _interrupt_search(self) -> None:
         if self._is_interrupted:
             os._exit(ExitCode.INTERRUPTED)
         self._is_interrupted = True

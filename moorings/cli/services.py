@@ -76,7 +76,7 @@ def list_variables(prefix: str, config: type[Struct]) -> Iterator[Variable]:
         yield Variable(
             name=f"{prefix}_{field.name.upper()}",
             text=texts.get(field.name, ""),
-            default=_write(field.default),
+            default=_write_default(field.default),
         )
 
 
@@ -118,7 +118,7 @@ def _read_texts(config: type[Struct]) -> dict[str, str]:
     return texts
 
 
-def _write(default: Any) -> str | None:
+def _write_default(default: Any) -> str | None:
     """Write a default as a variable has it."""
     if default is NODEFAULT:
         return None

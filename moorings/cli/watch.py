@@ -153,9 +153,9 @@ class Watch:
 
     async def run(self) -> None:
         """Print events until there were enough, from the streams side by side."""
-        await together(tuple(map(self._follow, self._wanted.topics)))
+        await together(tuple(map(self._follow_topic, self._wanted.topics)))
 
-    async def _follow(self, topic: Topic[Any]) -> None:
+    async def _follow_topic(self, topic: Topic[Any]) -> None:
         namespace = self._wanted.namespace
         names = (self._client.cluster, *([namespace] if namespace else ()))
         batches = self._client.bus.read(

@@ -79,9 +79,9 @@ class Following:
     async def run(self, stop: asyncio.Event) -> None:
         """Follow until `stop`; what was read is forgotten when a stream lost some."""
         while not stop.is_set():
-            readers = (self._read(topic, stop) for topic in TOPICS)
+            readers = (self._read_topic(topic, stop) for topic in TOPICS)
             try:
-                await together((*readers, self._tell(stop)))
+                await together((*readers, self._send_updates(stop)))
             except RestartError as error:
                 log.warning("console.restarted", reason=str(error))
                 self._caught_up = CaughtUp(TOPICS)
@@ -93,15 +93,15 @@ class Following:
         """Listen while the block runs: everything first, then what changes."""
         queue: asyncio.Queue[Update | None] = asyncio.Queue(MOST_BEHIND)
         await self._caught_up.event.wait()
-        self._look()
+        self._send_changes()
         queue.put_nowait(self.model.whole())
         self._listeners.add(queue)
         try:
-            yield _drain(queue)
+            yield _drain_queue(queue)
         finally:
             self._listeners.discard(queue)
 
-    async def _read(self, topic: Topic[Any], stop: asyncio.Event) -> None:
+    async def _read_topic(self, topic: Topic[Any], stop: asyncio.Event) -> None:
         batches = self._client.bus.read(
             topic, self._client.cluster, stop=stop, start=_STARTS.get(topic.entity)
         )
@@ -118,7 +118,7 @@ class Following:
             if batch.messages or batch.refused:
                 self._changed.set()
 
-    async def _tell(self, stop: asyncio.Event) -> None:
+    async def _send_updates(self, stop: asyncio.Event) -> None:
         """Tell everybody who listens what changed, a few times a second at most."""
         loop = asyncio.get_running_loop()
         await first_of(self._caught_up.event, stop)
@@ -127,10 +127,10 @@ class Following:
             await first_of(stop, within_s=GATHER_S)
             self._changed.clear()
             began_s = loop.time()
-            self._look()
+            self._send_changes()
             await first_of(stop, within_s=IDLE_SHARE * (loop.time() - began_s))
 
-    def _look(self) -> None:
+    def _send_changes(self) -> None:
         """Tell who listens what is otherwise than it was a look ago."""
         now_s = asyncio.get_running_loop().time()
         update = self.model.update(now_s, self._unread, list(self._last_unread))
@@ -138,7 +138,7 @@ class Following:
             return
         for queue in list(self._listeners):
             if queue.full():
-                self._drop(queue)
+                self._drop_listener(queue)
             else:
                 queue.put_nowait(update)
 
@@ -149,9 +149,9 @@ class Following:
 
     def _drop_all(self) -> None:
         for queue in list(self._listeners):
-            self._drop(queue)
+            self._drop_listener(queue)
 
-    def _drop(self, queue: asyncio.Queue[Update | None]) -> None:
+    def _drop_listener(self, queue: asyncio.Queue[Update | None]) -> None:
         """End one who listens: it comes again, and is told everything."""
         self._listeners.discard(queue)
         while queue.full():
@@ -160,6 +160,6 @@ class Following:
         queue.put_nowait(None)
 
 
-async def _drain(queue: asyncio.Queue[Update | None]) -> AsyncIterator[Update]:
+async def _drain_queue(queue: asyncio.Queue[Update | None]) -> AsyncIterator[Update]:
     while (update := await queue.get()) is not None:
         yield update

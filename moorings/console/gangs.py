@@ -68,7 +68,7 @@ class GangRows:
         over: list[tuple[int, str]] = []
         for story in stories:
             name = name_story(story)
-            shown[name] = entry = self._show(name, story, held)
+            shown[name] = entry = self._show_story(name, story, held)
             if entry.lives or is_recent(story):
                 rows[name] = entry.row
             else:
@@ -82,7 +82,7 @@ class GangRows:
         }
         return dict.fromkeys(before.keys() - rows.keys()) | changed
 
-    def _show(self, name: str, story: GangStory, held: HeldObjects) -> _Shown:
+    def _show_story(self, name: str, story: GangStory, held: HeldObjects) -> _Shown:
         """Return what was shown of a gang, unless something is otherwise."""
         said = (*story.records, *story.reports)
         pods = sum(

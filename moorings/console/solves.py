@@ -103,7 +103,7 @@ def compare(before: Decision, after: Decision) -> Row:
         },
         "gangs": [
             {
-                "name": _name(old.get(key) or new[key]),
+                "name": _name_gang(old.get(key) or new[key]),
                 "before": _view_answer(old.get(key)),
                 "after": _view_answer(new.get(key)),
             }
@@ -125,11 +125,11 @@ def _count_pods(decision: Decision) -> dict[str, dict[str, int]]:
     counts: dict[str, Counter[str]] = {}
     for gang in decision.gangs:
         for member in gang.members:
-            counts.setdefault(member.node, Counter())[_name(gang)] += 1
+            counts.setdefault(member.node, Counter())[_name_gang(gang)] += 1
     return {node: dict(by_gang) for node, by_gang in counts.items()}
 
 
-def _name(gang: GangDecision | GangPart) -> str:
+def _name_gang(gang: GangDecision | GangPart) -> str:
     return f"{gang.namespace}/{gang.name}"
 
 
@@ -149,7 +149,7 @@ def _view_gang(gang: GangPart, answer: GangDecision | None) -> Row:
     members = answer.members if answer is not None else ()
     return {
         "uid": gang.uid,
-        "name": _name(gang),
+        "name": _name_gang(gang),
         "priority": gang.priority,
         "weight": gang.weight,
         "members": [

@@ -130,7 +130,7 @@ class Demo:
         seconds = time.perf_counter() - started
 
         # A later wave may have let in who waited: who is in is counted at the end.
-        self._allocated, self._waiting = self._split(gangs)
+        self._allocated, self._waiting = self._split_gangs(gangs)
         used = sum(
             len(list_devices(self._gangs.get_decision(gang)))
             for gang in self._allocated
@@ -169,13 +169,13 @@ class Demo:
         await self._gangs.submit(gangs)
         await self._gangs.wait_decided(gangs)
         seconds = time.perf_counter() - started
-        allocated, waiting = self._split(gangs)
+        allocated, waiting = self._split_gangs(gangs)
         self._say(
             f"wave {number + 1}   {len(gangs):>5,} gangs: {len(allocated):,} in, "
             f"{len(waiting):,} wait, all decided after {seconds:.2f} s"
         )
 
-    def _split(self, gangs: list[Gang]) -> tuple[list[Gang], list[Gang]]:
+    def _split_gangs(self, gangs: list[Gang]) -> tuple[list[Gang], list[Gang]]:
         """Return those that are in, and those that wait."""
         allocated = [gang for gang in gangs if self._gangs.is_allocated(gang)]
         waiting = [gang for gang in gangs if self._gangs.is_waiting(gang)]

@@ -43,7 +43,7 @@ def _check_release(facts: ClusterFacts) -> CheckLine:
             f"{facts.server} does not report its version",
             "ask the cluster's administrator",
         )
-    if _number(facts.release) < _number(OLDEST):
+    if _parse_release(facts.release) < _parse_release(OLDEST):
         return fail(
             name,
             f"Kubernetes {facts.release} has no {RESOURCE_GROUP}/v1 by default",
@@ -118,20 +118,20 @@ def _check_gates(facts: ClusterFacts) -> Iterator[CheckLine]:
             f"off, though on by default in this release: {name_some(lost)}; what "
             "needs them is not allocated",
             "remove them from --feature-gates, or set "
-            f"SOLVER_FEATURE_GATES={_assign(changed)}",
+            f"SOLVER_FEATURE_GATES={_format_gates(changed)}",
         )
     elif changed:
         yield warn(
             name,
-            f"changed from the defaults: {_assign(changed)}",
-            f"set SOLVER_FEATURE_GATES={_assign(changed)}, unless the solver has "
+            f"changed from the defaults: {_format_gates(changed)}",
+            f"set SOLVER_FEATURE_GATES={_format_gates(changed)}, unless the solver has "
             "it already",
         )
     else:
         yield ok(name, "all gates about devices have the release's defaults")
 
 
-def _number(release: str) -> tuple[int, ...]:
+def _parse_release(release: str) -> tuple[int, ...]:
     return tuple(map(int, release.split(".")))
 
 
@@ -147,5 +147,5 @@ def _list_changed(release: str, gates: Mapping[str, bool]) -> dict[str, bool]:
     }
 
 
-def _assign(gates: Mapping[str, bool]) -> str:
+def _format_gates(gates: Mapping[str, bool]) -> str:
     return ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())

@@ -79,7 +79,7 @@ def _check_manager(flags: dict[str, str]) -> Iterator[CheckLine]:
     yield _check_limits(
         _MANAGER, flags.get("kube-api-qps"), flags.get("kube-api-burst")
     )
-    syncs = _number(flags.get("concurrent-resourceclaim-syncs"), _DEFAULT_SYNCS)
+    syncs = _parse_number(flags.get("concurrent-resourceclaim-syncs"), _DEFAULT_SYNCS)
     if syncs < _FEW_SYNCS:
         yield warn(
             "controller-manager.syncs",
@@ -92,7 +92,7 @@ def _check_limits(component: str, qps: object, burst: object) -> CheckLine:
     """Check how many requests a second a component may send, and how many at once."""
     name = f"{component.removeprefix('kube-')}.limits"
     usual_qps, usual_burst = _DEFAULT_LIMITS[component]
-    rate, most = _number(qps, usual_qps), _number(burst, usual_burst)
+    rate, most = _parse_number(qps, usual_qps), _parse_number(burst, usual_burst)
     said = f"{component} may send {rate:g} requests a second, {most:g} at once"
     wanted = (ENOUGH_QPS, ENOUGH_BURST)
     if component == _SCHEDULER:
@@ -109,7 +109,7 @@ def _check_limits(component: str, qps: object, burst: object) -> CheckLine:
     return ok(name, said)
 
 
-def _number(value: object, default: float) -> float:
+def _parse_number(value: object, default: float) -> float:
     """Read a number of a flag or file; what is none is the default, as 0 is there."""
     try:
         return float(str(value)) or default

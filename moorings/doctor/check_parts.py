@@ -177,7 +177,7 @@ def check_leader(facts: BusFacts, now: datetime) -> Iterator[CheckLine]:
     if isinstance(leader, Unread):
         yield unread(name, leader)
     elif leader is not None:
-        silent_s = (now - _time(leader.at)).total_seconds()
+        silent_s = (now - _parse_time(leader.at)).total_seconds()
         if silent_s < SILENT_S:
             yield ok(name, f"{leader.holder} leads")
         else:
@@ -199,7 +199,7 @@ def check_solver(facts: BusFacts, now_s: float) -> CheckLine:
     return ok(name, f"{seen.claim.holder if seen else 'a solver'} leads")
 
 
-def _time(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:

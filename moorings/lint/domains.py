@@ -60,13 +60,13 @@ def _find_plain_shortfall(
 ) -> Shortfall | None:
     """Look for one domain that has room for all."""
     asked = sum(counts[member] for member in named)
-    room = _unite(named, counts, rooms)
+    room = _add_up_members(named, counts, rooms)
     best = max(room.values(), default=0)
     if best >= asked:
         return None
     return Shortfall(
         message=f"all {counted(asked, 'pod')} in one domain of {topology.key}: "
-        f"{_describe(room, asked)}",
+        f"{_describe_rooms(room, asked)}",
         asked=asked,
         room=best,
         domains=len(room),
@@ -82,7 +82,7 @@ def _find_spread_shortfall(
     """Add up what all domains may take."""
     asked = sum(counts[member] for member in named)
     most = topology.max_per_domain or asked
-    room = _unite(named, counts, rooms)
+    room = _add_up_members(named, counts, rooms)
     total = sum(min(pods, most) for pods in room.values())
     if total >= asked:
         return None
@@ -113,14 +113,14 @@ def _find_group_shortfall(
     return Shortfall(
         message=f"groups of {counted(size, 'pod')} of {member}, each in one domain of "
         f"{topology.key}: room for {found} of {counted(groups, 'group')}; "
-        f"{_describe(capped, size)}",
+        f"{_describe_rooms(capped, size)}",
         asked=groups,
         room=found,
         domains=len(room),
     )
 
 
-def _unite(
+def _add_up_members(
     named: Sequence[str], counts: Mapping[str, int], rooms: Rooms
 ) -> dict[str, int]:
     """Add up members by domain, each at most as often as it is asked for."""
@@ -131,7 +131,7 @@ def _unite(
     return {domain: pods for domain, pods in united.items() if pods}
 
 
-def _describe(room: Mapping[str, int], asked: int) -> str:
+def _describe_rooms(room: Mapping[str, int], asked: int) -> str:
     """Name the domains with most room: what the nearest have, of how many."""
     nearest = sorted(room.items(), key=lambda pair: (-pair[1], pair[0]))
     if not nearest:

@@ -54,10 +54,10 @@ class Matches:
         """Hold selectors against all devices."""
         match = self._matches.get(selectors)
         if match is None:
-            match = self._matches.keep(selectors, self._match(selectors))
+            match = self._matches.keep(selectors, self._match_selectors(selectors))
         return match
 
-    def _match(self, selectors: tuple[str, ...]) -> SelectorMatch:
+    def _match_selectors(self, selectors: tuple[str, ...]) -> SelectorMatch:
         devices: list[str] = []
         faults: dict[int, list[tuple[str, str]]] = {}
         for part in self._pools:

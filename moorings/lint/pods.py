@@ -72,19 +72,19 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
             continue
         for path, meta, spec in list_patterns(value):
             for violation in check_pod_spec(spec, path):
-                yield _report(
+                yield _make_finding(
                     entry, violation.field, LintRule.INVALID, violation.reason
                 )
             for number, message in list_unknown_gates(spec):
                 place = f"{path}.schedulingGates[{number}]"
-                yield _report(entry, place, LintRule.NO_EFFECT, message)
+                yield _make_finding(entry, place, LintRule.NO_EFFECT, message)
             if spec.node_name and spec.resource_claims:
                 place, message = f"{path}.nodeName", _BYPASSED
-                yield _report(entry, place, LintRule.NODE_NAME, message)
+                yield _make_finding(entry, place, LintRule.NODE_NAME, message)
             yield from _check_references(entry, spec, path, claims, templates)
             if GANG in meta.labels and not has_gate(spec):
                 place, message = f"{path}.schedulingGates", _UNGATED
-                found = _report(entry, place, LintRule.NO_EFFECT, message)
+                found = _make_finding(entry, place, LintRule.NO_EFFECT, message)
                 yield structs.replace(found, severity=Severity.WARNING)
 
 
@@ -133,7 +133,7 @@ def _check_references(
                 requests[claim.name] = known[key]
             else:
                 place = f"{path}.resourceClaims[{index}].{field}"
-                yield _report(entry, place, rule, f"{name!r} does not exist")
+                yield _make_finding(entry, place, rule, f"{name!r} does not exist")
     for field, container in list_containers(spec):
         for number, reference in enumerate(container.resources.claims):
             names = requests.get(reference.name)
@@ -144,7 +144,7 @@ def _check_references(
                 f"claim {reference.name} has no request {reference.request!r}: "
                 f"container {container.name} gets no device from it"
             )
-            yield _report(entry, place, LintRule.UNKNOWN_REQUEST, message)
+            yield _make_finding(entry, place, LintRule.UNKNOWN_REQUEST, message)
 
 
 def check_gangs(gangs: Iterable[WaitingGang]) -> Iterator[Finding]:
@@ -196,7 +196,9 @@ _CLAIM = LintRule.UNKNOWN_CLAIM
 _TEMPLATE = LintRule.UNKNOWN_TEMPLATE
 
 
-def _report(entry: PlanObject, field: str, rule: LintRule, message: str) -> Finding:
+def _make_finding(
+    entry: PlanObject, field: str, rule: LintRule, message: str
+) -> Finding:
     meta = entry.decoded.value.metadata
     return Finding(
         severity=Severity.ERROR,

@@ -83,7 +83,9 @@ def _check_counters(pool: PoolPart) -> Iterator[Finding]:
                             "allocated"
                         )
                         rule = LintRule.COUNTER_NEGATIVE
-                        yield _report(pool_slice, field, rule, Severity.ERROR, message)
+                        yield _make_finding(
+                            pool_slice, field, rule, Severity.ERROR, message
+                        )
                     total = totals.get((consumption.counter_set, name))
                     if total is not None and counter.value > total:
                         message = (
@@ -91,7 +93,9 @@ def _check_counters(pool: PoolPart) -> Iterator[Finding]:
                             f"{consumption.counter_set}/{name}, which has {total}"
                         )
                         rule = LintRule.COUNTER_EXCEEDED
-                        yield _report(pool_slice, field, rule, Severity.ERROR, message)
+                        yield _make_finding(
+                            pool_slice, field, rule, Severity.ERROR, message
+                        )
 
 
 def _check_slice(
@@ -102,7 +106,7 @@ def _check_slice(
             field = f"spec.devices[{index}].{name}"
             message = f"{device.name} has it under its bare and its full name"
             rule = LintRule.ATTRIBUTE_TWICE
-            yield _report(pool_slice, field, rule, Severity.WARNING, message)
+            yield _make_finding(pool_slice, field, rule, Severity.WARNING, message)
     if (
         nodes
         and not pool_slice.per_device_node_selection
@@ -110,7 +114,7 @@ def _check_slice(
     ):
         message = "it applies to no Node of the input"
         rule = LintRule.SLICE_NOWHERE
-        yield _report(pool_slice, "spec", rule, Severity.WARNING, message)
+        yield _make_finding(pool_slice, "spec", rule, Severity.WARNING, message)
 
 
 def _list_doubles(device: Device, driver: str) -> list[str]:
@@ -144,7 +148,7 @@ def _report_pool(
     return Finding(severity=severity, kind=POOL, name=name, rule=rule, message=message)
 
 
-def _report(
+def _make_finding(
     pool_slice: PoolSlice, field: str, rule: LintRule, severity: Severity, message: str
 ) -> Finding:
     return Finding(

@@ -43,15 +43,15 @@ async def observe_bus(
         streams=streams,
         clock=clock,
         monitor=await asyncio.to_thread(_read_monitor, monitor, ca_file),
-        inventories=await _read(client.fetch_inventories()),
-        heard=await _read(_fetch_heard(client)),
-        leader=await _read(client.fetch_leader()),
+        inventories=await _read_or_unread(client.fetch_inventories()),
+        heard=await _read_or_unread(_fetch_heard(client)),
+        leader=await _read_or_unread(client.fetch_leader()),
         cluster=client.cluster,
-        solver=await _read(_fetch_solver(client)),
+        solver=await _read_or_unread(_fetch_solver(client)),
     )
 
 
-async def _read(reading: Awaitable[T]) -> Reading[T]:
+async def _read_or_unread(reading: Awaitable[T]) -> Reading[T]:
     try:
         return await reading
     except CannotReadError as error:

@@ -111,11 +111,11 @@ class PodClaims:
             name = claim.resource_claim_name
             if name and object_key(namespace, name) not in self.by_key:
                 key = object_key(namespace, name)
-                return _unknown(Rule.UNKNOWN_CLAIM, subject, key)
+                return _make_unknown(Rule.UNKNOWN_CLAIM, subject, key)
             template = claim.resource_claim_template_name
             if template and claim.name not in known:
                 key = object_key(namespace, template)
-                return _unknown(Rule.UNKNOWN_TEMPLATE, subject, key)
+                return _make_unknown(Rule.UNKNOWN_TEMPLATE, subject, key)
         return None
 
     def list_unknown_requests(self, pod: Pod) -> Iterator[str]:
@@ -157,7 +157,7 @@ class PodClaims:
         owner = OwnerReference(
             api_version="v1", kind="Pod", name=meta.name, uid=meta.uid, controller=True
         )
-        self._make(key, template, claim.name, owner)
+        self._make_claim(key, template, claim.name, owner)
         return name
 
     def _make_for_group(self, wanted: GroupClaim) -> str:
@@ -176,10 +176,10 @@ class PodClaims:
                 uid=f"PodGroup/{wanted.group}",
                 controller=True,
             )
-            self._make(key, template, wanted.claim, owner)
+            self._make_claim(key, template, wanted.claim, owner)
         return name
 
-    def _make(
+    def _make_claim(
         self,
         key: str,
         template: ResourceClaimTemplate,
@@ -204,7 +204,7 @@ def owner_of(claim: ResourceClaim) -> OwnerReference | None:
     return next((o for o in owners if o.controller and o.kind == "Pod"), None)
 
 
-def _unknown(rule: Rule, subject: str, key: str) -> Reason:
+def _make_unknown(rule: Rule, subject: str, key: str) -> Reason:
     namespace, _, name = key.partition("/")
     message = f"{name!r} does not exist in namespace {namespace}"
     return Reason(rule=rule, subject=subject, message=message)

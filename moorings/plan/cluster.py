@@ -106,7 +106,7 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         {claim for entry in entries for claim in list_group_claims(entry.raw)},
     )
     gangs = {
-        place: _complete(value)
+        place: _complete_gang(value)
         for place, value in enumerate(values)
         if isinstance(value, Gang)
     }
@@ -246,7 +246,7 @@ def _sort_out(
     return _SortedPods(ours=ours, ungated=frozenset(ungated), notes=notes)
 
 
-def _complete(gang: Gang) -> Gang:
+def _complete_gang(gang: Gang) -> Gang:
     meta = gang.metadata
     namespace = meta.namespace or DEFAULT_NAMESPACE
     uid = meta.uid or str(uuid5(UUIDS, f"gang/{namespace}/{meta.name}"))

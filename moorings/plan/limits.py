@@ -51,7 +51,7 @@ def read_features(version: str, gates: Mapping[str, bool]) -> Features:
         raise UsageError(str(error)) from error
 
 
-def _refuse(gang: GangPart, reason: Reason) -> GangPart:
+def _refuse_gang(gang: GangPart, reason: Reason) -> GangPart:
     if gang.refused:
         return gang
     return structs.replace(gang, refused=(reason,), rejected=True)
@@ -123,5 +123,5 @@ def _refuse_admin_access(gang: GangPart) -> GangPart:
                         field="exactly.adminAccess",
                         message=NO_ADMIN_ACCESS,
                     )
-                    return _refuse(gang, reason)
+                    return _refuse_gang(gang, reason)
     return gang

@@ -18,7 +18,7 @@ def note_gates(names: list[str]) -> Iterator[str]:
     """Note that pods are planned as if they had our gate."""
     if names:
         yield (
-            f"{_enumerate(names)}: planned as if the gate {GATE} were there; in a "
+            f"{_enumerate_pods(names)}: planned as if the gate {GATE} were there; in a "
             "cluster kube-scheduler binds pods without it one by one"
         )
 
@@ -28,7 +28,7 @@ def note_missed(names: list[str], *, counts: bool) -> Iterator[str]:
     if names:
         then = "counts them once they exist" if counts else "does not count them"
         yield (
-            f"{_enumerate(names)}: without the gate {GATE} that others of the "
+            f"{_enumerate_pods(names)}: without the gate {GATE} that others of the "
             f"gang have; kube-scheduler binds such pods, and the gang {then}"
         )
 
@@ -50,7 +50,7 @@ def note_schedulers(pods: Iterable[Pod]) -> Iterator[str]:
             names.setdefault(scheduler, []).append(pod.metadata.name)
     for scheduler, own in names.items():
         yield (
-            f"{_enumerate(own)}: kube-scheduler does not bind pods with "
+            f"{_enumerate_pods(own)}: kube-scheduler does not bind pods with "
             f"schedulerName {scheduler}, unless that is a profile of its own"
         )
 
@@ -72,7 +72,7 @@ def note_volumes(
         )
 
 
-def _enumerate(names: list[str]) -> str:
+def _enumerate_pods(names: list[str]) -> str:
     """Name the first of some pods."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     noun = "pod" if len(names) == 1 else "pods"

@@ -56,7 +56,7 @@ def read_pods(
     """
 
     def complete(pod: Pod) -> Pod:
-        return _complete(pod, any_node=any_node, any_volume=any_volume)
+        return _complete_pod(pod, any_node=any_node, any_volume=any_volume)
 
     values = [entry.decoded.value for entry in entries]
     real = [value for value in values if isinstance(value, Pod)]
@@ -161,7 +161,7 @@ def _find_uncounted(
             yield RefusedPod(pod=pod, name=meta.name, reason=reason)
 
 
-def _complete(pod: Pod, *, any_node: bool, any_volume: bool) -> Pod:
+def _complete_pod(pod: Pod, *, any_node: bool, any_volume: bool) -> Pod:
     meta, spec = pod.metadata, pod.spec
     namespace = meta.namespace or DEFAULT_NAMESPACE
     uid = meta.uid or str(uuid5(UUIDS, f"pod/{namespace}/{meta.name}"))

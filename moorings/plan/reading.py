@@ -72,11 +72,11 @@ class Reader:
         """
         for source, raw in documents:
             try:
-                decoded = raw if isinstance(raw, Decoded) else _decode(raw)
+                decoded = raw if isinstance(raw, Decoded) else _decode_raw(raw)
                 if not self._as_stored:
                     _check_stored(decoded, find_refused_fields(decoded))
             except UnknownKindError as error:
-                self._skip(explain_passed_by(error) or str(error))
+                self._skip_object(explain_passed_by(error) or str(error))
                 continue
             except ContractsError as error:
                 self.refused += 1
@@ -86,7 +86,7 @@ class Reader:
             if not (self._as_stored and isinstance(decoded.value, WritableObject)):
                 self._note_unknown(source, decoded)
             written = {} if isinstance(raw, Decoded) else raw
-            yield self._keep(source, written, decoded)
+            yield self._keep_object(source, written, decoded)
 
     def _note_unknown(self, source: str, decoded: Decoded) -> None:
         for path in decoded.unknown:
@@ -104,7 +104,7 @@ class Reader:
         )
         return list(self.read(documents))
 
-    def _keep(
+    def _keep_object(
         self, source: str, raw: Mapping[str, Any], decoded: Decoded
     ) -> PlanObject:
         if isinstance(decoded.value, ResourceSlice):
@@ -135,14 +135,14 @@ class Reader:
                 shared = self._capacities.setdefault(key, device.capacity)
                 structs.force_setattr(device, "capacity", shared)
 
-    def _skip(self, text: str) -> None:
+    def _skip_object(self, text: str) -> None:
         self.skipped += 1
         if text not in self._noted:
             self._noted.add(text)
             self._say(f"note: {text}; skipped")
 
 
-def _decode(raw: Any) -> Decoded:
+def _decode_raw(raw: Any) -> Decoded:
     """Decode an object; raises more than `decode_object` does.
 
     Raises:
@@ -151,14 +151,14 @@ def _decode(raw: Any) -> Decoded:
     """
     for field in ("apiVersion", "kind"):
         if isinstance(raw, Mapping) and not isinstance(raw.get(field), str):
-            raise DecodeError(_name(raw), field, "required")
+            raise DecodeError(_name_object(raw), field, "required")
     if isinstance(raw, Mapping) and makes_no_pods(raw):
         raise UnknownKindError(raw["apiVersion"], raw["kind"], _name_in(raw))
     try:
         decoded = decode_object(raw)
     except UnknownKindError as error:
         if error.explained is not None:
-            raise DecodeError(_name(raw), *error.explained) from error
+            raise DecodeError(_name_object(raw), *error.explained) from error
         if read_gang_owner(raw) is not None:
             list(list_group_claims(raw))
             return Decoded(kind=error.kind, value=_read_without_pods(raw))
@@ -170,9 +170,9 @@ def _decode(raw: Any) -> Decoded:
     if isinstance(decoded.value, Pod | Workload):
         for path in decoded.unknown:
             if _WISH.search(path):
-                raise DecodeError(_name(raw), path, "unknown field")
+                raise DecodeError(_name_object(raw), path, "unknown field")
     if isinstance(decoded.value, Workload):
-        check_version(decoded.value.api_version, decoded.kind, _name(raw))
+        check_version(decoded.value.api_version, decoded.kind, _name_object(raw))
         entry = PlanObject.of("", raw, decoded)
         read_gang_owner(with_next_job(entry).raw)
         _check_rest(raw)
@@ -216,7 +216,7 @@ def _check_stored(decoded: Decoded, unknown: tuple[str, ...]) -> None:
 
 def _read_without_pods(raw: Mapping[str, Any]) -> Workload:
     """Read an object that says how many pods a gang has, and makes none."""
-    metadata = read(raw.get("metadata") or {}, ObjectMeta, _name(raw), [])
+    metadata = read(raw.get("metadata") or {}, ObjectMeta, _name_object(raw), [])
     return Workload(api_version=raw["apiVersion"], kind=raw["kind"], metadata=metadata)
 
 
@@ -233,10 +233,10 @@ def _not_read(raw: Mapping[str, Any], wish: str, where: str = "") -> DecodeError
     """Make the error that an object may make pods, and how many is not known."""
     of_kind = f"of {raw['apiVersion']} {raw['kind']}"
     reason = f"pods with {wish} {of_kind}{where} are not supported"
-    return DecodeError(_name(raw), "kind", reason)
+    return DecodeError(_name_object(raw), "kind", reason)
 
 
-def _name(raw: Mapping[str, Any]) -> str:
+def _name_object(raw: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (str(raw.get("kind") or "object"), _name_in(raw))))
 
 

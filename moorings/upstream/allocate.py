@@ -170,10 +170,10 @@ class _Scheduler:
             for node in existing
             if not node.node.unavailable
             and is_fit(fit, node.node)
-            and self._suffices(node.node, member)
+            and self._has_room(node.node, member)
         ]
 
-    def _suffices(self, node: NodePart, member: MemberPart) -> bool:
+    def _has_room(self, node: NodePart, member: MemberPart) -> bool:
         """True if the node has enough left for one more pod."""
         needs = self._needs_with_pod(node.name, member)
         left = {name: left_of(node, name) for name in {PODS, *member.resources}}

@@ -84,7 +84,7 @@ class Search:
         try:
             is_found = self._serve_request(0, 0) is SearchOutcome.FOUND
         except ProbingWantedError:
-            is_found = self._probe()
+            is_found = self._search_by_probes()
         if is_found:
             return True
         # Pools that cannot be used matter only where the others do not suffice.
@@ -96,7 +96,7 @@ class Search:
         """Look up the chosen alternative of a request."""
         return self._requests[claim][request][self.chosen[claim][request]]
 
-    def _probe(self) -> bool:
+    def _search_by_probes(self) -> bool:
         """Find the same solution by asking what is feasible."""
         solution = first_solution(self._problem, self._world, self._member)
         if solution is None:

@@ -252,11 +252,13 @@ def _request_data(
     request = RequestData(*place, subrequest, subject, names, subrequest.count, None)
     if not subrequest.all_devices:
         return request
-    targets = _targets(world, claim, request)
+    targets = _list_targets(world, claim, request)
     return RequestData(*place, subrequest, subject, names, len(targets), targets)
 
 
-def _targets(world: World, claim: ClaimPart, request: RequestData) -> tuple[int, ...]:
+def _list_targets(
+    world: World, claim: ClaimPart, request: RequestData
+) -> tuple[int, ...]:
     """Fix the devices of a request for all, pool by pool, before any search."""
     verdicts, targets = world.verdicts_of(request.part), []
     devices_by_pool: dict[int, list[int]] = {}

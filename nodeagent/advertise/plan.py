@@ -60,7 +60,7 @@ def plan_advertisement(
     operations = [
         operation
         for field in _FIELDS
-        for operation in _write(field, status.get(field), after, withdrawn)
+        for operation in _plan_amounts(field, status.get(field), after, withdrawn)
     ]
     return AdvertisementPlan(
         operations=tuple(operations),
@@ -101,7 +101,7 @@ def _list_fields(node: Json) -> Iterator[tuple[str, str]]:
                 yield str(entry.get("manager", "")), key.removeprefix("f:")
 
 
-def _write(
+def _plan_amounts(
     field: str,
     amounts: Mapping[str, str] | None,
     wanted: Mapping[str, str],
@@ -114,13 +114,17 @@ def _write(
         yield {"op": "add", "path": path, "value": {}}
     for resource, count in sorted(wanted.items()):
         if not _is_equal(there.get(resource), count):
-            yield {"op": "add", "path": f"{path}/{_escape(resource)}", "value": count}
+            yield {
+                "op": "add",
+                "path": f"{path}/{_escape_pointer(resource)}",
+                "value": count,
+            }
     for resource in sorted(set(withdrawn) - wanted.keys()):
         if resource in there:
-            yield {"op": "remove", "path": f"{path}/{_escape(resource)}"}
+            yield {"op": "remove", "path": f"{path}/{_escape_pointer(resource)}"}
 
 
-def _escape(key: str) -> str:
+def _escape_pointer(key: str) -> str:
     """Write a key as one step of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
 

@@ -94,7 +94,7 @@ def plan_metadata(
         files.append(
             MetadataFile(
                 request=name,
-                content=_write(prepared, pod_claim, requests),
+                content=_write_metadata(prepared, pod_claim, requests),
                 container_path=(
                     f"{_FOLDER}/{folder}/{name}/{prepared.driver}-metadata.json"
                 ),
@@ -129,7 +129,7 @@ def _describe_devices(
     return described
 
 
-def _write(
+def _write_metadata(
     prepared: PreparedClaim, pod_claim: str, requests: list[dict[str, Any]]
 ) -> bytes:
     claim = prepared.claim

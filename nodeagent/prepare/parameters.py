@@ -80,12 +80,12 @@ def _in_order(
         for index, config in enumerate(configs):
             wanted = not config.requests or {request, base} & set(config.requests)
             if config.source == source and wanted:
-                parameters = _read(index, config, driver)
+                parameters = _read_parameters(index, config, driver)
                 if parameters is not None:
                     yield parameters
 
 
-def _read(
+def _read_parameters(
     index: int, config: DeviceAllocationConfiguration, driver: DriverName
 ) -> DeviceParameters | None:
     """Read a configuration; None: it is another driver's."""

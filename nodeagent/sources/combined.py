@@ -81,8 +81,8 @@ class CombinedSource:
         return NodeDevices(
             node=node,
             pools=tuple(pool for devices in parts for pool in devices.pools),
-            labels=_merge(devices.labels for devices in parts),
-            resources=_merge(devices.resources for devices in parts),
+            labels=_merge_mappings(devices.labels for devices in parts),
+            resources=_merge_mappings(devices.resources for devices in parts),
             watched=tuple(device for devices in parts for device in devices.watched),
         )
 
@@ -162,7 +162,7 @@ def _list_pools(devices: NodeDevices) -> Iterator[PoolID]:
     return (PoolID(pool.driver, pool.name) for pool in devices.pools)
 
 
-def _merge(mappings: Iterable[Mapping[str, T]]) -> dict[str, T]:
+def _merge_mappings(mappings: Iterable[Mapping[str, T]]) -> dict[str, T]:
     """Join mappings; the first that has a key wins."""
     merged: dict[str, T] = {}
     for mapping in mappings:

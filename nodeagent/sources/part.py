@@ -102,9 +102,9 @@ class SourcePart:
             if PoolID(pool.driver, pool.name) == self._pool
         )
         if self._devices is None and ours:
-            self._keep(NodeDevices(node=self._node, pools=ours))
+            self._keep_devices(NodeDevices(node=self._node, pools=ours))
 
-    def _keep(self, devices: NodeDevices) -> None:
+    def _keep_devices(self, devices: NodeDevices) -> None:
         listed = frozenset(devices.device_ids)
         if self.health_only:
             self._missing = (self._missing | self._ids) - listed
@@ -126,17 +126,17 @@ class SourcePart:
                 self._additions.attributes,
             )
         except SourceError as error:
-            self._fail("discover", error.reason)
+            self._note_failure("discover", error.reason)
         except ValueError as error:
-            self._fail("discover", f"refused: {error}")
+            self._note_failure("discover", f"refused: {error}")
         except Exception as error:  # a mistake of ours in one source
             log.exception("source.broken", source=self.name)
-            self._fail("discover", type(error).__name__)
+            self._note_failure("discover", type(error).__name__)
         else:
-            self._keep(approved.devices)
+            self._keep_devices(approved.devices)
             self._list_due_s = None
             self._note_refusals(approved.refusals)
-            self._succeed("discover")
+            self._note_success("discover")
 
     def _note_refusals(self, refusals: Mapping[DeviceID, str]) -> None:
         for device, rule in refusals.items():
@@ -196,16 +196,16 @@ class SourcePart:
             try:
                 readings = reading.result()
             except SourceError as error:
-                self._fail("read", error.reason)
+                self._note_failure("read", error.reason)
             except Exception as error:  # a mistake of ours in one source
                 log.exception("source.broken", source=self.name)
-                self._fail("read", type(error).__name__)
+                self._note_failure("read", type(error).__name__)
             else:
-                self._succeed("read")
+                self._note_success("read")
                 if not self._failures:
                     return readings
         elif reading is not None and now_s - self._asked_s >= _SILENT_AFTER_S:
-            self._fail("read", f"no answer for {_SILENT_AFTER_S:g} s")
+            self._note_failure("read", f"no answer for {_SILENT_AFTER_S:g} s")
         if self._failures:
             why = dict.fromkeys(self._ids, "; ".join(self._failures.values()))
             symptoms = {self._node: self._read_all(self._ids, SOURCE_FAILED, why)}
@@ -223,12 +223,12 @@ class SourcePart:
             for device in sorted(devices)
         )
 
-    def _fail(self, what: str, reason: str) -> None:
+    def _note_failure(self, what: str, reason: str) -> None:
         if self._failures.get(what) != reason:
             log.warning("source.silent", source=self.name, doing=what, reason=reason)
         self._failures[what] = reason
 
-    def _succeed(self, what: str) -> None:
+    def _note_success(self, what: str) -> None:
         if self._failures.pop(what, None) is not None:
             log.info("source.answers", source=self.name, doing=what)
 

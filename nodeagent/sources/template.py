@@ -25,10 +25,10 @@ def fill(text: str, values: Mapping[str, str | int]) -> str:
     """Replace the placeholders; `{index:03}` pads a number, `{index:02x}` is hex."""
     if "{" not in text:
         return text
-    return _PLACEHOLDER.sub(lambda match: _format(values[match[1]], match), text)
+    return _PLACEHOLDER.sub(lambda match: _format_value(values[match[1]], match), text)
 
 
-def _format(value: str | int, match: re.Match[str]) -> str:
+def _format_value(value: str | int, match: re.Match[str]) -> str:
     if isinstance(value, str):
         return value
     return format(value, f"{match[2] or ''}{match[3] or 'd'}")

@@ -316,7 +316,9 @@ class Bus:
                 )
 
         subscription = await self._connection.subscribe(subject, receive)
-        return _until(stop, queue, lambda: self._connection.unsubscribe(subscription))
+        return _until_stopped(
+            stop, queue, lambda: self._connection.unsubscribe(subscription)
+        )
 
     @asynccontextmanager
     async def serve(
@@ -374,7 +376,7 @@ class Bus:
                 log.error("stream.missed", reason=str(error))  # noqa: TRY400 # the reason is the whole story
 
 
-async def _until(
+async def _until_stopped(
     stop: asyncio.Event,
     queue: asyncio.Queue[Received],
     end: Callable[[], Awaitable[None]],

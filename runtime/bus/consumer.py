@@ -81,7 +81,7 @@ def _is_filled(status: Delivery) -> bool:
     return status.status == "409" and any(text in description for text in _FILLED)
 
 
-def _differing(made: ConsumerInfo, now: ConsumerInfo) -> tuple[str, ...]:
+def _list_changed_settings(made: ConsumerInfo, now: ConsumerInfo) -> tuple[str, ...]:
     """Name the settings that somebody has changed, but for the server's own labels."""
     return tuple(
         field
@@ -146,7 +146,7 @@ class Consumer:
             BusError: it cannot be created now.
         """
         self._subscription = await self._connection.subscribe(
-            f"{self._inbox}.*", self._receive
+            f"{self._inbox}.*", self._receive_delivery
         )
         settings = self._connection.settings
         names = settings.consumer_names
@@ -202,7 +202,7 @@ class Consumer:
         """
         if self._expected > 0 or self._broken:
             return
-        await self._look()
+        await self._check_consumer()
         if self._broken:
             return
         self._pull += 1
@@ -253,7 +253,7 @@ class Consumer:
         """True if others may change or recreate it by its name."""
         return self.name != self._maker
 
-    async def _look(self) -> None:
+    async def _check_consumer(self) -> None:
         """Find out whether it is ours and as we made it, if that was long ago.
 
         While no pull is under way, so what it gave has come.
@@ -287,7 +287,7 @@ class Consumer:
             raise
         if self._made is None or info.created != self._made.created:
             return None
-        fields = _differing(self._made, info)
+        fields = _list_changed_settings(self._made, info)
         if fields and not self.is_changed:
             self.is_changed = True
             log.warning(
@@ -298,7 +298,7 @@ class Consumer:
             )
         return info
 
-    def _receive(self, delivery: Delivery) -> None:
+    def _receive_delivery(self, delivery: Delivery) -> None:
         self._heard_s = asyncio.get_running_loop().time()
         if not delivery.subject.startswith(self._inbox):
             self._buffer.append(delivery)

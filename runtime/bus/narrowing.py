@@ -50,7 +50,7 @@ def permissions_of_platform(
             if "namespace" not in topic.names:
                 continue
             subjects = topic.subjects_below(cluster, *place)
-            if is_sent := _sends(right, topic):
+            if is_sent := _may_send(right, topic):
                 publish.add(subjects)
             if PLATFORM in topic.receivers and (is_sent or right.read):
                 publish.add(last_of(user, topic.stream, subjects))
@@ -65,7 +65,7 @@ def permissions_of_platform(
     )
 
 
-def _sends(right: NamespaceRights, topic: Topic[Any]) -> bool:
+def _may_send(right: NamespaceRights, topic: Topic[Any]) -> bool:
     if topic is SUBMISSIONS:
         return right.submit
     return right.command and topic is COMMANDS

@@ -29,7 +29,7 @@ class PendingRequests(Generic[T]):
         self._count += 1
         token = str(self._count)
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda _: self._forget(token))
+        future.add_done_callback(lambda _: self._forget_token(token))
         self._futures[token] = future
         self._subjects[token] = subject
         return token, future
@@ -58,6 +58,6 @@ class PendingRequests(Generic[T]):
                 future.set_exception(NotAllowedError(subject, user))
                 future.exception()  # the same
 
-    def _forget(self, token: str) -> None:
+    def _forget_token(self, token: str) -> None:
         del self._futures[token]
         del self._subjects[token]

@@ -83,18 +83,18 @@ async def stream_health(connection: Connection, stream: Stream) -> StreamHealth:
         led=replicas == 1 or bool(cluster.leader),
         version=_version_of(info.config),
         different=differences(configuration(stream, replicas), info.config),
-        share=_share(info),
+        share=_share_of_room(info),
         time_s=seconds(info.ts),
     )
 
 
-def _share(info: StreamInfo) -> float:
+def _share_of_room(info: StreamInfo) -> float:
     """Return the share of its room that a stream takes."""
-    most = _limit(info)
+    most = _limit_of_bytes(info)
     return info.state.bytes / most if most else 0.0
 
 
-def _limit(info: StreamInfo) -> int:
+def _limit_of_bytes(info: StreamInfo) -> int:
     """Return how many bytes a stream may take; 0: unlimited."""
     return max(0, int(info.config.get("max_bytes") or 0))
 
@@ -105,8 +105,8 @@ async def stream_usage(connection: Connection, name: str) -> StreamUsage:
     return StreamUsage(
         time_s=seconds(info.ts),
         bytes=info.state.bytes,
-        limit_bytes=_limit(info),
-        share=_share(info),
+        limit_bytes=_limit_of_bytes(info),
+        share=_share_of_room(info),
         subjects=info.state.num_subjects,
         first_sequence=info.state.first_seq,
         last_sequence=info.state.last_seq,
@@ -137,10 +137,10 @@ async def ensure_streams(
             operation = f"STREAM.CREATE.{stream.name}"
             await call_retried(connection, operation, wanted, Nothing)
         else:
-            await _update(connection, stream.name, wanted, info.config)
+            await _update_stream(connection, stream.name, wanted, info.config)
 
 
-async def _update(
+async def _update_stream(
     connection: Connection, name: str, wanted: dict[str, Any], found: dict[str, Any]
 ) -> None:
     """Give a stream the wanted settings, unless its own are newer."""

@@ -85,7 +85,7 @@ def error_of_status(
 ) -> ApiError:
     """Return the error of a Status; its own code counts where none is given."""
     code = code or status.code
-    reason = _reason(status, code)
+    reason = _reason_of(status, code)
     details = status.details or _Details()
     causes = details.causes or []
     match code:
@@ -111,7 +111,7 @@ def error_of_status(
             return UnavailableError(what, reason)
 
 
-def _reason(status: ApiStatus, code: int) -> str:
+def _reason_of(status: ApiStatus, code: int) -> str:
     """Return the server's words; a strict decoder's come behind the whole object."""
     words = status.message or f"status {code}"
     start = max(words.find(_STRICT), 0)

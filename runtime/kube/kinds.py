@@ -192,9 +192,9 @@ def choose_kinds(
     `plurals_by_version["v1"]` names what the cluster serves in resource.k8s.io/v1,
     `pod_groups` the same of scheduling.k8s.io; `release` is the API server's.
     """
-    version = _newest(versions, RESOURCE_CLAIM, plurals_by_version)
-    rules = _newest(TAINT_RULE_VERSIONS, DEVICE_TAINT_RULE, plurals_by_version)
-    groups = _newest(POD_GROUP_VERSIONS, POD_GROUP, pod_groups)
+    version = _newest_version(versions, RESOURCE_CLAIM, plurals_by_version)
+    rules = _newest_version(TAINT_RULE_VERSIONS, DEVICE_TAINT_RULE, plurals_by_version)
+    groups = _newest_version(POD_GROUP_VERSIONS, POD_GROUP, pod_groups)
     if version is None:
         return None
     return ServedKinds(
@@ -215,7 +215,7 @@ def key_of(raw: Mapping[str, Any]) -> str:
     return f"{namespace}/{name}" if namespace else str(name)
 
 
-def _newest(
+def _newest_version(
     versions: tuple[str, ...],
     kind: Kind,
     plurals_by_version: Mapping[str, Container[str]],

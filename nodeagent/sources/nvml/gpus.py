@@ -181,7 +181,7 @@ def _read_gpu(nvml: Nvml, token: str) -> Gpu:
         compute=find(nvml, tuple[int, ...], "nvmlDeviceGetCudaComputeCapability", token)
         or (),
         memory_bytes=memory.total if memory else None,
-        bus_id=_shorten(pci.bus_id) if pci else "",
+        bus_id=_shorten_bus_id(pci.bus_id) if pci else "",
         active_links=_count_links(nvml, token),
         fabric=find(nvml, Fabric, "nvmlDeviceGetGpuFabricInfoV", token),
         is_mig=is_mig,
@@ -191,7 +191,7 @@ def _read_gpu(nvml: Nvml, token: str) -> Gpu:
     )
 
 
-def _shorten(bus_id: str) -> str:
+def _shorten_bus_id(bus_id: str) -> str:
     """Write NVML's eight digits of domain as Linux does, in lower case."""
     domain, colon, rest = bus_id.lower().partition(":")
     if not colon or domain[:-4].strip("0"):

@@ -70,10 +70,10 @@ def kind_of(device: PciDevice) -> PciKind:
 
 def is_selected(device: PciDevice, selections: Sequence[PciSelection]) -> bool:
     """True if any of the selections matches the device."""
-    return any(_matches(device, selection) for selection in selections)
+    return any(_is_match(device, selection) for selection in selections)
 
 
-def _matches(device: PciDevice, selection: PciSelection) -> bool:
+def _is_match(device: PciDevice, selection: PciSelection) -> bool:
     class_code = f"0x{device.class_code:06x}"
     return (
         (selection.kind is None or selection.kind is kind_of(device))

@@ -85,7 +85,9 @@ class Callout:
         try:
             self._waiting.put_nowait(request)
         except asyncio.QueueFull:
-            self._note_outcome("dropped", reason=f"{self._config.waiting} wait already")
+            self._note_outcome(
+                "dropped", reason=f"{self._config.waiting} are already waiting"
+            )
 
     async def answer(self, stop: asyncio.Event) -> None:
         """Answer requests until `stop`."""

@@ -35,7 +35,7 @@ def check_agent(login: AgentLogin, identity: Identity, agents: tuple[str, ...]) 
         LoginRefusedError: it is somebody else's, or another node's.
     """
     if identity.username not in agents:
-        raise LoginRefusedError("token", f"{identity.username} is no {NODEAGENT}")
+        raise LoginRefusedError("token", f"{identity.username} is not a {NODEAGENT}")
     if not identity.node:
         raise LoginRefusedError("token", "is bound to no pod on a node")
     if identity.node != login.node:

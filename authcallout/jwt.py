@@ -112,7 +112,7 @@ def open_request(
     }
     for name, is_wrong in wrong.items():
         if is_wrong:
-            raise RequestError(name, "is not as it must be")
+            raise RequestError(name, "is malformed")
     return request
 
 
@@ -177,7 +177,7 @@ def _read_signed(token: bytes) -> _RequestClaims:
         raise RequestError("alg", f"is not {_ALGORITHM}")
     claims = _read_claims(body, _RequestClaims)
     if not is_signed(claims.iss, b".".join(parts[:2]), signature):
-        raise RequestError("iss", "has not signed this")
+        raise RequestError("iss", "did not sign it")
     return claims
 
 
@@ -198,4 +198,4 @@ def _from_base64(text: bytes) -> bytes:
             text + b"=" * (-len(text) % 4), altchars=b"-_", validate=True
         )
     except binascii.Error as error:
-        raise RequestError("$", "is no base64") from error
+        raise RequestError("$", "is not base64") from error

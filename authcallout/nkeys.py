@@ -59,7 +59,7 @@ def decode_seed(kind: Kind, text: str) -> bytes:
     data = _decode_key(kind, text, _SEED_CHARACTERS)
     prefix = (data[0] & 7) << 5 | data[1] >> 3
     if data[0] & 0xF8 != _SEED or prefix != _PREFIXES[kind]:
-        raise KeyTextError(kind, "is no seed of this kind")
+        raise KeyTextError(kind, "is not a seed of this kind")
     return data[2:]
 
 
@@ -147,7 +147,7 @@ def _decode_key(kind: Kind, text: str, characters: int) -> bytes:
     try:
         checked = base64.b32decode(text + "=" * (-characters % 8))
     except (binascii.Error, ValueError) as error:
-        raise KeyTextError(kind, "is no base32") from error
+        raise KeyTextError(kind, "is not base32") from error
     data, checksum = checked[:-2], checked[-2:]
     if checksum != _checksum(data) or _encode_key(data) != text:
         raise KeyTextError(kind, "its checksum is wrong")

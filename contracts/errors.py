@@ -53,7 +53,7 @@ class UnknownKindError(ContractsError):
             explained = field, "required"
         self.explained = explained
         subject = " ".join(part for part in (kind or "object", name) if part)
-        reason = f"apiVersion {api_version} of this kind is not known"
+        reason = f"apiVersion {api_version} of this kind is unknown"
         super().__init__(f"{subject}: {': '.join(explained or (reason,))}")
 
 

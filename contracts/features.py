@@ -104,7 +104,7 @@ def features_of(
     release = version if found is None else found["release"]
     if release not in _VERSIONS:
         listed = ", ".join(_VERSIONS)
-        raise FeatureError(f"Kubernetes {version!r} is not known; known are {listed}")
+        raise FeatureError(f"Kubernetes {version!r} is unknown; known are {listed}")
     check_gates(gates or {})
     is_on = default_gates(release) | dict(gates or {})
     return Features(
@@ -137,9 +137,7 @@ def check_gates(gates: Mapping[str, bool]) -> None:
     for name in sorted(gates):
         if name not in GATES:
             listed = ", ".join(sorted(GATES))
-            raise FeatureError(
-                f"feature gate {name!r} is not known; known are {listed}"
-            )
+            raise FeatureError(f"feature gate {name!r} is unknown; known are {listed}")
 
 
 def read_gates(parts: Iterable[str]) -> dict[str, bool]:

@@ -74,7 +74,7 @@ class QuantityError(ValueError):
     def __init__(self, text: str) -> None:
         self.text = text
         shown = text if len(text) <= MAX_TEXT else f"{text[:40]}..."
-        super().__init__(f"{shown!r} is no quantity (such as 500m, 4 or 80Gi)")
+        super().__init__(f"{shown!r} is not a quantity (such as 500m, 4 or 80Gi)")
 
 
 @total_ordering
@@ -95,7 +95,7 @@ class Quantity:
         """Read a quantity; like Kubernetes, round away from zero to 1e-9 and cap.
 
         Raises:
-            QuantityError: the text is no quantity, or longer than `MAX_TEXT`.
+            QuantityError: the text is not a quantity, or longer than `MAX_TEXT`.
 
         Source: k8s.io/apimachinery/pkg/api/resource, ParseQuantity.
         """

@@ -125,7 +125,7 @@ class Topic(SubjectFamily, Generic[M], frozen=True, kw_only=True):
         """
         message = self.codec.decode(data)
         if message.address != names:
-            about = f"its message is about {', '.join(message.address)}"
+            about = f"its message belongs to {', '.join(message.address)}"
             raise AddressError(self.subject(*names), about)
         return message
 

@@ -50,7 +50,7 @@ class BadInputError(MooringsError):
 
 
 class NotStoredError(MooringsError):
-    """Something that was not stored, as the bus has no room; nobody knows of it."""
+    """Something that was not stored, as the bus has no room."""
 
     def __init__(self, what: str, reason: str) -> None:
         self.what = what

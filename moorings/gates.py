@@ -31,7 +31,7 @@ class WaitingPod(Struct, frozen=True, kw_only=True):
     gang: str
     """Of its label; empty: it has none."""
     owner: str
-    """Name of its controller; empty: nobody makes it anew."""
+    """Name of its controller; empty: none would recreate it."""
     other_gates: tuple[str, ...]
 
     @property
@@ -132,7 +132,7 @@ def list_obstacles(
 
 
 def find_leader(leases: Iterable[Json], now: datetime) -> tuple[str, str]:
-    """Return who leads by the publishers' Leases (empty: nobody), and since when not.
+    """Return the leader by the publishers' Leases (empty: none), and since when none.
 
     A Lease that was not renewed for three times its duration is nobody's: by our clock,
     which may be another than its holder's.

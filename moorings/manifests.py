@@ -88,7 +88,7 @@ def parse_documents(
     Items of a list in JSON that `exact` can read come as Decoded. Bytes are ASCII.
 
     Raises:
-        BadInputError: the text is no YAML or JSON, or is nested too deeply, or its
+        BadInputError: the text is not YAML or JSON, or is nested too deeply, or its
             aliases stand for too much, or a key is there twice.
     """
     try:

@@ -51,7 +51,7 @@ class HeldObjects(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class GangQuery(Struct, frozen=True, kw_only=True):
-    """How somebody names a gang: `name`, `namespace/name`, a uid or its beginning."""
+    """A gang as typed: `name`, `namespace/name`, a uid or its beginning."""
 
     name: str
     namespace: str | None = None
@@ -59,7 +59,7 @@ class GangQuery(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, text: str, namespace: str | None = None) -> GangQuery:
-        """Read what was typed; `namespace` is said beside it."""
+        """Read what was typed; `namespace` is given besides."""
         before, slash, after = text.partition("/")
         if slash and namespace is None:
             return cls(name=after, namespace=before)
@@ -72,7 +72,7 @@ class GangQuery(Struct, frozen=True, kw_only=True):
         return record.name == self.name and self.namespace in (None, record.namespace)
 
     def among(self, records: Iterable[GangRecord]) -> GangQuery:
-        """Mean the one gang whose uid begins so, where none has this name or uid."""
+        """Name the one gang whose uid begins so, if no gang has this name."""
         known = list(records)
         if len(self.name) < LEAST_OF_UID or any(map(self.is_of, known)):
             return self
@@ -87,7 +87,7 @@ class GangQuery(Struct, frozen=True, kw_only=True):
 
 
 class GangStory(Struct, frozen=True, kw_only=True):
-    """All that there is of one gang."""
+    """All submissions and reports of one gang."""
 
     namespace: str
     name: str
@@ -165,7 +165,7 @@ def count_growing(record: GangRecord, later: Iterable[GangRecord]) -> dict[str, 
 def collect_stories(
     records: Iterable[GangRecord], reports: Iterable[GroupReported]
 ) -> list[GangStory]:
-    """Tell the stories of gangs, by namespace, name and age.
+    """Collect the stories of gangs, by namespace, name and age.
 
     What was submitted over NATS alone has no pods that could be replaced: there each
     submission is a gang, whatever its name.
@@ -182,7 +182,7 @@ def collect_stories(
     stories = []
 
     def order(key: tuple[str, str, bool, str]) -> tuple[str, str, bool, int, str]:
-        """Sort by name; who has one name, by age."""
+        """Sort by name, then by age."""
         first = by_key[key][0].submission_sequence if key in by_key else 0
         return (*key[:3], first, key[3])
 

@@ -175,7 +175,7 @@ def find_violations(edits: ContainerEdits) -> Iterator[str]:
     for index, net in enumerate(edits.net_devices):
         for name in (net.host_interface_name, net.name):
             if not _INTERFACE.fullmatch(name) or name in {".", ".."}:
-                yield f"netDevices[{index}]: {name[:64]!r} is no name of an interface"
+                yield f"netDevices[{index}]: {name[:64]!r} is not an interface name"
     for index, mount in enumerate(edits.mounts):
         yield from _find_in_path(f"mounts[{index}].hostPath", mount.host_path)
         yield from _find_in_path(f"mounts[{index}].containerPath", mount.container_path)
@@ -232,7 +232,7 @@ def _find_in_path(field: str, path: str) -> Iterator[str]:
         or not path.isprintable()
         or len(path) > _MAX_TEXT
     ):
-        yield f"{field}: {path[:64]!r} is no absolute path without `.` and `..`"
+        yield f"{field}: {path[:64]!r} is not an absolute path without `.` and `..`"
 
 
 def _find_version(edits: Iterable[ContainerEdits]) -> str:

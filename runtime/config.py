@@ -27,12 +27,12 @@ def read_config(kind: type[T], prefix: str, environ: Mapping[str, str]) -> T:
     """
     type_info = msgspec.inspect.type_info(kind)
     if not isinstance(type_info, msgspec.inspect.StructType):
-        raise TypeError(f"{kind.__name__} is no Struct")
+        raise TypeError(f"{kind.__name__} is not a Struct")
     fields = {f"{prefix}{field.name.upper()}": field for field in type_info.fields}
     texts = {name: text for name, text in environ.items() if name.startswith(prefix)}
     for name in sorted(texts.keys() - fields.keys()):
         listed = ", ".join(sorted(fields))
-        raise ConfigError(name, f"is not known; known are {listed}")
+        raise ConfigError(name, f"is unknown; the variables are {listed}")
     for name, field in fields.items():
         if field.required and name not in texts:
             raise ConfigError(name, "is missing")

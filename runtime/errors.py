@@ -44,7 +44,7 @@ class EarlyReturnError(ServiceError):
     """A task returned although nobody had asked it to stop."""
 
     def __init__(self) -> None:
-        super().__init__("ended although nobody had asked it to stop")
+        super().__init__("ended without being asked to stop")
 
 
 class BusError(ServiceError):
@@ -141,7 +141,7 @@ class BlobMissingError(BusError):
 
     def __init__(self, sha256: str) -> None:
         self.sha256 = sha256
-        super().__init__(f"blob {sha256}: not there (expired, or never written)")
+        super().__init__(f"blob {sha256}: missing (expired, or never written)")
 
 
 class BlobCorruptedError(BusError):

@@ -53,4 +53,6 @@ def _refuse_arguments(arguments: Sequence[str], prefix: str) -> None:
         ConfigError: something is.
     """
     if arguments:
-        raise ConfigError(arguments[0], f"variables {prefix}* set it up, no arguments")
+        raise ConfigError(
+            arguments[0], f"takes no arguments; variables {prefix}* configure it"
+        )

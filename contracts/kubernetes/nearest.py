@@ -51,16 +51,19 @@ def explain_unknown(
     if kind in _NOT_NEEDED[group]:
         return None
     if kind in _REPLACED:
-        return "kind", f"{kind} went with classic DRA; {_REPLACED[kind]} replaced it"
+        return "kind", f"{kind} was removed with classic DRA; use {_REPLACED[kind]}"
     versions = _list_versions(group, kind, known)
     if versions:
-        return "apiVersion", f"{api_version} is not read; {_enumerate_names(versions)}"
+        return (
+            "apiVersion",
+            f"{api_version} is not supported; {_enumerate_names(versions)}",
+        )
     near = _find_near(kind, kinds[group])
     if near:
-        return "kind", f"{kind} of {api_version} is not known; did you mean {near}?"
+        return "kind", f"{kind} of {api_version} is unknown; did you mean {near}?"
     return (
         "kind",
-        f"{kind} of {api_version} is not known; {_enumerate_names(kinds[group])}",
+        f"{kind} of {api_version} is unknown; {_enumerate_names(kinds[group])}",
     )
 
 
@@ -70,7 +73,7 @@ def explain_unknown_field(path: str) -> str:
     if found is None:
         return ""
     where, field = found.groups()
-    return f"since v1beta2 it stands at {where.rpartition('.')[2]}.exactly.{field}"
+    return f"since v1beta2 it is at {where.rpartition('.')[2]}.exactly.{field}"
 
 
 def _explain_group(
@@ -86,7 +89,9 @@ def _explain_group(
         near = _find_same(kind, names)
         if is_meant and near:
             version = _list_versions(our_group, near, known)[0]
-            reason = f"{api_version} is not read; did you mean {our_group}/{version}?"
+            reason = (
+                f"{api_version} is not supported; did you mean {our_group}/{version}?"
+            )
             return "apiVersion", reason
     return None
 

@@ -55,7 +55,7 @@ def read_declared_size(
     if not digits or not 1 <= int(size) <= MAX_MEMBERS:
         return UnknownSize(
             reason="GangSizeInvalid",
-            message=f"annotation {name}: {size[:40]!r} is no number from 1 to "
+            message=f"annotation {name}: {size[:40]!r} is not a number from 1 to "
             f"{MAX_MEMBERS}",
         )
     return int(size)

@@ -27,7 +27,7 @@ def find_unknown_mark(pod: Pod) -> str | None:
     ):
         unknown = [key for key in keys if key.startswith(OURS) and key not in _KNOWN]
         if unknown:
-            return f"{what} {min(unknown)} is not known{_suggest_key(min(unknown))}"
+            return f"{what} {min(unknown)} is unknown{_suggest_key(min(unknown))}"
     return None
 
 

@@ -136,7 +136,7 @@ def _find_refusal(name: str, spec: PodSpec) -> Reason | None:
     except DecodeError:
         return None  # validation refuses it, with the field
     for path in paths:
-        message = "labels of namespaces are not known"
+        message = "labels of namespaces are unknown"
         return _not_modelled(name, f"spec.{path}.namespaceSelector", message)
     return None
 

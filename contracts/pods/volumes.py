@@ -117,7 +117,7 @@ def _selectors_of(
     if spec.volume_name and IS_BOUND in claim.metadata.annotations:
         volume = lookup.volume(spec.volume_name)
         if volume is None:
-            return f"PersistentVolume {spec.volume_name} of {name} is not there"
+            return f"PersistentVolume {spec.volume_name} of {name} does not exist"
         return [*_of_volume(volume), *_of_zone(volume)]
     storage_class = lookup.storage_class(spec.storage_class_name)
     is_late = storage_class is not None and storage_class.volume_binding_mode == _LATE
@@ -130,8 +130,8 @@ def _selectors_of(
     places = [*_where_free(claim, lookup), *_where_made(storage_class)]
     if not places:
         return (
-            f"no PersistentVolume of StorageClass {spec.storage_class_name} that is "
-            f"free will do for PersistentVolumeClaim {name}"
+            f"no free PersistentVolume of StorageClass {spec.storage_class_name} "
+            f"fits PersistentVolumeClaim {name}"
         )
     return [] if None in places else [_any_of(filter(None, places))]
 

@@ -245,7 +245,7 @@ async def _write_plan(
 
 
 async def _find_near(api: KubernetesApi, name: str) -> list[str]:
-    """Find nodes whose names are alike."""
+    """Find nodes with similar names."""
     page = await api.list_page(NODE)
     names = [str(item["metadata"]["name"]) for item in page.items or ()]
     return difflib.get_close_matches(name, names)

@@ -1,4 +1,4 @@
-"""Which module has which command, and what lists say of it: only what runs is imported.
+"""Commands by module, with summaries for lists: only what runs is imported.
 
 A person waits for the start of each command. Together they import servers, clients and
 CP-SAT's libraries, of which most need nothing.
@@ -117,7 +117,7 @@ OTHER_WORDS = {
 
 
 class LazyCommands(TyperGroup):
-    """The commands above: lists show what is said there, a line imports its own."""
+    """The commands above, each imported only when it runs."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)

@@ -22,7 +22,7 @@ from moorings.errors import MooringsError
 from runtime.errors import ServiceError
 
 LONGEST_S = 2.0
-"""Nobody waits longer for a key."""
+"""Longest wait for completions."""
 _POD = "pod/"
 Asking = Callable[[Client], Awaitable[list[str]]]
 

@@ -1,4 +1,4 @@
-"""`moorings demo`: the whole job on this machine, told step by step."""
+"""`moorings demo`: the whole job on this machine, step by step."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def _is_stack_up() -> bool:
 async def _observe_bus(
     server: str, state_dir: Path | None, cluster: str, monitor: str
 ) -> BusFacts | Unread:
-    """Look at the bus, or say why it cannot be: that is a finding like any other."""
+    """Observe the bus; why it cannot be read is a finding like any other."""
     ca_file = os.environ.get("MOORINGS_BUS_CA_FILE", "")
     try:
         async with connect(server, state_dir, cluster) as client:

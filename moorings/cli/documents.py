@@ -44,7 +44,7 @@ def read_documents(
 
     Raises:
         UsageError: a name is empty.
-        BadInputError: a file cannot be read, is no YAML or JSON, or there is no
+        BadInputError: a file cannot be read, is not YAML or JSON, or there is no
             document, not even an empty List, in what a name stands for.
     """
     for name in names:

@@ -1,4 +1,4 @@
-"""`moorings agent drain`: waits until nobody holds devices of a node any more."""
+"""`moorings agent drain`: waits until no devices of a node are held."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ async def _drain_node(what: Drain, timeout_s: float, output: Format) -> int:
 async def _wait_until_free(
     what: Drain, marks: set[DrainMark], holders: list[DrainedClaim]
 ) -> None:
-    """Wait until nobody holds what is marked; `holders` are those who do.
+    """Wait until no marked device is held; `holders` are the claims that hold some.
 
     Claims are all listed only to begin with and to be sure in the end; in between each
     that holds something is read by its name.
@@ -226,7 +226,7 @@ async def _check_names(what: Drain, devices: Sequence[str]) -> None:
 
 
 async def _remove_marks(what: Drain, output: Format) -> int:
-    """Take the marks of the node, or of one of its devices, away."""
+    """Remove the marks of the node, or of one of its devices."""
     there = read_marks(await list_all(what.api, what.rules), what.node)
     marks = choose_marks(there, what.device)
     for name in marks.values():

@@ -11,6 +11,6 @@ class ExitCode:
     USAGE = 2
     ERROR = 3
     CLOSED = 141
-    """128 and the number of SIGPIPE: who reads the answer went away."""
+    """128 and the number of SIGPIPE: the reader of the answer went away."""
     INTERRUPTED = 130
     """128 and the number of SIGINT, as shells count it."""

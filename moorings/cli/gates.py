@@ -214,6 +214,6 @@ async def _find_obstacles(api: KubernetesApi) -> tuple[list[Obstacle], list[str]
 
 
 async def _find_leader(api: KubernetesApi) -> tuple[str, str]:
-    """Find who leads, in whatever namespace publishers keep their Lease."""
+    """Find the leading publisher, in whatever namespace its Lease is."""
     page = await api.list_page(LEASE, field_selector=f"metadata.name={LEASE_NAME}")
     return find_leader(page.items or (), datetime.now(UTC))

@@ -59,7 +59,7 @@ _WITHOUT = {
 
 
 class DeviceFilter(Struct, frozen=True, kw_only=True):
-    """Which devices somebody wants to see; empty: any."""
+    """Filters of devices; empty: all."""
 
     node: str = ""
     driver: str = ""
@@ -149,7 +149,7 @@ async def show_devices(
 
 
 async def _check_there(client: Client, node: str, nodes: Collection[str]) -> None:
-    """Refuse a node that nobody knows, and a cluster; say that no solver leads.
+    """Refuse an unknown node or cluster, and print that no solver leads.
 
     Raises:
         UnknownNameError: there is none of that name.
@@ -177,7 +177,7 @@ def _show_views(
 
 
 def _to_cell(view: Mapping[str, Any], column: str) -> str:
-    """Write one cell; who holds a device stands in several of them."""
+    """Write one cell; the holder of a device is in several."""
     match column:
         case "state":
             value: Any = view["states"]
@@ -197,7 +197,7 @@ def _to_cell(view: Mapping[str, Any], column: str) -> str:
 
 
 def _format_since(since: str) -> str:
-    """Write how long ago a time was; empty: nobody says when."""
+    """Write how long ago a time was; empty if it is unknown."""
     if not since:
         return ""
     try:

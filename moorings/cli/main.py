@@ -151,7 +151,7 @@ def _run_command(program: str) -> int:
 
 
 def _close_output() -> int:
-    """Let nothing more be written, as nobody reads it."""
+    """Drop all further output, as nobody reads it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # as it is where the process began with it closed

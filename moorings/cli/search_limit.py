@@ -1,4 +1,4 @@
-"""When a search ends that nobody wants to wait for: after some seconds, or by Ctrl-C.
+"""Ends a search early: after some seconds, or by Ctrl-C.
 
 A thread watches, as CP-SAT lets no signal handler of this one run: the system writes
 each signal into a socket (`signal.set_wakeup_fd`), and the thread reads it there.
@@ -119,7 +119,7 @@ class SearchLimit:
 
 
 def _hear_interrupts(stack: ExitStack, writing: socket.socket) -> None:
-    """Have Ctrl-C written to a socket, where nobody else wants to know of it."""
+    """Have Ctrl-C written to a socket, unless somebody else handles it."""
     if threading.current_thread() is not threading.main_thread():
         return
     handler = signal.getsignal(signal.SIGINT)

@@ -52,7 +52,7 @@ class Variable(Struct, frozen=True, kw_only=True):
 
 
 class ServiceCommand(TyperCommand):
-    """A command whose help says what the variables of its service are."""
+    """A command whose help lists the variables of its service."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, and the variables below."""

@@ -85,7 +85,7 @@ def watch(
 
 
 class EventFilter(Struct, frozen=True, kw_only=True):
-    """Which events somebody wants to see; empty: all."""
+    """Filters of events; empty: all."""
 
     namespace: str | None = None
     """None: any."""

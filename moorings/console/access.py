@@ -43,7 +43,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
 
     look: str
     change: str = ""
-    """Empty: nobody may change anything."""
+    """Empty: changes are not allowed."""
 
     def right_of(self, authorization: str) -> ConsoleRight:
         """Return what the header of a request allows."""

@@ -50,7 +50,7 @@ class ConsoleApi:
         self._client = client
         self._following = following
         self._changing = changing
-        """By whom gangs are submitted and ended; None: nobody may."""
+        """Client for changes; None: changes are not allowed."""
         self.solving = Solving(client)
 
     @property

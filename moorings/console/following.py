@@ -1,4 +1,4 @@
-"""Following the bus for a console: every topic into one model, and who is told."""
+"""Follows the bus for a console: every topic into one model, and its listeners."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ _STARTS: dict[str, Start] = {CONFIRMATIONS.entity: "all", SOLVES.entity: "all"}
 GATHER_S = 0.02
 """Changes within this time are shown together."""
 LOOK_S = 1.0
-"""The longest time between two looks at what only the clock changes."""
+"""Longest time between checks of what only the clock changes."""
 IDLE_SHARE = 2
 """Between two looks so many times as long as one takes, for others to work."""
 MOST_BEHIND = 64
-"""Updates that wait for a page; one that is further behind is told everything anew."""
+"""Updates that wait for a page; one further behind is sent everything again."""
 MOST_UNREAD = 10
 """Messages that are named when they could not be read: the last ones."""
 
@@ -119,7 +119,7 @@ class Following:
                 self._changed.set()
 
     async def _send_updates(self, stop: asyncio.Event) -> None:
-        """Tell everybody who listens what changed, a few times a second at most."""
+        """Send changes to all listeners, a few times a second at most."""
         loop = asyncio.get_running_loop()
         await first_of(self._caught_up.event, stop)
         while not stop.is_set():
@@ -131,7 +131,7 @@ class Following:
             await first_of(stop, within_s=IDLE_SHARE * (loop.time() - began_s))
 
     def _send_changes(self) -> None:
-        """Tell who listens what is otherwise than it was a look ago."""
+        """Send listeners what changed since the last time."""
         now_s = asyncio.get_running_loop().time()
         update = self.model.update(now_s, self._unread, list(self._last_unread))
         if not update:
@@ -152,7 +152,7 @@ class Following:
             self._drop_listener(queue)
 
     def _drop_listener(self, queue: asyncio.Queue[Update | None]) -> None:
-        """End one who listens: it comes again, and is told everything."""
+        """Drop a listener: it comes again, and is sent everything."""
         self._listeners.discard(queue)
         while queue.full():
             with suppress(asyncio.QueueEmpty):

@@ -52,7 +52,7 @@ class _Shown(Struct, frozen=True):
 
 
 class GangRows:
-    """The rows of gangs; one is made anew where anything was said of its gang."""
+    """The rows of gangs; a row is made again when its gang has a new message."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}

@@ -124,7 +124,7 @@ def _make_app(tokens: Tokens, api: ConsoleApi, following: Following) -> web.Appl
 
 
 def _make_guard(tokens: Tokens) -> Callable[..., Awaitable[web.StreamResponse]]:
-    """Make what stands before every handler: who may ask, and how errors look."""
+    """Make the middleware of every handler: it checks access and formats errors."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -143,7 +143,7 @@ def _make_guard(tokens: Tokens) -> Callable[..., Awaitable[web.StreamResponse]]:
 
 
 def _check_request(request: web.Request, tokens: Tokens) -> None:
-    """Refuse who may not ask this.
+    """Refuse a request without access.
 
     Raises:
         HTTPException: the request's host, origin or token is none of ours.

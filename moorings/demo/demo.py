@@ -1,4 +1,4 @@
-"""The main job from end to end on this machine, told step by step; ends by itself.
+"""The main job from end to end on this machine, step by step.
 
 Real parts all the way: a nats-server, the node agent for a simulated fleet, the
 solver, the publisher. Each step measures what it did and keeps it for the summary.
@@ -240,7 +240,7 @@ class Demo:
             self._say(f"         {describe_facts(reason.facts)}")
 
     async def _break_a_device(self) -> None:
-        """Make a device unhealthy that a gang holds, and see who gets it afterwards."""
+        """Make a held device unhealthy, and see which gang gets it afterwards."""
         # First the fault, on the bus as a taint. Its holder is left alone.
         holder, decision = self._find_holder()
         sick = decision.members[0].claims[0].allocation.devices.results[0].device_id

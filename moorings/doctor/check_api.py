@@ -24,7 +24,7 @@ _USED = (
     "DRAPrioritizedList",
     "DRAResourceClaimDeviceStatus",
 )
-"""Gates without which something that Moorings offers cannot be had."""
+"""Gates that features of Moorings need."""
 
 
 def check_api(facts: ClusterFacts) -> Iterator[CheckLine]:

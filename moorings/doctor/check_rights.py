@@ -26,7 +26,7 @@ def check_rights(facts: ClusterFacts) -> Iterator[CheckLine]:
 
 
 def _check_account(account: str, reviews: Iterable[Review]) -> CheckLine:
-    """Check what an account lacks, and what it has that nobody of ours may have."""
+    """Check which rights an account lacks, and which it must not have."""
     name = f"rights.{account}"
     lacking, excess = [], []
     count = 0

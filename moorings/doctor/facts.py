@@ -44,7 +44,7 @@ class Clock(Struct, frozen=True):
     def compare(
         cls, asked_s: float, theirs_s: float, answered_s: float, exact_s: float = 0.0
     ) -> Clock:
-        """Compare our clock to one that was read between two looks at ours.
+        """Compare our clock to one that was read between two readings of ours.
 
         `exact_s`: how exactly the other was read.
         """
@@ -111,7 +111,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     control_plane: Reading[tuple[Json, ...]]
     """The Pods of kube-system."""
     scheduler_config: Json | None
-    """A KubeSchedulerConfiguration; None: nobody gave one."""
+    """A KubeSchedulerConfiguration; None: not given."""
     workloads: Reading[tuple[Json, ...]]
     """Deployments, StatefulSets and DaemonSets where Moorings is installed."""
     publisher_lease: Reading[Json] | None
@@ -143,9 +143,9 @@ class BusFacts(Struct, frozen=True, kw_only=True):
     monitor: Reading[ServerMonitor]
     inventories: Reading[Mapping[NodeName, DevicesAnnounced]]
     heard: Reading[frozenset[str]]
-    """Nodes whose agents were heard of in the last seconds."""
+    """Nodes whose agents were heard from in the last seconds."""
     leader: Reading[PublisherLeads | None]
     cluster: ClusterName
-    """Of which gangs are looked at."""
+    """The cluster whose gangs are read."""
     solver: Reading[SolverSeen | None]
     """That led last there; None: none ever did."""

@@ -123,7 +123,7 @@ def _find_group_shortfall(
 def _add_up_members(
     named: Sequence[str], counts: Mapping[str, int], rooms: Rooms
 ) -> dict[str, int]:
-    """Add up members by domain, each at most as often as it is asked for."""
+    """Add up members by domain, each at most by its count."""
     united: dict[str, int] = {}
     for member in named:
         for domain, pods in rooms.get(member, {}).items():

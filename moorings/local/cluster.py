@@ -140,7 +140,7 @@ async def _find_missing_rights(api: KubernetesApi, kinds: Iterable[Kind]) -> lis
 
 
 async def _check_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None:
-    """Wait until a Lease that was never given back expires; who renews it, leads.
+    """Wait until an abandoned Lease expires; one that is renewed has a leader.
 
     Raises:
         BadInputError: a publisher leads. It has another bus, so ours cannot stand by.
@@ -156,7 +156,7 @@ async def _check_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None
 
 
 async def _read_lease(api: KubernetesApi) -> tuple[str, str, float]:
-    """Return who holds the Lease, its resourceVersion, and its duration in seconds."""
+    """Return the Lease's holder, resourceVersion, and duration in seconds."""
     from publisher.kube.leadership import lease_of  # noqa: PLC0415
     from runtime.kube.errors import NotFoundError  # noqa: PLC0415
     from runtime.kube.kinds import LEASE  # noqa: PLC0415

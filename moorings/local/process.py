@@ -116,7 +116,7 @@ def find_last_reason(lines: Sequence[str]) -> str:
 
 
 def find_free_port() -> int:
-    """Find a port on loopback that nobody uses and the kernel gives to nobody.
+    """Find a free port on loopback, outside of the kernel's ephemeral range.
 
     Raises:
         LocalServerError: there is none.

@@ -203,7 +203,7 @@ class LocalStack:
         write_state(self.folder, running)
 
     def _make_bus_variables(self, service: str) -> dict[str, str]:
-        """Make the variables that say where the bus is, and as whom it is used."""
+        """Make the variables with the address and the user of the bus."""
         prefix = service.upper()
         return {
             f"{prefix}_SERVERS": self.server,
@@ -336,7 +336,7 @@ async def _wait_ready(stack: LocalStack, client: Client) -> None:
 
 
 async def _wait_announced(stack: LocalStack, client: Client) -> None:
-    """Wait until every node of the fleet has said which devices it has."""
+    """Wait until every node of the fleet has announced its devices."""
     if stack.fleet is None:
         return
     nodes = count_nodes(stack.fleet)

@@ -22,7 +22,7 @@ _LOCK_FILE = "stack.lock"
 
 
 def find_state_home() -> Path:
-    """Return where stacks keep their state unless told otherwise."""
+    """Return the default folder for the state of stacks."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "moorings"
 

@@ -1,4 +1,4 @@
-"""Which gangs of a View are asked for now, and which wait and why.
+"""Finds which gangs of a View are submitted, and which wait and why.
 
 Nothing is decided here twice: the publisher's own plan is asked, as if it had just
 come up and nothing had been submitted yet. Pure.
@@ -155,7 +155,7 @@ def name_unknown(waiting: WaitingGang, unknown: dict[str, Reason]) -> WaitingGan
 
 
 def find_bound_without(view: View, pods: Iterable[Pod]) -> Iterator[WaitingGang]:
-    """Find pods that are on a node and have no devices: nobody allocates any more."""
+    """Find bound pods without devices, to which nothing is allocated any longer."""
     for pod in pods:
         if not pod.spec.node_name or is_over(pod) or is_gated(pod):
             continue
@@ -172,7 +172,7 @@ def find_bound_without(view: View, pods: Iterable[Pod]) -> Iterator[WaitingGang]
 
 
 def _list_unallocated(view: View, pod: Pod) -> Iterator[str]:
-    """Go through the claims of a bound pod that nobody allocated.
+    """Go through the claims of a bound pod that are not allocated.
 
     One that runs has had its claims, whether the input has them or not.
     """

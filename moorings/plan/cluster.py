@@ -1,4 +1,4 @@
-"""The cluster of an input as the publisher would see it: a View, and who is left out.
+"""The cluster of an input as the publisher would see it: a View, and what is left out.
 
 Pods without our gate are kube-scheduler's in a cluster. They are answered as if they
 had it, unless others of their gang have it: then the gang waits for them as it would

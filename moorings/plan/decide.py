@@ -84,7 +84,7 @@ class Planner:
     def _decide_objects(
         self, entries: list[PlanObject], options: PlanOptions, started: float
     ) -> tuple[list[SolvedWork], float]:
-        """Decide what is asked now, then what waited for that; and how long it took."""
+        """Decide what is submitted now, then what waited for it; with the seconds."""
         answers: list[SolvedWork] = []
         solve_seconds = 0.0
         self._tell(f"reading {counted(len(entries), 'object')}")

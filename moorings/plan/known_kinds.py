@@ -1,4 +1,4 @@
-"""Kinds of workload whose fields we know: in which versions, and what they default.
+"""Kinds of workload whose fields we know, with versions and defaults.
 
 Anything else that has a pod template is read by its shape, so that the kinds of
 operators count like a Job. But the shape says how many pods there are only where the

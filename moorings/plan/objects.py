@@ -55,7 +55,7 @@ class PlanObject(Struct, frozen=True, kw_only=True):
 
 
 def with_defaults(entry: PlanObject) -> PlanObject:
-    """Fill in what the API server would, where the author said nothing."""
+    """Fill in the API server's defaults."""
     value = entry.decoded.value
     match value:
         case ResourceClaim():

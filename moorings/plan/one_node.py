@@ -23,7 +23,7 @@ from publisher.gangs.view import is_over
 
 
 def check_one_node(entries: Iterable[PlanObject], node: str) -> None:
-    """Require that everything that is asked can be asked of a node that is there.
+    """Require that everything can be planned on the one node, and that it exists.
 
     Raises:
         UsageError: the objects ask for more than claims.

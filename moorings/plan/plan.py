@@ -82,7 +82,7 @@ class PlanStatistics(PlanPart, frozen=True, kw_only=True):
     engine_reason: str = ""
     patterns: int = 0
     settled_pods: int = 0
-    """Pods of the input that are on a node or over: nothing is asked for them."""
+    """Pods of the input that are bound or finished: nothing is requested for them."""
     allocated_claims: int = 0
     """Claims of the input that hold their devices."""
     selector_evaluations: int = 0

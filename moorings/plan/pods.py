@@ -104,7 +104,7 @@ def read_owner(entry: PlanObject) -> GangOwner | None:
 
 
 def find_fault(spec: PodSpec, subject: str, path: str = "spec") -> Reason | None:
-    """Return why the API server would not take a pod, or nobody would let it go.
+    """Return why the API server would refuse a pod, or no gate would ever open.
 
     None: neither is so.
     """
@@ -139,7 +139,7 @@ def _find_template_faults(workload: Workload) -> Iterator[RefusedPod]:
 def _find_uncounted(
     workload: Workload, entry: PlanObject, owner: GangOwner | None
 ) -> Iterator[RefusedPod]:
-    """Find pods that ask for something, in a number that nobody knows."""
+    """Find workloads with requests but an unknown number of pods."""
     if owner is not None or is_one_unless_said(entry.raw):
         return
     for replicated in workload.templates:

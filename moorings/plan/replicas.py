@@ -158,7 +158,7 @@ def _key_of(workload: Workload) -> _Key:
 
 
 def _list_owners(metadata: ObjectMeta) -> Iterator[_Key]:
-    """Name who made an object, and what is known of who made that."""
+    """List the controller of an object, and its controller as far as known."""
     for owner in metadata.owner_references:
         if owner.controller:
             yield owner.kind, object_key(metadata.namespace, owner.name)

@@ -10,7 +10,7 @@ from moorings.plan.plan import ClaimPlan, GangPlan, Plan
 from moorings.views.names import name_some
 
 MOST_CLAIMS = 60
-"""A larger plan is shown by its counts, unless somebody asks for each claim."""
+"""A larger plan is shown by its counts, unless --all is given."""
 SUMMARY_COLUMNS = ("verdict", "gangs", "pods", "claims", "devices", "nodes")
 
 

@@ -27,7 +27,7 @@ STEPS = 1_000_000
 PROBING = 2_000
 """Choices after which feasibility is probed instead, where no error can be met."""
 LOOKING = 256
-"""Choices between two looks at the clock."""
+"""Choices between two checks of the clock."""
 PATIENCE = 100
 """Choices after which interchangeable devices are looked for."""
 
@@ -170,7 +170,7 @@ class Search:
     def _try_devices(
         self, request: RequestData, number: int, start: int
     ) -> SearchOutcome:
-        """Try the devices from `start` on, each but what would fail likewise."""
+        """Try the devices from `start` on, except those that would fail equally."""
         verdicts = self._world.verdicts_of(request.part)
         failed: set[object] = set()
         for index in range(start, len(verdicts)):

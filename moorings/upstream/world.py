@@ -153,7 +153,7 @@ class World:
     def fault(
         self, request: RequestData, claim: ClaimPart, index: int, verdict: str
     ) -> str:
-        """Word why it cannot be said whether a device is chosen."""
+        """Describe why a selector's verdict on a device is unknown."""
         number, _, error = verdict.partition(" ")
         if number == "-":
             return error

@@ -88,7 +88,7 @@ class DevicesFold:
         self._drifts[found.node] = found.devices
 
     def take_touched(self) -> set[str]:
-        """Return whose word on a holder may have changed, since this was asked last.
+        """Return the holders that may have changed since the last call.
 
         Claims and pods by `namespace/name`, gangs by uid.
         """

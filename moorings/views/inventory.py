@@ -46,7 +46,7 @@ _CLAIM, _GANG = "claim/", "gang/"
 
 
 class KnownDevices(Struct, frozen=True, kw_only=True, dict=True):
-    """Everything that is known of devices, and of those who hold them."""
+    """All known devices and their holders."""
 
     snapshot: Snapshot
     pod_gangs: Mapping[str, GangKey] = {}
@@ -189,7 +189,7 @@ def _view_device(
 
 
 def _view_health(known: KnownDevices, device: DeviceID) -> dict[str, str]:
-    """Return how a device is, since when, and why; empty: nobody says."""
+    """Return the health of a device, since when, and why; empty if unknown."""
     judged = known.judged.get(device)
     if judged is None:
         is_ours = PoolID(device.driver, device.pool) in known.announced
@@ -234,7 +234,7 @@ def _list_states(
 
 
 def _list_holders(use: DeviceUse) -> Iterator[tuple[str, frozenset[str]]]:
-    """Go through those who hold a device whole, then its shares by id."""
+    """Go through the holders of a whole device, then of its shares by id."""
     if use.holders:
         yield "", use.holders
     for share_id, share in sorted(use.shares.items()):
@@ -250,7 +250,7 @@ def leave_out_decided(holders: frozenset[str]) -> list[str]:
 def _view_holder(
     known: KnownDevices, holder: str, share: str, device: DeviceID
 ) -> dict[str, Any]:
-    """Return who holds a device: a claim with its pods and gang, or a decision."""
+    """Return the holder of a device: a claim with its pods and gang, or a decision."""
     if holder.startswith(_GANG):
         namespace, _, uid = holder.removeprefix(_GANG).partition("/")
         decided = GangKey(Namespace(namespace), GangUID(uid))

@@ -62,7 +62,7 @@ class ClaimReader:
         except ContractsError as error:
             raise PrepareError(str(error)) from error
         if not isinstance(claim, ResourceClaim):
-            raise PrepareError(f"ResourceClaim {asked} is none")
+            raise PrepareError(f"ResourceClaim {asked} is not a ResourceClaim")
         return claim
 
     async def is_gone(self, held: ClaimRef) -> bool:

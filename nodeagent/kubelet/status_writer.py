@@ -56,7 +56,7 @@ class PreparedStatusWriter:
         self._due: dict[ClaimRef, None] = {}
         """Oldest first."""
         self._wake = asyncio.Event()
-        self._outage = Outage("write what is known of devices into claims")
+        self._outage = Outage("write device status into claims")
         self._refusals = Refusals()
 
     def note(self, claim: ClaimRef) -> None:

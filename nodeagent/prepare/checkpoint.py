@@ -82,7 +82,7 @@ class Checkpoint:
         try:
             prepared = decode_record(self._path(uid).read_bytes())
             if (prepared.claim.uid, prepared.driver) != (uid, self._driver):
-                raise TornRecordError("it is of another claim")  # noqa: TRY301
+                raise TornRecordError("it belongs to another claim")  # noqa: TRY301
         except FileNotFoundError:
             self._forget_record(uid)
         except (OSError, ValueError, TornRecordError) as error:

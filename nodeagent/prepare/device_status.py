@@ -108,7 +108,7 @@ def _read_addresses(
         try:
             address = ip_interface(text)
         except ValueError:
-            left_out.append(("ips", f"{text[:64]!r} is no address with a prefix"))
+            left_out.append(("ips", f"{text[:64]!r} is not an address with a prefix"))
             continue
         is_mapped = isinstance(address, IPv6Interface) and address.ip.ipv4_mapped
         if is_mapped or "/" not in text or "%" in text:

@@ -36,7 +36,7 @@ def place(folder: Path, name: str) -> Path:
         ValueError: the name is a path, or hidden.
     """
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name[:64]!r} is no name of a file")
+        raise ValueError(f"{name[:64]!r} is not a file name")
     return folder / name
 
 

@@ -77,14 +77,14 @@ def plan_metadata(
     if pod_claim and not _LABEL.fullmatch(pod_claim):
         raise PrepareError(
             f"ResourceClaim {prepared.claim}: annotation {POD_CLAIM_NAME}"
-            f" {pod_claim[:64]!r} is no name of a claim in a pod"
+            f" {pod_claim[:64]!r} is not a claim of a pod"
         )
     devices = _describe_devices(prepared, facts)
     names = dict.fromkeys(device.base_request for device in prepared.devices)
     files = []
     for name in names:
         if not _LABEL.fullmatch(name):
-            raise PrepareError(f"{name[:64]!r} is no name of a request")
+            raise PrepareError(f"{name[:64]!r} is not a request name")
         chosen = [
             (device.request, described)
             for device, described in zip(prepared.devices, devices, strict=True)

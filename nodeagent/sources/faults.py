@@ -137,7 +137,7 @@ def _plan_spans(
         raise SettingsError(file, f"{at}.node", f"no node is named {spec.node!r}")
     if verdict is FaultVerdict.AWAY and spec.device != "*":
         raise SettingsError(
-            file, f"{at}.device", "must be absent: Away is about a node"
+            file, f"{at}.device", "must be absent, as Away is for nodes"
         )
     spans = []
     for node in matching_nodes:

@@ -161,7 +161,7 @@ class SourcePart:
         refused = self._read_all(
             self._ids & self._refusals.keys(), REFUSED, self._refusals
         )
-        gone = dict.fromkeys(self._missing, "the source lists it no more")
+        gone = dict.fromkeys(self._missing, "the source no longer lists it")
         missing = self._read_all(self._missing, NOT_LISTED, gone)
         changed = self._node in readings.changed or self._must_list(now_s)
         return structs.replace(

@@ -162,7 +162,7 @@ def read_gpus(nvml: Nvml) -> tuple[tuple[Gpu, ...], tuple[str, ...]]:
 def _read_gpu(nvml: Nvml, token: str) -> Gpu:
     uuid = ask(nvml, str, "nvmlDeviceGetUUID", token)
     if not _UUID.fullmatch(uuid):
-        raise NvmlError("nvmlDeviceGetUUID", "answer refused: is no UUID")
+        raise NvmlError("nvmlDeviceGetUUID", "answer refused: is not a UUID")
     memory = find(nvml, GpuMemory, "nvmlDeviceGetMemoryInfo", token)
     pci = find(nvml, PciInfo, "nvmlDeviceGetPciInfo_v3", token)
     mode = find(nvml, tuple[int, ...], "nvmlDeviceGetMigMode", token) or (0,)

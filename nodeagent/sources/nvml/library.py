@@ -76,7 +76,7 @@ class Library:
         module = self._pynvml
         found = getattr(module, name, None) or getattr(module, name.rpartition("_v")[0])
         if not callable(found):
-            raise TypeError(f"{name} is no function")
+            raise TypeError(f"{name} is not a function")
         return found  # type: ignore[no-any-return] # it is untyped
 
     def _take_argument(self, argument: Argument) -> Any:

@@ -105,7 +105,7 @@ async def open_nvml(
         try:
             recording = read_recording(read_text(file))
         except ValueError as error:
-            raise SettingsError(str(file), "", f"is no record: {error}") from error
+            raise SettingsError(str(file), "", f"is not a record: {error}") from error
         player = Player(recording)
         open_nvml_calls = lambda: player  # noqa: E731 # one record, however often
     source = NvmlSource(spec, node, open_nvml_calls)

@@ -15,7 +15,7 @@ _KFD = "kfd"
 def find_refusal(found: FoundDevice) -> str:
     """Return why a device cannot be given to a container; empty if it can."""
     if found.pci.kernel_driver == "nvidia":
-        return "the nodes of NVIDIA's driver are known to a source of kind nvml only"
+        return "only a source of kind nvml knows the nodes of NVIDIA's driver"
     return ""
 
 

@@ -73,6 +73,6 @@ class FileTree(Protocol):
         """Return the folder at a path below the root, whatever links lead there.
 
         Raises:
-            TreeError: it is not there, is no folder, or lies outside of the tree.
+            TreeError: it is not there, is not a folder, or lies outside of the tree.
         """
         ...

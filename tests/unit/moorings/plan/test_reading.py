@@ -145,7 +145,7 @@ def test_a_document_says_what_it_is(field: str) -> None:
 def test_objects_of_dra_of_another_version_are_errors(kind: str) -> None:
     """Claims may hold devices, classes may be referred to."""
     raw = {"apiVersion": "resource.k8s.io/v1alpha3", "kind": kind, "metadata": {}}
-    assert "resource.k8s.io/v1alpha3 is not read; v1, v1beta2" in refusal(raw)
+    assert "resource.k8s.io/v1alpha3 is not supported; v1, v1beta2" in refusal(raw)
     other = {**raw, "kind": "PodSchedulingContext"}
     assert refusal(other) == ""
 
@@ -153,8 +153,12 @@ def test_objects_of_dra_of_another_version_are_errors(kind: str) -> None:
 @pytest.mark.parametrize(
     ("api_version", "kind", "why"),
     [
-        ("moorings.dev/v1", "Gang", "apiVersion: moorings.dev/v1 is not read"),
-        ("moorings.dev/v1alpha1", "gang", "kind: gang of moorings.dev/v1alpha1 is not"),
+        ("moorings.dev/v1", "Gang", "apiVersion: moorings.dev/v1 is not supported"),
+        (
+            "moorings.dev/v1alpha1",
+            "gang",
+            "kind: gang of moorings.dev/v1alpha1 is unknown",
+        ),
         ("resource.k8s.io/v1", "ResourceSlices", "did you mean ResourceSlice?"),
     ],
 )
@@ -219,7 +223,7 @@ def test_templates_that_make_no_pods_are_passed_by(api_version: str, kind: str) 
     assert list(reader.read([("f", raw)])) == []
     assert (reader.refused, reader.skipped) == (0, 1)
     assert said[0].startswith(f"note: {kind} of {api_version} is skipped: ")
-    assert "not known" not in said[0]
+    assert "is unknown" not in said[0]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +249,7 @@ def test_a_kind_that_is_known_is_not_said_to_be_unknown(
     (text,) = said
     assert "is skipped" in text
     list(reader.read([("f", {**raws[0], "apiVersion": "example.com/v1"})]))
-    assert "not known" in said[1]
+    assert "is unknown" in said[1]
 
 
 @pytest.mark.parametrize(

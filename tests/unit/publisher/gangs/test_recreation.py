@@ -257,7 +257,7 @@ def test_a_volume_that_was_bound_elsewhere_meanwhile_voids_the_gang() -> None:
     record = record_of(submission)
     assert find_fault(context, gang_of(record, pod), ()) == ""
     view.volumes.apply_claim(f"{NAMESPACE}/data", volume_claim(bound_to="pv-1"))
-    missing = "pod a: PersistentVolume pv-1 of data is not there"
+    missing = "pod a: PersistentVolume pv-1 of data does not exist"
     assert find_fault(context, gang_of(record, pod), ()) == missing
     view.volumes.apply_volume("pv-1", volume("pv-1", zone="z"))
     moved = "the volumes of a are on other nodes now"

@@ -20,7 +20,7 @@ VERBS: tuple[Verb, ...] = ("create", "delete", "list", "watch")
 
 
 class AccessQuestion(NamedTuple):
-    """May somebody do this with Gangs of a namespace? Empty: of all of them."""
+    """May a user do this with Gangs of a namespace? Empty: of all of them."""
 
     verb: Verb
     namespace: str
@@ -55,7 +55,7 @@ def check_platform(login: PlatformLogin, identity: Identity) -> None:
 
 
 def questions(login: PlatformLogin) -> Iterator[AccessQuestion]:
-    """List what the API server is asked about a platform."""
+    """List the questions to the API server about a platform."""
     for namespace in login.namespaces:
         for verb in VERBS:
             yield AccessQuestion(verb, "" if namespace == ALL else namespace)

@@ -12,7 +12,7 @@ MAX_EPOCH = 2**53 - 1
 """A larger number is not the same in every reader of JSON."""
 MAX_LEASE_S = 300
 SILENT_S = 30.0
-"""Nobody leads who is silent for so long beyond its lease: another had it by then."""
+"""Silence beyond its lease after which a solver no longer counts as leader."""
 
 
 class EpochClaimed(ClusterMessage, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Pods that run, beside which others of their gang are asked for.
+"""Running pods of a gang, beside which more of its pods are submitted.
 
 They only restrict what is decided: nothing is given to them, and what they have need
 not be free.

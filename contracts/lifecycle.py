@@ -216,7 +216,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def in_force(self) -> GangAllocated | None:
-        """The decision to carry out, or that was: nobody has ended the gang."""
+        """The decision that counts; None once the gang is ended."""
         return self.placed if self.command is None else None
 
     @property
@@ -298,7 +298,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def is_released(self) -> bool:
-        """True if somebody's command has ended it."""
+        """True if a command has ended it."""
         return isinstance(self.decision, GangReleased)
 
     @property

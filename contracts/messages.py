@@ -233,7 +233,7 @@ class SubmitGang(Message, frozen=True, kw_only=True):
 
 
 class CancelGang(GangMessage, frozen=True, kw_only=True):
-    """The gang is not wanted any more, allocated or not."""
+    """The gang is no longer wanted, allocated or not."""
 
     reason: str = ""
     recreate: bool = False
@@ -304,7 +304,7 @@ class ReleaseOutcome(StrEnum):
 
 
 class GangReleased(GangMessage, frozen=True, kw_only=True):
-    """The gang holds no devices any more. Terminal."""
+    """The gang no longer holds devices. Terminal."""
 
     name: str
     epoch: Count
@@ -372,7 +372,7 @@ class AllocationRefused(GangMessage, frozen=True, kw_only=True):
 
 
 class AllocationLost(GangMessage, frozen=True, kw_only=True):
-    """Somebody else cleared or took what was written; decide again."""
+    """Somebody else cleared or changed the written claims; decide again."""
 
     attempt: Count
     reason: str

@@ -45,7 +45,7 @@ class PodsReport(Struct, frozen=True, kw_only=True, rename="camel", omit_default
 
 
 class GroupMessage(Message, frozen=True, kw_only=True):
-    """A message about pods that are looked at together."""
+    """A message about a group of pods."""
 
     cluster: ClusterName
     namespace: Namespace
@@ -69,7 +69,7 @@ class GroupReported(GroupMessage, frozen=True, kw_only=True):
 
 
 class ReportWithdrawn(GroupMessage, frozen=True, kw_only=True):
-    """Nothing of what was reported holds any more."""
+    """The reports no longer hold."""
 
 
 ReportMessage = GroupReported | ReportWithdrawn

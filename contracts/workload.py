@@ -69,7 +69,7 @@ class Node(KubernetesExcerpt, frozen=True, kw_only=True):
 
     @property
     def is_ready(self) -> bool | None:
-        """The Ready condition; None when nobody has said."""
+        """The Ready condition; None if there is none."""
         for condition in self.status.conditions:
             if condition.type == "Ready":
                 return condition.status == "True"

@@ -123,7 +123,7 @@ class AgentState:
         now: Moment,
         unread: frozenset[DeviceID] = frozenset(),
     ) -> tuple[HealthChange, ...]:
-        """Judge one look at all nodes; nodes with changes become dirty.
+        """Judge readings of all nodes; nodes with changes become dirty.
 
         `unread` are devices of which this look says nothing new.
         """

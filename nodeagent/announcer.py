@@ -56,7 +56,7 @@ class AnnouncerSettings(Struct, frozen=True, kw_only=True):
 
 
 class Announcer:
-    """Speaks on the bus for the nodes of one source."""
+    """Announces the nodes of one source on the bus."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Announcer:
         clock: Callable[[], Moment],
         recall: Callable[[DevicesAnnounced], None] | None = None,
     ) -> None:
-        """Speak for a source; `recall` tells it what was announced before."""
+        """Announce a source; `recall` tells it what was announced before."""
         self._bus = bus
         self._source = source
         self._state = state
@@ -246,7 +246,7 @@ class Announcer:
         return outgoing, is_changed
 
     async def _send_drift(self, dirty_by_node: Mapping[NodeName, Dirty]) -> None:
-        """Send what drifted, apart: nobody decides by it.
+        """Send drift separately, as no decision depends on it.
 
         What fails is said when it changes, or when everything is repeated.
         """
@@ -276,7 +276,7 @@ class Announcer:
             await first_of(stop, within_s=interval_s / _HEARTBEAT_SLOTS)
 
     async def _look_for_newer(self, node: NodeName) -> None:
-        """Be silent while a newer agent of our node speaks; go on when it is gone."""
+        """Be silent while a newer agent serves our node; go on when it is gone."""
         try:
             last = await self._bus.read_last(HEARTBEATS, self._cluster, node)
         except (BusError, ContractsError):

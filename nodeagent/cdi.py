@@ -45,7 +45,7 @@ class _CdiStruct(
     forbid_unknown_fields=True,
     gc=False,
 ):
-    """A part of a CDI file; what somebody else writes of it is read strictly."""
+    """A part of a CDI file; what others write is read strictly."""
 
 
 class DeviceNode(_CdiStruct, frozen=True, kw_only=True):
@@ -119,7 +119,7 @@ class CdiSpec(_CdiStruct, frozen=True, kw_only=True):
     cdi_version: str
     kind: str
     annotations: dict[str, str] = {}
-    """Nobody but us reads them; keys are qualified names as in Kubernetes."""
+    """Only we read them; keys are qualified names as in Kubernetes."""
     devices: tuple[CdiDevice, ...]
 
 
@@ -224,7 +224,7 @@ def _find_in_texts(field: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _find_in_path(field: str, path: str) -> Iterator[str]:
-    """A path is whole and says where it ends: nobody is led elsewhere by `..`."""
+    """Require an absolute path without `..`."""
     if (
         not path.startswith("/")
         or path.startswith("//")

@@ -48,7 +48,7 @@ class ClaimOnRecord(Struct, frozen=True):
 
 
 class NodeSight(Struct, frozen=True, kw_only=True):
-    """One look at all three; claims by name, without a uid."""
+    """All three at one time; claims by name, without a uid."""
 
     in_use: frozenset[DeviceInUse] = frozenset()
     """Of our drivers only."""

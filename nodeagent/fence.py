@@ -1,4 +1,4 @@
-"""Which of two agents of one node speaks on the bus: the newer one.
+"""Of two agents of one node only the newer one announces it.
 
 An incarnation begins with when it was made, so that two of them have an order. Pure.
 """

@@ -122,7 +122,7 @@ def judge(
     now: Moment,
     unread: Collection[DeviceID] = frozenset(),
 ) -> tuple[HealthState, tuple[HealthChange, ...]]:
-    """Take one look at a node's devices into account.
+    """Judge the devices of a node by new readings.
 
     A device without a reading was read and is good, but for those that are `unread`, of
     which nothing new is known. Of several readings of a device the worst counts. Looks

@@ -20,7 +20,7 @@ from runtime.log import get_logger
 from runtime.refusals import Refusals
 
 _FEW = 2
-"""So many nodes are asked for without asking first whether there is anything."""
+"""For so many nodes messages are read without checking first whether there are any."""
 
 log = get_logger(__name__)
 
@@ -69,7 +69,7 @@ class Restorer:
             log.info("announcements.recalled", node_count=self._restored)
 
     async def _find_topics(self) -> tuple[Topic[Any], ...]:
-        """A new bus is asked two questions, and not two about each node of a fleet."""
+        """Ask once about each topic instead of about each node of a fleet."""
         both = (INVENTORIES, HEALTH)
         if self._count <= _FEW:
             return both

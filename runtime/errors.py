@@ -41,7 +41,7 @@ class RestartError(ServiceError):
 
 
 class EarlyReturnError(ServiceError):
-    """A task returned although nobody had asked it to stop."""
+    """A task returned without being asked to stop."""
 
     def __init__(self) -> None:
         super().__init__("ended without being asked to stop")

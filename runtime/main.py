@@ -47,7 +47,7 @@ def service_main(
 
 
 def _refuse_arguments(arguments: Sequence[str], prefix: str) -> None:
-    """Refuse what is said on the command line, where nobody would read it.
+    """Refuse arguments, as services read only variables.
 
     Raises:
         ConfigError: something is.

@@ -181,7 +181,7 @@ class QueueMetrics(Generic[K]):
             self._added_s[item] = monotonic()
 
     def dropped(self, item: K) -> None:
-        """Forget an item that waits no more, though nobody took it."""
+        """Forget an item that left the queue without being taken."""
         self._added_s.pop(item, None)
 
     def taken(self, item: K) -> None:
@@ -201,7 +201,7 @@ class QueueMetrics(Generic[K]):
 
 
 class _WorkAtHand(Collector):
-    """The gauges of all queues, looked at when somebody asks."""
+    """The gauges of all queues, read when metrics are collected."""
 
     def __init__(self) -> None:
         self._queues: dict[str, QueueMetrics[object]] = {}
@@ -211,7 +211,7 @@ class _WorkAtHand(Collector):
         self._queues[name] = queue  # type: ignore[assignment]  # it is only asked
 
     def collect(self) -> tuple[Metric, ...]:
-        """Look at each queue."""
+        """Read each queue."""
         depth = GaugeMetricFamily(
             "workqueue_depth", "Items that wait in a queue of work.", labels=("name",)
         )

@@ -28,7 +28,7 @@ log = get_logger(__name__)
 
 
 _EXPECTED = (ContractsError, MessageError)
-"""Somebody else's words; whatever else is raised is a mistake of ours."""
+"""Errors in others' messages; any other error is a mistake of ours."""
 
 
 class Source(Protocol):

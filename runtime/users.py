@@ -87,7 +87,7 @@ def is_outside(user: str) -> bool:
 
 
 def api_prefix(user: str) -> str:
-    """Give the beginning of all subjects on which JetStream is asked by a user."""
+    """Return the prefix of a user's subjects for JetStream requests."""
     return _IMPORTED_API if is_outside(user) else _JETSTREAM_API
 
 

@@ -30,7 +30,7 @@ EXPECTED_LAST_SUBJECT_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
 
 
 class BusSettings(Struct, frozen=True, kw_only=True):
-    """Where the bus is, and as whom we speak."""
+    """The bus's address, and our user."""
 
     servers: tuple[str, ...] = ("nats://127.0.0.1:4222",)
     name: str
@@ -40,7 +40,7 @@ class BusSettings(Struct, frozen=True, kw_only=True):
     ca_file: str = ""
     """CA of the servers, as PEM; empty: no TLS."""
     user: str = ""
-    """Empty: nobody in particular."""
+    """Empty: anonymous."""
     password_file: str = ""
     """Holds the user's password, or `login:password`; read for each connection."""
     cloud_events: bool = False
@@ -68,12 +68,12 @@ class BusSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def inbox_prefix(self) -> str:
-        """Where answers come; a user's own, so that nobody else may read them."""
+        """Prefix of subjects for answers, which only this user may read."""
         return users.inbox_prefix(self.user)
 
     @property
     def api_prefix(self) -> str:
-        """Where JetStream is asked, which depends on the user's account."""
+        """Prefix of subjects for JetStream requests; depends on the account."""
         return users.api_prefix(self.user)
 
     @property
@@ -95,7 +95,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     """Plain bytes, also with `zstd`."""
     zstd: bool = False
     message_type: str = ""
-    """Such as `GangAllocated`; empty: nobody needs it beside the bytes."""
+    """Such as `GangAllocated`; empty: not needed besides the bytes."""
     headers: dict[str, str] = {}
     message_id: str = ""
     """The stream drops a second message with this id inside its duplicate window."""
@@ -137,7 +137,7 @@ class Refused(Struct, frozen=True, kw_only=True):
 
     subject: str
     field: str = ""
-    """The path inside it; empty: all of it, or nobody can say."""
+    """The path inside it; empty: all of it, or unknown."""
     reason: str
     sequence: int
 

@@ -111,7 +111,7 @@ def _find_same(kind: str, names: Iterable[str]) -> str:
 
 
 def _find_near(kind: str, names: list[str]) -> str:
-    """Find the kind that another one is when nobody minds cases and letters."""
+    """Find the kind that is nearest to a misspelled one."""
     folded = {name.casefold(): name for name in names}
     near = get_close_matches(kind.casefold(), folded, n=1, cutoff=_ALIKE)
     return folded[near[0]] if near else ""

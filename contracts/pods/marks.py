@@ -20,7 +20,7 @@ _KNOWN = frozenset(
 
 
 def find_unknown_mark(pod: Pod) -> str | None:
-    """Describe the first label or annotation of ours that nobody reads; None: none."""
+    """Describe the first unknown label or annotation in our name; None: none."""
     for what, keys in (
         ("label", pod.metadata.labels),
         ("annotation", pod.metadata.annotations),
@@ -32,7 +32,7 @@ def find_unknown_mark(pod: Pod) -> str | None:
 
 
 def list_unknown_gates(spec: PodSpec) -> Iterator[tuple[int, str]]:
-    """Go through the scheduling gates in our name that nobody opens, by index."""
+    """Yield the unknown scheduling gates in our name, by index."""
     for index, gate in enumerate(spec.scheduling_gates):
         if gate.name.startswith(OURS) and gate.name != GATE:
             yield index, f"nobody opens the gate {gate.name}; did you mean {GATE}?"

@@ -1,4 +1,4 @@
-"""The nodes on which the volumes of a pod can be had, by kube-scheduler's own rules.
+"""The nodes on which a pod's volumes are available, by kube-scheduler's rules.
 
 What volumes require is said as node selectors, so whoever chooses nodes needs to know
 nothing of volumes. Which node gets how many of several volumes that are still free, how
@@ -64,7 +64,7 @@ class VolumeLookup(Protocol):
 
 
 class MissingVolume(Struct, frozen=True, kw_only=True):
-    """Why kube-scheduler would not even look at nodes for a pod."""
+    """Why kube-scheduler would not try any node for a pod."""
 
     claim: str
     """Name of the PersistentVolumeClaim."""
@@ -83,7 +83,7 @@ def list_volume_claims(metadata: ObjectMeta, spec: PodSpec) -> Iterator[str]:
 def find_volume_nodes(
     metadata: ObjectMeta, spec: PodSpec, lookup: VolumeLookup
 ) -> tuple[NodeSelector, ...] | MissingVolume:
-    """Return selectors that must all hold where a pod's volumes can be had."""
+    """Return selectors that must all match the nodes of a pod's volumes."""
     selectors: dict[NodeSelector, None] = {}
     for name in list_volume_claims(metadata, spec):
         claim = lookup.claim(f"{metadata.namespace}/{name}")
@@ -112,7 +112,7 @@ def _find_missing(name: str, claim: PersistentVolumeClaim | None) -> str:
 def _selectors_of(
     claim: PersistentVolumeClaim, lookup: VolumeLookup
 ) -> list[NodeSelector] | str:
-    """Return where one claim can be had; a text: nowhere yet, and why."""
+    """Return where one claim is available; a text: nowhere yet, and why."""
     name, spec = claim.metadata.name, claim.spec
     if spec.volume_name and IS_BOUND in claim.metadata.annotations:
         volume = lookup.volume(spec.volume_name)

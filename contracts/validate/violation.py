@@ -98,7 +98,7 @@ def check_one_of(path: str, value: str, supported: Sequence[str]) -> Violations:
 def check_each(
     elements: Sequence[T], limit: int | None, path: str, check: Check[T]
 ) -> Violations:
-    """Check a list; one that is too long is not looked into."""
+    """Check a list; the items of one that is too long are not checked."""
     if limit is not None and len(elements) > limit:
         yield too_many(path, len(elements), limit)
         return

@@ -245,8 +245,8 @@ def _print_plan(result: Plan, *, every: bool) -> None:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     stats = result.stats
     if stats.settled_pods:
-        settled = counted(stats.settled_pods, "pod")
-        counts = f"{counts or 'nothing to decide'}, {settled} settled"
+        bound = counted(stats.settled_pods, "pod")
+        counts = f"{counts or 'nothing to decide'}, {bound} bound or finished before"
     say(
         f"{result.status}: {counts or 'nothing to decide'}; "
         f"{counted(stats.devices, 'device')} on {counted(stats.nodes, 'node')}, "

@@ -273,7 +273,7 @@ def _view_holder(
 
 
 def _name_gang(known: KnownDevices, gang: GangKey | None) -> str:
-    """Name a gang as `namespace/name`; the uid where nobody knows its name."""
+    """Name a gang as `namespace/name`, or by uid if its name is unknown."""
     if gang is None or not gang.uid:
         return ""
     record = known.snapshot.gangs.get(gang)

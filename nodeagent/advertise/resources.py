@@ -39,7 +39,7 @@ def read_resources(texts: Iterable[str]) -> dict[str, int]:
 
 
 def check_name(name: str) -> None:
-    """Require the name of a resource that Kubernetes counts for somebody else.
+    """Require the name of an extended resource.
 
     Raises:
         ExtendedResourceError: it is none.

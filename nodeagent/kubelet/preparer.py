@@ -35,7 +35,7 @@ from runtime.log import get_logger
 log = get_logger(__name__)
 
 ReadClaim = Callable[[ClaimRef], Awaitable[ResourceClaim]]
-"""Reads a claim from the API server by name; PrepareError: it cannot be had."""
+"""Reads a claim from the API server by name, or raises PrepareError."""
 _LOCK_TRIES = 1000
 _LOCK_PAUSE_S = 0.005
 

@@ -1,4 +1,4 @@
-"""Where the sockets of a driver are, and which of them nobody answers any more.
+"""Paths of a driver's sockets, and stale ones that nobody answers.
 
 As kubelet's own helper for drivers names them (k8s.io/dynamic-resource-allocation/
 kubeletplugin): with a pod's uid each instance has sockets of its own, so that a new one
@@ -33,7 +33,7 @@ class SocketPaths(Struct, frozen=True, kw_only=True):
 
     @property
     def too_long(self) -> Path | None:
-        """A path that no socket can have; None: both can be had."""
+        """A path that is too long for a socket; None: neither is."""
         for path in (self.registration, self.plugin):
             if len(str(path).encode()) > _MAX_PATH:
                 return path

@@ -166,7 +166,7 @@ class DeviceVerdicts:
         self._discovered: tuple[DeviceID, ...] = ()
 
     async def discover(self) -> None:
-        """List the devices for as long as the bus is away and nobody else did."""
+        """List the devices while the bus is away and the announcer has not."""
         with contextlib.suppress(SourceError):
             found = await self._source.discover(self._node)
             self._discovered = found.device_ids

@@ -92,7 +92,7 @@ class Checkpoint:
             self._claims[uid] = prepared
 
     def _rebuild_record(self, uid: ClaimUID) -> None:
-        """Take a record from the CDI file; without one nobody was told of the claim."""
+        """Rebuild a record from the CDI file; without one it was never prepared."""
         try:
             prepared = self._cdi.read_record(uid)
         except TornRecordError as error:

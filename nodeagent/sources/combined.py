@@ -22,7 +22,7 @@ log = get_logger(__name__)
 T = TypeVar("T")
 
 _GRACE_S = 0.05
-"""Sources that answer at once are heard at once; nobody waits for others."""
+"""Wait for slower sources before fast ones are reported alone."""
 
 
 class CombinedSource:

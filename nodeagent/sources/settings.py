@@ -26,7 +26,7 @@ MAX_CHARACTERS = 1 << 20
 class SettingsPart(
     Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """A part of a file of settings: a key that nobody knows is a mistake."""
+    """A part of a file of settings: an unknown key is a mistake."""
 
 
 def read_text(file: Path) -> str:

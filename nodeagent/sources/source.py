@@ -71,7 +71,7 @@ class DeviceSource(Protocol):
 
     @property
     def nodes(self) -> tuple[NodeName, ...]:
-        """The nodes that this source speaks for; fixed while it is open."""
+        """The nodes of this source; fixed while it is open."""
         ...
 
     @property

@@ -13,7 +13,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)(?::(0[1-9])?([dx])?)?\}", re.ASCII)
 
 
 def find_unknown_placeholders(text: str, allowed: Collection[str]) -> tuple[str, ...]:
-    """List what looks like a placeholder and is none of the allowed ones."""
+    """List unknown placeholders in a text."""
     unknown = [
         match[0] for match in _PLACEHOLDER.finditer(text) if match[1] not in allowed
     ]

@@ -72,7 +72,7 @@ class Bus:
 
     @property
     def server_version(self) -> str:
-        """The version of the server that we speak to; empty while we do not."""
+        """The version of the connected server; empty while not connected."""
         return self._connection.server_version
 
     async def wait_connected(self, timeout_s: float | None = None) -> None:
@@ -335,7 +335,7 @@ class Bus:
             await self._connection.unsubscribe(subscription)
 
     async def reply(self, request: Delivery, data: bytes) -> None:
-        """Answer a request; nobody says whether the answer arrives.
+        """Answer a request; it is unknown whether the answer arrives.
 
         Raises:
             BusUnavailableError: there is no connection.

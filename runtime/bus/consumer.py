@@ -44,7 +44,7 @@ _UNUSED_NAMED_S = 10
 _SURE_S = 8.0
 """A name that was ours so short a time ago still is; less than `_UNUSED_NAMED_S`."""
 _MAKER = "moorings.dev/maker"
-"""In a consumer's metadata: who made it, so that nobody is given another's."""
+"""In a consumer's metadata: its maker, so that nobody reads from another's."""
 REQUEST_S = 2.0
 _NS = 1_000_000_000
 
@@ -82,7 +82,7 @@ def _is_filled(status: Delivery) -> bool:
 
 
 def _list_changed_settings(made: ConsumerInfo, now: ConsumerInfo) -> tuple[str, ...]:
-    """Name the settings that somebody has changed, but for the server's own labels."""
+    """Name the settings that were changed, except the server's own labels."""
     return tuple(
         field
         for field in sorted({*made.config, *now.config} - {"metadata"})

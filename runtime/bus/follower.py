@@ -37,7 +37,7 @@ _IDLE_S = 1.0
 _SAME_S = 0.001
 """Two ways to read the time of one message agree to less."""
 _SETTLE_S = 0.02
-"""A pause before the server is asked whether anything is still to come."""
+"""Pause before asking the server whether anything is still to come."""
 _REMEMBERED = 8
 """Messages by which a stream is known again after the connection was lost."""
 
@@ -107,7 +107,7 @@ class _Reader:
         self._missing = 0
         """Messages up to there that were not handed over since it was asked."""
         self._seen: set[str] | None = None
-        """Subjects that were handed over and live; None: nobody needs to know."""
+        """Subjects with messages that were handed over; None: not tracked."""
         self._live = 0
         """Subjects in the stream when it was asked."""
         self._synced = False

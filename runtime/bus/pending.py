@@ -35,7 +35,7 @@ class PendingRequests(Generic[T]):
         return token, future
 
     def answer(self, token: str, value: T) -> None:
-        """Hand an answer over, if somebody waits for it."""
+        """Hand an answer to whoever waits for it, if anyone."""
         future = self._futures.get(token)
         if future is not None and not future.done():
             future.set_result(value)

@@ -144,7 +144,7 @@ def _delegation() -> Iterator[str]:
 
 
 def _callout() -> Iterator[str]:
-    """Nobody else is in this account, and nothing goes in or out but answers."""
+    """Yield the account of the callout, which only answers leave."""
     yield f"  {_CALLOUT_ACCOUNT} {{"
     yield "    limits { max_connections: 16, max_subscriptions: 64 }"
     yield "    users: ["

@@ -167,7 +167,7 @@ async def _publish_window(connection: Connection, window: Sequence[Outgoing]) ->
 
 
 def _give_up(futures: Iterable[asyncio.Future[Delivery] | None]) -> None:
-    """Wait no more for answers that nobody takes: there may never be any."""
+    """Stop waiting for answers that nobody reads: they may never come."""
     for future in futures:
         if future is not None:
             future.cancel()

@@ -57,7 +57,7 @@ class StreamHealth(Struct, frozen=True, kw_only=True):
     led: bool
     """True if it has a leader; always true of a single copy."""
     version: int
-    """Of its settings; 0: nobody said."""
+    """Version of its settings; 0: unknown."""
     different: tuple[str, ...]
     """The settings that are not as this version wants them, `num_replicas` aside."""
     share: float
@@ -168,7 +168,7 @@ async def _update_stream(
 
 
 def _version_of(config: Mapping[str, Any]) -> int:
-    """Read which version a stream's settings are; 0: nobody says."""
+    """Return the version of a stream's settings; 0: unknown."""
     text = (config.get("metadata") or {}).get(_VERSION, "")
     return int(text) if text.isascii() and text.isdigit() else 0
 

@@ -59,7 +59,7 @@ class NotFoundError(ApiError):
 
 
 class GoneError(ApiError):
-    """The place in history to go on from is not kept any more: list again."""
+    """The resourceVersion to continue from has expired: list again."""
 
 
 class PermissionDeniedError(ApiError):

@@ -71,7 +71,7 @@ STORAGE_CLASS = Kind(
     group="storage.k8s.io", plural="storageclasses", name="StorageClass"
 )
 STORAGE_KINDS = (PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS)
-"""They bind pods to nodes; nobody on the bus needs to know them."""
+"""They bind pods to nodes; they do not travel on the bus."""
 EVENT = Kind(group="events.k8s.io", plural="events", name="Event", namespaced=True)
 LEASE = Kind(
     group="coordination.k8s.io", plural="leases", name="Lease", namespaced=True

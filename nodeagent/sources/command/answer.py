@@ -52,7 +52,7 @@ class AnsweredDevice(SettingsPart, frozen=True, kw_only=True):
 
 
 class CommandAnswer(SettingsPart, frozen=True, kw_only=True):
-    """An answer, its devices not yet looked into."""
+    """An answer whose devices are not decoded yet."""
 
     devices: Annotated[tuple[Any, ...], Meta(max_length=MAX_NODE_DEVICES)]
 

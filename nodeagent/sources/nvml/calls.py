@@ -29,7 +29,7 @@ LIBRARY_GONE = frozenset(
         "NVML_ERROR_LIBRARY_NOT_FOUND",
     }
 )
-"""Nothing can be asked any more, of any GPU."""
+"""Errors after which no GPU can be read any longer."""
 
 
 class NvmlError(Exception):

@@ -45,7 +45,7 @@ class GpuFault(Struct, frozen=True, kw_only=True):
     message: str
     gpu_instance: int = WHOLE
     until_s: float | None = None
-    """When it is forgotten; None: it is asked for again and again."""
+    """When it is forgotten; None: it is read again each time."""
 
 
 def judge_event(

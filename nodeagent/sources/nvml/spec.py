@@ -26,6 +26,6 @@ class NvmlSpec(DeviceSourceSpec, frozen=True, kw_only=True, tag="nvml"):
     health_seconds: Seconds = 5.0
     """How often ECC counters and remapped rows are read; XIDs are heard at once."""
     rescan_seconds: Seconds = 30.0
-    """How often all GPUs and partitions are looked at again."""
+    """How often all GPUs and partitions are read again."""
     hold_seconds: Annotated[float, Meta(ge=0)] = 3600.0
     """How long a GPU counts as bad after an XID or an uncorrectable error."""

@@ -21,7 +21,7 @@ _MAX_DRAINED = 4096
 
 
 class HotPlug:
-    """Events of the kernel that nobody has asked for yet."""
+    """Pending hotplug events of the kernel."""
 
     def __init__(self, monitor: pyudev.Monitor | None) -> None:
         self._monitor = monitor

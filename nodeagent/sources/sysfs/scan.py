@@ -36,7 +36,7 @@ class Scan(Struct, frozen=True, kw_only=True):
 
 
 def scan(tree: FileTree, spec: SysfsSpec, before: Scan) -> Scan:
-    """Look at all devices; one that cannot be read is withheld, the others are not.
+    """Read all devices; one that cannot be read is withheld, the others are not.
 
     A disk that is in use is not offered; one that was offered before stays, as a pod
     may hold it.
@@ -70,7 +70,7 @@ def scan(tree: FileTree, spec: SysfsSpec, before: Scan) -> Scan:
 
 
 def find_device(tree: FileTree, spec: SysfsSpec, address: str) -> FoundDevice | None:
-    """Look at the device of an address; None: it is not selected.
+    """Read the device of an address; None: it is not selected.
 
     Raises:
         TreeError: it cannot be read.

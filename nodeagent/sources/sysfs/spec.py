@@ -31,6 +31,6 @@ class SysfsSpec(DeviceSourceSpec, frozen=True, kw_only=True, tag="sysfs"):
     counters_seconds: Seconds = 2.0
     """How often counters of errors are read."""
     rescan_seconds: Seconds = 30.0
-    """How often all devices are looked at again when nothing was heard of them."""
+    """How often all devices are read again without an event."""
     hold_seconds: Annotated[float, Meta(ge=0)] = 600.0
     """How long a device counts as bad after a counter of errors has risen."""

@@ -16,7 +16,7 @@ from nodeagent.sources.sysfs.folder import TreeError
 MAX_BYTES = 4096
 """Largest attribute of the kernel (Documentation/filesystems/sysfs.rst)."""
 MAX_ENTRIES = 4096
-"""Entries of a folder that are looked at."""
+"""Most entries of a folder that are read."""
 
 
 class TreeFolder:

@@ -36,7 +36,7 @@ from moorings.views.inventory import (
 )
 from publisher.slices.layout import is_our_name, read_outline
 
-NODE_COLUMNS = ("name", "status", "devices", "free", "held", "sick", "pools")
+NODE_COLUMNS = ("name", "status", "devices", "free", "held", "unusable", "pools")
 DEVICE_COLUMNS = (
     "node",
     "driver",

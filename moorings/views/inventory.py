@@ -120,7 +120,7 @@ def view_nodes(
             "devices": counts[node.name]["devices"],
             "free": counts[node.name][FREE],
             "held": counts[node.name][HELD] + counts[node.name][SHARED],
-            "sick": counts[node.name][SICK] + counts[node.name][TAINTED],
+            "unusable": counts[node.name][SICK] + counts[node.name][TAINTED],
             "pools": len(pools[node.name]),
             "drivers": sorted({driver for driver, _ in pools[node.name]}),
             "taints": [format_taint(taint) for taint in node.taints],

@@ -308,7 +308,7 @@ def test_nodes_and_devices_are_shown(stack: tuple[Path, str]) -> None:
         "DEVICES",
         "FREE",
         "HELD",
-        "SICK",
+        "UNUSABLE",
         "POOLS",
     ]
     name, status, devices, *_ = first.split()
@@ -341,7 +341,7 @@ MISTAKES = {
     ("sumbit",): (2, "No such command"),
     ("plan",): (2, "needs either -f FILE or --jsonl"),
     ("plan", "-f", "missing.yaml"): (3, "missing.yaml: No such file"),
-    ("plan", "-f", "x", "--feature-gates", "Nope=true"): (2, "'Nope' is not known"),
+    ("plan", "-f", "x", "--feature-gates", "Nope=true"): (2, "'Nope' is unknown"),
     ("plan", "-f", "x", "--order", "random"): (2, "'random' is not one of"),
     ("get", "--server", "nats://127.0.0.1:1"): (3, "nats"),
     ("get", "--cluster", ""): (3, "--cluster"),

@@ -47,7 +47,7 @@ log = get_logger(__name__)
 
 
 class _Verdict(NamedTuple):
-    """What holds for a token and the words it came with: rights, or why none."""
+    """The verdict on a token and its request: rights, or why none."""
 
     permissions: Permissions | None
     refusal: LoginRefusedError | None
@@ -85,25 +85,29 @@ class Callout:
         try:
             self._waiting.put_nowait(request)
         except asyncio.QueueFull:
-            self._note("dropped", reason=f"{self._config.waiting} wait already")
+            self._note_outcome(
+                "dropped", reason=f"{self._config.waiting} are already waiting"
+            )
 
     async def answer(self, stop: asyncio.Event) -> None:
         """Answer requests until `stop`."""
-        await together(self._work(stop) for _ in range(self._config.in_flight))
+        await together(
+            self._answer_requests(stop) for _ in range(self._config.in_flight)
+        )
 
-    async def _work(self, stop: asyncio.Event) -> None:
+    async def _answer_requests(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
             request = await unless(stop, self._waiting.get())
             if request is None:
                 return
             try:
-                await self._answer(request)
+                await self._answer_request(request)
             except (RequestError, BusError) as error:
-                self._note("unanswered", reason=str(error))
+                self._note_outcome("unanswered", reason=str(error))
             except Exception as error:  # noqa: BLE001 # must not keep all others out
-                self._note("failed", reason=repr(error))
+                self._note_outcome("failed", reason=repr(error))
 
-    async def _answer(self, delivery: Delivery) -> None:
+    async def _answer_request(self, delivery: Delivery) -> None:
         server = delivery.headers.get(SERVER_KEY_HEADER, "")
         request = open_request(delivery.data, server, self._curve, self._clock())
         about = {
@@ -113,11 +117,13 @@ class Callout:
         }
         try:
             async with asyncio.timeout(self._config.review_s):
-                user = await self._decide(request)
+                user = await self._decide_user(request)
         except (LoginRefusedError, ReviewError, TimeoutError) as error:
             reason = str(error) or f"no answer in {self._config.review_s} s"
             refused = isinstance(error, LoginRefusedError)
-            self._note("refused" if refused else "unavailable", reason=reason, **about)
+            self._note_outcome(
+                "refused" if refused else "unavailable", reason=reason, **about
+            )
             answer = refuse(request, reason, self._issuer, int(self._clock()))
         else:
             self.counts["granted"] += 1
@@ -126,7 +132,7 @@ class Callout:
             log.info("connection.granted", until=user.expires_s, **about)
         await self._bus.reply(delivery, self._curve.seal(answer, server))
 
-    async def _decide(self, request: AuthorizationRequest) -> BusUser:
+    async def _decide_user(self, request: AuthorizationRequest) -> BusUser:
         """Find who connects, and what that user may do for how long.
 
         Raises:
@@ -139,7 +145,7 @@ class Callout:
         key = hashlib.sha256(f"{user}\n{token}".encode()).digest()
         found = self._remembered.find(key, now_s)
         if found is None:
-            found = await self._ask(user, token)
+            found = await self._ask_reviews(user, token)
             self._remembered.keep(key, found, now_s)
         if found.permissions is None:
             raise found.refusal or LoginRefusedError("token", "is refused")
@@ -152,13 +158,13 @@ class Callout:
             expires_s=min(expires_s, int(now_s + lifetime_s) + 1),
         )
 
-    async def _ask(self, user: str, token: str) -> _Verdict:
+    async def _ask_reviews(self, user: str, token: str) -> _Verdict:
         try:
-            return _Verdict(await self._permissions(user, token), None)
+            return _Verdict(await self._find_permissions(user, token), None)
         except LoginRefusedError as error:
             return _Verdict(None, error)
 
-    async def _permissions(self, user: str, token: str) -> Permissions:
+    async def _find_permissions(self, user: str, token: str) -> Permissions:
         config = self._config
         login = read_login(user)
         status = await self._reviews.review(token, config.audience)
@@ -172,7 +178,7 @@ class Callout:
         rights = rights_of(login, dict(zip(asked, answers, strict=True)))
         return permissions_of_platform(user, config.cluster, rights)
 
-    def _note(self, outcome: str, **facts: str) -> None:
+    def _note_outcome(self, outcome: str, **facts: str) -> None:
         """Count and log a request that gets no user."""
         self.counts[outcome] += 1
         CONNECTIONS.labels(outcome).inc()

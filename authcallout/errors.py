@@ -11,7 +11,7 @@ from __future__ import annotations
 
 
 class CalloutError(Exception):
-    """Whatever authcallout raises."""
+    """Base of the errors of authcallout."""
 
 
 class KeyTextError(CalloutError):
@@ -24,7 +24,7 @@ class KeyTextError(CalloutError):
 
 
 class RequestError(CalloutError):
-    """What came is no authorization request of a server for us."""
+    """A message that is not an authorization request of a server for us."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field

@@ -20,7 +20,7 @@ VERBS: tuple[Verb, ...] = ("create", "delete", "list", "watch")
 
 
 class AccessQuestion(NamedTuple):
-    """May somebody do this with Gangs of a namespace? Empty: of all of them."""
+    """May a user do this with Gangs of a namespace? Empty: of all of them."""
 
     verb: Verb
     namespace: str
@@ -35,7 +35,7 @@ def check_agent(login: AgentLogin, identity: Identity, agents: tuple[str, ...]) 
         LoginRefusedError: it is somebody else's, or another node's.
     """
     if identity.username not in agents:
-        raise LoginRefusedError("token", f"{identity.username} is no {NODEAGENT}")
+        raise LoginRefusedError("token", f"{identity.username} is not a {NODEAGENT}")
     if not identity.node:
         raise LoginRefusedError("token", "is bound to no pod on a node")
     if identity.node != login.node:
@@ -55,7 +55,7 @@ def check_platform(login: PlatformLogin, identity: Identity) -> None:
 
 
 def questions(login: PlatformLogin) -> Iterator[AccessQuestion]:
-    """List what the API server is asked about a platform."""
+    """List the questions to the API server about a platform."""
     for namespace in login.namespaces:
         for verb in VERBS:
             yield AccessQuestion(verb, "" if namespace == ALL else namespace)

@@ -19,7 +19,7 @@ from authcallout.errors import KeyTextError, RequestError
 from authcallout.nkeys import AccountKey, CurveKey, decode_public, is_signed
 
 AUTHORIZATION = "nats-authorization-request"
-"""Whom a server's request is for."""
+"""Audience of a server's request."""
 SERVER_KEY_HEADER = "Nats-Server-Xkey"
 MAX_REQUEST_BYTES = 64 << 10
 """Of a sealed request; a server's CONNECT line has 4 KiB, certificates may be added."""
@@ -43,14 +43,14 @@ class AskingServer(Struct, frozen=True, kw_only=True):
 
 
 class ConnectOptions(Struct, frozen=True, kw_only=True):
-    """What the client said in its CONNECT line."""
+    """Options in the client's CONNECT line."""
 
     user: str = ""
     password: str = field(name="pass", default="")
 
 
 class ConnectingClient(Struct, frozen=True, kw_only=True):
-    """What the server knows of the client."""
+    """The client as the server knows it."""
 
     host: str = ""
     name: str = ""
@@ -75,7 +75,7 @@ class _RequestClaims(Struct, frozen=True, kw_only=True):
 
 
 class BusUser(Struct, frozen=True, kw_only=True):
-    """What a connection may do, and for how long."""
+    """The user of a connection: what it may do, and for how long."""
 
     name: str
     """Shown by the server's monitoring and in its log."""
@@ -112,7 +112,7 @@ def open_request(
     }
     for name, is_wrong in wrong.items():
         if is_wrong:
-            raise RequestError(name, "is not as it must be")
+            raise RequestError(name, "is malformed")
     return request
 
 
@@ -137,17 +137,19 @@ def grant(
             "payload": -1,
         },
     }
-    return _answer(request, "jwt", _sign(claims, issuer, now_s).decode(), issuer, now_s)
+    return _make_answer(
+        request, "jwt", _sign_claims(claims, issuer, now_s).decode(), issuer, now_s
+    )
 
 
 def refuse(
     request: AuthorizationRequest, reason: str, issuer: AccountKey, now_s: int
 ) -> bytes:
     """Answer that there is no user; the server logs the reason, no client hears it."""
-    return _answer(request, "error", reason, issuer, now_s)
+    return _make_answer(request, "error", reason, issuer, now_s)
 
 
-def _answer(
+def _make_answer(
     request: AuthorizationRequest, what: str, said: str, issuer: AccountKey, now_s: int
 ) -> bytes:
     claims = {
@@ -155,10 +157,10 @@ def _answer(
         "aud": request.server_id.id,
         "nats": {"type": "authorization_response", "version": _VERSION, what: said},
     }
-    return _sign(claims, issuer, now_s)
+    return _sign_claims(claims, issuer, now_s)
 
 
-def _sign(claims: dict[str, Any], issuer: AccountKey, now_s: int) -> bytes:
+def _sign_claims(claims: dict[str, Any], issuer: AccountKey, now_s: int) -> bytes:
     body = {**claims, "iss": issuer.public, "iat": now_s}
     body["jti"] = hashlib.sha256(msgspec.json.encode(body)).hexdigest()
     signed = b".".join((_to_base64(_HEADER), _to_base64(msgspec.json.encode(body))))
@@ -171,15 +173,15 @@ def _read_signed(token: bytes) -> _RequestClaims:
     if len(parts) != 3:
         raise RequestError("$", f"{len(parts)} parts, not the three of a JWT")
     header, body, signature = map(_from_base64, parts)
-    if _read(header, _Header).alg != _ALGORITHM:
+    if _read_claims(header, _Header).alg != _ALGORITHM:
         raise RequestError("alg", f"is not {_ALGORITHM}")
-    claims = _read(body, _RequestClaims)
+    claims = _read_claims(body, _RequestClaims)
     if not is_signed(claims.iss, b".".join(parts[:2]), signature):
-        raise RequestError("iss", "has not signed this")
+        raise RequestError("iss", "did not sign it")
     return claims
 
 
-def _read(data: bytes, kind: type[T]) -> T:
+def _read_claims(data: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -196,4 +198,4 @@ def _from_base64(text: bytes) -> bytes:
             text + b"=" * (-len(text) % 4), altchars=b"-_", validate=True
         )
     except binascii.Error as error:
-        raise RequestError("$", "is no base64") from error
+        raise RequestError("$", "is not base64") from error

@@ -1,4 +1,4 @@
-"""What a client asks to be on the bus, and what Kubernetes says of its token.
+"""The bus user that a client asks to be, and the identity of its token.
 
 The user of a connection is words, its password a token of Kubernetes:
 
@@ -43,11 +43,11 @@ class PlatformLogin(Struct, frozen=True):
 
     username: str
     namespaces: tuple[str, ...]
-    """Those named, or `*` alone; never empty."""
+    """The named namespaces, or `*` alone; never empty."""
 
 
 class Identity(Struct, frozen=True, kw_only=True):
-    """Whose a token is, in the API server's words."""
+    """The identity of a token, in the API server's words."""
 
     username: str
     uid: str = ""
@@ -73,7 +73,7 @@ def read_token(token: str, audience: str, now_s: float) -> int:
     its review to say.
 
     Raises:
-        LoginRefusedError: it is no JSON web token for this audience, or has expired.
+        LoginRefusedError: it is not a JSON web token for this audience, or has expired.
     """
     if len(token) > MAX_TOKEN_CHARACTERS:
         raise LoginRefusedError("token", f"{len(token)} characters")
@@ -84,7 +84,7 @@ def read_token(token: str, audience: str, now_s: float) -> int:
             type=_Claims,
         )
     except (ValueError, binascii.Error, msgspec.DecodeError, RecursionError) as error:
-        raise LoginRefusedError("token", "is no JSON web token") from error
+        raise LoginRefusedError("token", "is not a JSON web token") from error
     audiences = (claims.aud,) if isinstance(claims.aud, str) else claims.aud
     if audience not in audiences:
         raise LoginRefusedError("token", f"is not for the audience {audience}")
@@ -106,7 +106,7 @@ def read_login(user: str) -> AgentLogin | PlatformLogin:
     match user.split(" "):
         case [role, node] if role == NODEAGENT:
             if any(check_dns_subdomain(node, "user")):
-                raise LoginRefusedError("user", f"{node[:80]!r} is no name of a node")
+                raise LoginRefusedError("user", f"{node[:80]!r} is not a node name")
             return AgentLogin(node)
         case [role, username, *namespaces] if role == PLATFORM and username:
             return PlatformLogin(username, _read_namespaces(username, namespaces))
@@ -123,14 +123,16 @@ def _read_namespaces(username: str, words: list[str]) -> tuple[str, ...]:
     if not words:
         own, separator, _ = username.removeprefix(_SERVICE_ACCOUNT).partition(":")
         if not (username.startswith(_SERVICE_ACCOUNT) and separator):
-            raise LoginRefusedError("user", "names no namespace, and has none itself")
+            raise LoginRefusedError(
+                "user", "names no namespace, and has none of its own"
+            )
         words = [own]
     if len(words) > MAX_NAMESPACES:
         reason = f"names {len(words)} namespaces, more than {MAX_NAMESPACES}"
         raise LoginRefusedError("user", reason)
     for namespace in words:
         if any(check_dns_label(namespace, "user")):
-            reason = f"{namespace[:80]!r} is no name of a namespace"
+            reason = f"{namespace[:80]!r} is not a namespace"
             raise LoginRefusedError("user", reason)
     return tuple(dict.fromkeys(words))
 
@@ -142,7 +144,7 @@ def read_review(status: Mapping[str, Any], audience: str) -> Identity:
         LoginRefusedError: the token is nobody's, or for another audience.
     """
     if status.get("authenticated") is not True:
-        error = str(status.get("error") or "is nobody's")[:200]
+        error = str(status.get("error") or "is not valid")[:200]
         raise LoginRefusedError("token", error)
     # An API server that knows no audiences says nothing of them.
     if audience not in (status.get("audiences") or ()):
@@ -150,7 +152,9 @@ def read_review(status: Mapping[str, Any], audience: str) -> Identity:
     user = status.get("user") or {}
     username = str(user.get("username") or "")
     if not username or " " in username or not username.isprintable():
-        raise LoginRefusedError("token", f"the username {username[:80]!r} is no word")
+        raise LoginRefusedError(
+            "token", f"the username {username[:80]!r} is not one word"
+        )
     return Identity(
         username=username,
         uid=str(user.get("uid") or ""),

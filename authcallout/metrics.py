@@ -1,4 +1,4 @@
-"""What the callout counts."""
+"""Metrics of the auth callout."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from prometheus_client import Counter
 
 CONNECTIONS = Counter(
     "moorings_callout_requests_total",
-    "Requests of NATS by their outcome: granted, or why nobody was let in.",
+    "Requests of NATS by outcome: granted, or why they were refused.",
     ("outcome",),
 )

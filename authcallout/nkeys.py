@@ -35,7 +35,7 @@ _SEALED = b"xkv1"
 
 def encode_public(kind: Kind, raw: bytes) -> str:
     """Write a public key of 32 bytes as text."""
-    return _encode(bytes([_PREFIXES[kind]]) + raw)
+    return _encode_key(bytes([_PREFIXES[kind]]) + raw)
 
 
 def decode_public(kind: Kind, text: str) -> bytes:
@@ -44,7 +44,7 @@ def decode_public(kind: Kind, text: str) -> bytes:
     Raises:
         KeyTextError: it is none of this kind.
     """
-    data = _decode(kind, text, _PUBLIC_CHARACTERS)
+    data = _decode_key(kind, text, _PUBLIC_CHARACTERS)
     if data[0] != _PREFIXES[kind]:
         raise KeyTextError(kind, "is of another kind")
     return data[1:]
@@ -56,10 +56,10 @@ def decode_seed(kind: Kind, text: str) -> bytes:
     Raises:
         KeyTextError: it is none of this kind; says nothing of the text.
     """
-    data = _decode(kind, text, _SEED_CHARACTERS)
+    data = _decode_key(kind, text, _SEED_CHARACTERS)
     prefix = (data[0] & 7) << 5 | data[1] >> 3
     if data[0] & 0xF8 != _SEED or prefix != _PREFIXES[kind]:
-        raise KeyTextError(kind, "is no seed of this kind")
+        raise KeyTextError(kind, "is not a seed of this kind")
     return data[2:]
 
 
@@ -100,7 +100,7 @@ class CurveKey:
         Raises:
             KeyTextError: the receiver is no curve key.
         """
-        box = self._box(receiver)
+        box = self._make_box(receiver)
         return _SEALED + bytes(box.encrypt(data))
 
     def open(self, sealed: bytes, sender: str) -> bytes:
@@ -112,11 +112,11 @@ class CurveKey:
         if not sealed.startswith(_SEALED):
             raise KeyTextError("curve", "the message is not sealed")
         try:
-            return self._box(sender).decrypt(sealed[len(_SEALED) :])
+            return self._make_box(sender).decrypt(sealed[len(_SEALED) :])
         except (CryptoError, ValueError) as error:
             raise KeyTextError("curve", "the message was not sealed for us") from error
 
-    def _box(self, other: str) -> Box:
+    def _make_box(self, other: str) -> Box:
         try:
             return Box(self._key, PublicKey(decode_public("curve", other)))
         except CryptoError as error:
@@ -124,7 +124,7 @@ class CurveKey:
 
 
 def is_signed(server: str, data: bytes, signature: bytes) -> bool:
-    """Whether a server (`N...`) signed this.
+    """True if a server (`N...`) signed this.
 
     Raises:
         KeyTextError: that is no key of a server.
@@ -136,20 +136,20 @@ def is_signed(server: str, data: bytes, signature: bytes) -> bool:
     return True
 
 
-def _encode(data: bytes) -> str:
+def _encode_key(data: bytes) -> str:
     checked = data + _checksum(data)
     return base64.b32encode(checked).decode().rstrip("=")
 
 
-def _decode(kind: Kind, text: str, characters: int) -> bytes:
+def _decode_key(kind: Kind, text: str, characters: int) -> bytes:
     if len(text) != characters:
         raise KeyTextError(kind, f"must have {characters} characters")
     try:
         checked = base64.b32decode(text + "=" * (-characters % 8))
     except (binascii.Error, ValueError) as error:
-        raise KeyTextError(kind, "is no base32") from error
+        raise KeyTextError(kind, "is not base32") from error
     data, checksum = checked[:-2], checked[-2:]
-    if checksum != _checksum(data) or _encode(data) != text:
+    if checksum != _checksum(data) or _encode_key(data) != text:
         raise KeyTextError(kind, "its checksum is wrong")
     return data
 

@@ -1,4 +1,4 @@
-"""What the API server says of a token, and of what its user may do.
+"""Asks the API server who a token belongs to and what its user may do.
 
 TokenReview and SubjectAccessReview, each one request. The one place of this service
 that imports kubernetes_asyncio; its exceptions and aiohttp's stop here.
@@ -83,10 +83,12 @@ class Reviews:
             "kind": "TokenReview",
             "spec": spec,
         }
-        return await self._status("TokenReview", self._tokens.create_token_review, body)
+        return await self._create_review(
+            "TokenReview", self._tokens.create_token_review, body
+        )
 
     async def may(self, identity: Identity, question: AccessQuestion) -> bool:
-        """Say whether somebody may do what is asked with Gangs.
+        """Return True if the identity may do this with Gangs.
 
         Raises:
             ReviewError: there is no answer now.
@@ -110,10 +112,12 @@ class Reviews:
             "spec": spec,
         }
         create = self._access.create_subject_access_review
-        status = await self._status("SubjectAccessReview", create, body)
+        status = await self._create_review("SubjectAccessReview", create, body)
         return status.get("allowed") is True and status.get("denied") is not True
 
-    async def _status(self, what: str, create: Any, body: Any) -> Mapping[str, Any]:
+    async def _create_review(
+        self, what: str, create: Any, body: Any
+    ) -> Mapping[str, Any]:
         """Create a review and give its status as JSON has it."""
         try:
             answer = await create(

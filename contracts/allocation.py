@@ -1,4 +1,4 @@
-"""What was decided: AllocationResult, and the reasons when the answer is no.
+"""AllocationResult, and the reasons where nothing is allocated.
 
 `AllocationResult` has the shape of `resource.k8s.io/v1`. `Reason` is ours: a closed
 set of rules by name, each with its facts.
@@ -98,7 +98,7 @@ class Rule(StrEnum):
     CONSTRAINT = "ConstraintUnsatisfiable"
     """No node's free devices meet the claim's constraints."""
     ALL_DEVICES = "AllDevicesUnavailable"
-    """A request for all devices, of which some are not to be had."""
+    """A request for all devices, of which some are unavailable."""
     JOINT = "JointCapacity"
     """Each member fits alone; together they do not."""
     OUTRANKED = "Outranked"
@@ -114,7 +114,7 @@ class Rule(StrEnum):
     QUEUED = "Queued"
     """It was not tried yet: the turns of others came first."""
     CLAIM_SHARED = "ClaimShared"
-    """Another gang holds a ResourceClaim that it names, or is asked for it first."""
+    """Another gang holds a ResourceClaim that it names, or comes before it."""
     UNKNOWN_CLASS = "UnknownDeviceClass"
     UNKNOWN_TEMPLATE = "UnknownResourceClaimTemplate"
     UNKNOWN_CLAIM = "UnknownResourceClaim"

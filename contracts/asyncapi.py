@@ -47,7 +47,7 @@ def describe(version: str) -> dict[str, Any]:
         if _stream_of(family).republish:
             name = f"{_stream_of(family).republish}.{family.entity}"
             channels[name] = _describe_republished(family)
-            operations[f"send.{name}"] = _operation("send", name, ("nats-server",))
+            operations[f"send.{name}"] = _make_operation("send", name, ("nats-server",))
     return {
         "asyncapi": ASYNCAPI,
         "info": {
@@ -157,25 +157,27 @@ def _describe_operations(family: SubjectFamily) -> dict[str, Any]:
     services = tuple(user for user in family.senders if user != "platform")
     operations: dict[str, Any] = {}
     if services:
-        operations[f"send.{entity}"] = _operation("send", entity, services)
+        operations[f"send.{entity}"] = _make_operation("send", entity, services)
     if "platform" in family.senders:
         receivers = tuple(user for user in family.receivers if user in _SERVICES)
-        operations[f"receive.{entity}"] = _operation("receive", entity, receivers)
+        operations[f"receive.{entity}"] = _make_operation("receive", entity, receivers)
     return operations
 
 
 _SERVICES = frozenset(("solver", "publisher", "nodeagent"))
 
 
-def _operation(action: str, channel: str, users: tuple[str, ...]) -> dict[str, Any]:
+def _make_operation(
+    action: str, channel: str, users: tuple[str, ...]
+) -> dict[str, Any]:
     return {
         "action": action,
-        "channel": {"$ref": f"#/channels/{_escape(channel)}"},
+        "channel": {"$ref": f"#/channels/{_escape_pointer(channel)}"},
         "x-users": list(users),
     }
 
 
-def _escape(name: str) -> str:
+def _escape_pointer(name: str) -> str:
     """Write a name as one step of a JSON pointer (RFC 6901)."""
     return name.replace("~", "~0").replace("/", "~1")
 
@@ -215,24 +217,26 @@ _ZSTD = {
 def _describe_schemas() -> dict[str, Any]:
     kinds = [kind for topic in TOPICS for kind in messages_of(topic)]
     _, schemas = msgspec.json.schema_components(
-        kinds, schema_hook=_hook, ref_template=_SCHEMA
+        kinds, schema_hook=_describe_type, ref_template=_SCHEMA
     )
-    return {name: _simplify(schemas[name]) for name in sorted(schemas)}
+    return {name: _simplify_schema(schemas[name]) for name in sorted(schemas)}
 
 
-def _hook(kind: type) -> dict[str, Any]:
+def _describe_type(kind: type) -> dict[str, Any]:
     if kind is Quantity:
         return _QUANTITY
     raise NotImplementedError(kind.__name__)
 
 
-def _simplify(schema: Any) -> Any:
+def _simplify_schema(schema: Any) -> Any:
     """Write discriminators as AsyncAPI has them: the name of the property alone."""
     if isinstance(schema, list):
-        return [_simplify(item) for item in schema]
+        return [_simplify_schema(item) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
     return {
-        key: value["propertyName"] if key == "discriminator" else _simplify(value)
+        key: value["propertyName"]
+        if key == "discriminator"
+        else _simplify_schema(value)
         for key, value in schema.items()
     }

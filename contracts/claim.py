@@ -1,4 +1,4 @@
-"""What users ask for: ResourceClaims, their requests and constraints, DeviceClasses.
+"""ResourceClaims with their requests and constraints, and DeviceClasses.
 
 The Structs have the shape of `resource.k8s.io/v1` and hold what was written, without
 defaults: the allocator of upstream applies none either (semantics: an empty
@@ -90,7 +90,7 @@ class DeviceRequest(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class DeviceConstraint(KubernetesStruct, frozen=True, kw_only=True):
-    """What the devices of several requests must have in common, or not."""
+    """An attribute that devices of several requests must share or must differ in."""
 
     requests: tuple[str, ...] = ()
     """`request` or `request/subrequest`; empty: all."""
@@ -121,13 +121,13 @@ class DeviceClaim(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class ResourceClaimSpec(KubernetesStruct, frozen=True, kw_only=True):
-    """What a claim asks for."""
+    """The spec of a ResourceClaim."""
 
     devices: DeviceClaim = DeviceClaim()
 
 
 class ResourceClaimConsumerReference(KubernetesStruct, frozen=True, kw_only=True):
-    """Who may use an allocated claim: one entry of `reservedFor`."""
+    """A user of an allocated claim: one entry of `reservedFor`."""
 
     api_group: str = ""
     resource: str = ""
@@ -136,7 +136,7 @@ class ResourceClaimConsumerReference(KubernetesStruct, frozen=True, kw_only=True
 
 
 class ResourceClaimStatus(KubernetesExcerpt, frozen=True, kw_only=True):
-    """What was allocated, and for whom."""
+    """The status of a ResourceClaim: its allocation and its users."""
 
     allocation: AllocationResult | None = None
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
@@ -153,12 +153,12 @@ class ResourceClaim(KubernetesStruct, frozen=True, kw_only=True):
 
     @property
     def allocation(self) -> AllocationResult | None:
-        """What the claim holds; None: it is not allocated."""
+        """The claim's allocation; None if it has none."""
         return None if self.status is None else self.status.allocation
 
 
 class ResourceClaimTemplateSpec(KubernetesStruct, frozen=True, kw_only=True):
-    """What each generated claim gets."""
+    """The metadata and spec of each generated claim."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ResourceClaimSpec = ResourceClaimSpec()
@@ -172,7 +172,7 @@ class ResourceClaimTemplate(KubernetesStruct, frozen=True, kw_only=True):
 
 
 IMPLICIT_RESOURCE = "deviceclass.resource.kubernetes.io/"
-"""What stands before a class's name to make an extended resource of it."""
+"""Prefix of a class's name that makes it an extended resource."""
 
 
 class DeviceClassSpec(KubernetesStruct, frozen=True, kw_only=True):

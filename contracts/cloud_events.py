@@ -1,4 +1,4 @@
-"""What is said of gangs as CloudEvents: the attributes that travel as headers.
+"""Messages about gangs as CloudEvents, whose attributes travel as headers.
 
 In binary mode an event is the message as it is, with its attributes in headers that
 begin with `ce-`. Pure.
@@ -19,7 +19,7 @@ SPEC_VERSION = "1.0"
 TYPE_PREFIX = "dev.moorings.v1."
 """Followed by the type of the message, such as `GangAllocated`."""
 _PLAIN = "!#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
-"""What a header may hold as it is, besides letters and digits: no space, `"` or `%`."""
+"""Characters besides letters and digits that a header needs not escape."""
 _ALL_PLAIN = re.compile(rf"[A-Za-z0-9{re.escape(_PLAIN)}]*")
 _TOPICS = {topic.entity: topic for topic in GANG_TOPICS}
 
@@ -39,15 +39,15 @@ def make_attributes(
     return {
         "ce-specversion": SPEC_VERSION,
         "ce-id": sha256(subject.encode() + b"\0" + data).hexdigest()[:32],
-        "ce-source": _encode(f"/moorings/{cluster}"),
+        "ce-source": _encode_header(f"/moorings/{cluster}"),
         "ce-type": f"{TYPE_PREFIX}{message_type}",
-        "ce-subject": _encode("/".join(names)),
+        "ce-subject": _encode_header("/".join(names)),
         "ce-time": time,
         "ce-datacontenttype": "application/json",
     }
 
 
-def _encode(value: str) -> str:
+def _encode_header(value: str) -> str:
     """Write a value as a header may hold it (3.1.3.2)."""
     return value if _ALL_PLAIN.fullmatch(value) else quote(value, safe=_PLAIN)
 

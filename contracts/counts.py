@@ -1,4 +1,4 @@
-"""Counts and lists in sentences: one of a thing is called otherwise than several."""
+"""Counts and lists in sentences, with singular and plural."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
-    """Say how many there are: `1 pod`, `2 pods`, `0 pods`.
+    """Write a number with its noun: `1 pod`, `2 pods`, `0 pods`.
 
     `nouns` is what several are called, where that is not the noun and an s; both may
     have the words that go with it, such as `pod waits` and `pods wait`.
@@ -15,6 +15,6 @@ def counted(number: int, noun: str, nouns: str = "") -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Write a list as people do: `a`, `a and b`, `a, b and c`."""
+    """Write a list in a sentence: `a`, `a and b`, `a, b and c`."""
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last

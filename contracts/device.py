@@ -1,4 +1,4 @@
-"""What drivers publish: ResourceSlices, devices, attributes, counters, taints.
+"""ResourceSlices as drivers publish them: devices, attributes, counters, taints.
 
 The Structs have the shape of `resource.k8s.io/v1` to the letter. They hold what was
 written, valid or not: `validate.py` says what the API server would refuse, and the
@@ -86,7 +86,7 @@ class CounterSet(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class DeviceCounterConsumption(KubernetesStruct, frozen=True, kw_only=True):
-    """What an allocated device draws from one counter set of its pool."""
+    """The counters that an allocated device consumes of one counter set of its pool."""
 
     counter_set: str
     counters: dict[str, Counter] = {}
@@ -185,7 +185,7 @@ class SlicePool(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class ResourceSliceSpec(KubernetesStruct, frozen=True, kw_only=True):
-    """What a ResourceSlice says."""
+    """The spec of a ResourceSlice."""
 
     driver: DriverName
     pool: SlicePool

@@ -1,4 +1,4 @@
-"""What runs on a node otherwise than was decided, as the bus has it (subject `drift`).
+"""Differences between what runs on a node and what was decided (subject `drift`).
 
 Only for people: nobody decides by it. The whole of a node in one message, so that what
 is over is told by its absence.
@@ -26,7 +26,7 @@ class DriftKind(StrEnum):
     NOT_PREPARED = "InUseNotPrepared"
     """A container holds a device that no record of the agent prepared."""
     CLAIM_GONE = "PreparedClaimGone"
-    """What is prepared is of a claim that is gone, freed, or another one by now."""
+    """A prepared device belongs to a claim that is gone, freed or replaced."""
     NEVER_PREPARED = "AllocatedNotPrepared"
     """A pod that kubelet starts waits for a device which is not prepared."""
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 
 class ContractsError(Exception):
-    """Whatever contracts raises."""
+    """Base of the errors of contracts."""
 
 
 class DecodeError(ContractsError):
@@ -50,10 +50,10 @@ class UnknownKindError(ContractsError):
         self.name = name
         if not api_version or not kind:
             field = "kind" if api_version else "apiVersion"
-            explained = field, "required: says what the object is"
+            explained = field, "required"
         self.explained = explained
         subject = " ".join(part for part in (kind or "object", name) if part)
-        reason = f"apiVersion {api_version} of this kind is not known"
+        reason = f"apiVersion {api_version} of this kind is unknown"
         super().__init__(f"{subject}: {': '.join(explained or (reason,))}")
 
 

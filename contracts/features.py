@@ -48,7 +48,7 @@ told otherwise: DRAFractionalCapacityRange is on in 1.37 only where that is 1.37
 
 
 class Features(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What an allocator may do; the defaults are those of Kubernetes 1.37."""
+    """Features of the allocator; the defaults are those of Kubernetes 1.37."""
 
     admin_access: bool = True
     prioritized_list: bool = True
@@ -107,7 +107,7 @@ def features_of(
     release = version if found is None else found["release"]
     if release not in _VERSIONS:
         listed = ", ".join(_VERSIONS)
-        raise FeatureError(f"Kubernetes {version!r} is not known; known are {listed}")
+        raise FeatureError(f"Kubernetes {version!r} is unknown; known are {listed}")
     check_gates(gates or {})
     is_on = default_gates(release) | dict(gates or {})
     return Features(
@@ -140,9 +140,7 @@ def check_gates(gates: Mapping[str, bool]) -> None:
     for name in sorted(gates):
         if name not in GATES:
             listed = ", ".join(sorted(GATES))
-            raise FeatureError(
-                f"feature gate {name!r} is not known; known are {listed}"
-            )
+            raise FeatureError(f"feature gate {name!r} is unknown; known are {listed}")
 
 
 def read_gates(parts: Iterable[str]) -> dict[str, bool]:

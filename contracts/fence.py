@@ -12,7 +12,7 @@ MAX_EPOCH = 2**53 - 1
 """A larger number is not the same in every reader of JSON."""
 MAX_LEASE_S = 300
 SILENT_S = 30.0
-"""Nobody leads who is silent for so long beyond its lease: another had it by then."""
+"""Silence beyond its lease after which a solver no longer counts as leader."""
 
 
 class EpochClaimed(ClusterMessage, frozen=True, kw_only=True):
@@ -31,5 +31,5 @@ class SolverSeen(Struct, frozen=True, kw_only=True):
     """Seconds since the epoch."""
 
     def is_silent(self, now_s: float) -> bool:
-        """Whether it let its lease run out, and nobody took over."""
+        """True if its lease ran out and nobody took over."""
         return now_s - self.at_s > self.claim.lease_s + SILENT_S

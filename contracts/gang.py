@@ -45,12 +45,12 @@ class NodeToleration(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class MemberNode(KubernetesStruct, frozen=True, kw_only=True):
-    """What kube-scheduler will ask of the node, and of other pods, besides devices."""
+    """What a member's pods require of their node and of other pods, besides devices."""
 
     node_name: NodeName = NodeName("")
     """The only node that will do; empty: any."""
     resources: dict[str, Quantity] = {}
-    """What a pod asks for; `pods`: how many pods it is, one unless said."""
+    """Requests of a pod; `pods` is how many pods it counts as, 1 by default."""
     node_selector: dict[str, str] = {}
     tolerations: tuple[NodeToleration, ...] = ()
     affinity: dict[str, Any] = {}
@@ -60,7 +60,7 @@ class MemberNode(KubernetesStruct, frozen=True, kw_only=True):
     varying_labels: tuple[str, ...] = ()
     """Keys of labels that its pods do not all have alike; sorted."""
     host_ports: tuple[HostPort, ...] = ()
-    """What each pod takes of its node's ports."""
+    """Host ports of each pod."""
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     features: tuple[str, ...] = ()
     """What the node's kubelet must declare (KEP-5328); sorted."""
@@ -83,7 +83,7 @@ class Member(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
-    """What a gang needs."""
+    """The spec of a Gang."""
 
     priority: Int32 = 0
     """Higher strictly first; of equals the namespaces take turns."""
@@ -104,7 +104,7 @@ class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
 
     @property
     def is_elastic(self) -> bool:
-        """Whether it may be in with fewer pods than it asks for."""
+        """True if it may be allocated with fewer pods than it requests."""
         return any(member.least < member.count for member in self.members)
 
 
@@ -160,12 +160,13 @@ class AvoidedNode(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class GangPhase(StrEnum):
-    """Where a gang is in its life; the last three are terminal."""
+    """The phase of a gang's life; the last three are terminal."""
 
     PENDING = "Pending"
     DECIDED = "Decided"
-    """Allocated by the solver, not yet confirmed by the publisher."""
-    WRITTEN = "Written"
+    """Devices are chosen; the publisher writes them to claims."""
+    ALLOCATED = "Allocated"
+    """Its claims hold the devices; gates are opening."""
     RUNNING = "Running"
     """Its pods may run; what it holds is what Kubernetes says of pods and claims."""
     COMPLETED = "Completed"
@@ -175,10 +176,10 @@ class GangPhase(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing can follow."""
+        """True if no other phase can follow."""
         return self in (GangPhase.COMPLETED, GangPhase.CANCELLED, GangPhase.REJECTED)
 
     @property
     def holds_devices(self) -> bool:
-        """Whether its decision counts as taken."""
-        return self in (GangPhase.DECIDED, GangPhase.WRITTEN)
+        """True if its decision holds devices."""
+        return self in (GangPhase.DECIDED, GangPhase.ALLOCATED)

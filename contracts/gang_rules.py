@@ -1,4 +1,4 @@
-"""What a gang asks across its claims, pods and nodes, and how it names its devices.
+"""Rules of a gang across its claims, pods and nodes, and paths to its devices.
 
 Part of the Gang's document; what each rule means is in docs/semantics.md.
 """
@@ -22,7 +22,7 @@ _PATH_RULE = "must be member[/claim[/request[/subrequest]]]"
 
 
 class GangConstraint(KubernetesStruct, frozen=True, kw_only=True):
-    """What devices of several claims and pods must have in common, or not."""
+    """An attribute that devices of several pods must share or must differ in."""
 
     match_attribute: FullyQualifiedName | None = None
     distinct_attribute: FullyQualifiedName | None = None
@@ -38,7 +38,7 @@ class GangTopology(KubernetesStruct, frozen=True, kw_only=True):
     key: str
     """A node label, or `attribute:` and the full name of an attribute of devices."""
     members: tuple[str, ...] = ()
-    """Whose pods are meant; none: those of all members."""
+    """Members whose pods the rule is about; empty: all members."""
     mode: str = "Required"
     """`Required` or `Preferred`."""
     group_size: Int32 | None = None
@@ -55,7 +55,7 @@ class GangTopology(KubernetesStruct, frozen=True, kw_only=True):
         return FullyQualifiedName(self.key.removeprefix(ATTRIBUTE_KEY))
 
     def is_about(self, member: str) -> bool:
-        """Whether it names a member."""
+        """True if the rule is about the member."""
         return not self.members or member in self.members
 
 
@@ -84,7 +84,7 @@ class DevicePath(Struct, frozen=True):
         return cls(*parts)
 
     def covers(self, place: DevicePath) -> bool:
-        """Whether the devices of a whole path are among those that it names."""
+        """True if it includes all devices of the other path."""
         return all(
             said in ("", real)
             for said, real in (

@@ -1,4 +1,4 @@
-"""Pods that run, beside which others of their gang are asked for.
+"""Running pods of a gang, beside which more of its pods are submitted.
 
 They only restrict what is decided: nothing is given to them, and what they have need
 not be free.
@@ -39,11 +39,11 @@ class JoinedPod(Struct, frozen=True, kw_only=True, rename="camel"):
     uid: str
     node: NodeName
     devices: tuple[JoinedDevice, ...] = ()
-    """Those of claims that rules look at."""
+    """Devices of the claims that rules are about."""
 
 
 class JoinedGang(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What rules of a gang hold over, besides the pods that are asked for."""
+    """The running pods of a gang that its rules must hold for, too."""
 
     pods: tuple[JoinedPod, ...]
     constraints: tuple[GangConstraint, ...] = ()

@@ -28,7 +28,7 @@ class LabelSelector(KubernetesStruct, frozen=True, kw_only=True):
 
 
 def does_match(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Whether a selector selects what has these labels.
+    """True if a selector matches these labels.
 
     An operator that is not known selects nothing.
     """
@@ -41,7 +41,7 @@ def holds(
     requirement: LabelSelectorRequirement | NodeSelectorRequirement,
     labels: Mapping[str, str],
 ) -> bool:
-    """Whether labels meet one comparison; an operator that is not known never."""
+    """True if labels meet one requirement; an unknown operator is never met."""
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":

@@ -1,4 +1,4 @@
-"""The life of a gang: what was said of it, folded into where it is.
+"""The life of a gang: its messages, folded into its phase.
 
 Submissions, commands, decisions and confirmations travel in four streams. Each is read
 on its own, so what they say of a gang comes in any order between them, and after a
@@ -53,7 +53,7 @@ from contracts.messages import (
 LifecycleMessage = (
     SubmissionMessage | CommandMessage | DecisionMessage | ConfirmationMessage
 )
-"""What is said of a gang."""
+"""A message about a gang."""
 PUBLISHER = "publisher: "
 """Begins the reason of a cancellation by which the publisher itself ends a gang."""
 
@@ -133,7 +133,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         )
 
     def _outweighs(self, message: CommandMessage, sequence: int) -> bool:
-        """Whether the command that is kept counts, and not this one."""
+        """True if the command that is kept outweighs this one."""
         if self.command is None:
             return False
         kept = (not is_by_publisher(self.command), self.command_sequence)
@@ -164,11 +164,11 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     def _phase_of_attempt(self, attempt: int) -> GangPhase:
         match self.confirmation:
             case AllocationWritten(attempt=confirmed) if confirmed == attempt:
-                return GangPhase.WRITTEN
+                return GangPhase.ALLOCATED
             case GatesOpened(attempt=confirmed) if confirmed == attempt:
                 return GangPhase.RUNNING
             case AllocationRefused() if self.is_growth_refused:
-                return GangPhase.WRITTEN
+                return GangPhase.ALLOCATED
             case AllocationRefused(attempt=void) | AllocationLost(attempt=void) if (
                 void == attempt
             ):
@@ -216,12 +216,12 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def in_force(self) -> GangAllocated | None:
-        """The decision to carry out, or that was: nobody has ended the gang."""
+        """The decision that counts; None once the gang is ended."""
         return self.placed if self.command is None else None
 
     @property
     def wants_decision(self) -> bool:
-        """Whether a solve should look at it."""
+        """True if a solve should decide it."""
         return (
             self.submission is not None
             and self.command is None
@@ -230,7 +230,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def wants_growth(self) -> bool:
-        """Whether a solve may find places for pods that it can do without.
+        """True if a solve may place its extra pods.
 
         Where pods wait for it, they are asked for by themselves once it runs.
         """
@@ -244,23 +244,23 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def is_tried(self) -> bool:
-        """Whether a solve should look at it, to let it in or to let it grow."""
+        """True if a solve should decide it or let it grow."""
         return self.wants_decision or self.wants_growth
 
     @property
     def is_written(self) -> bool:
-        """Whether all claims of the decision are confirmed to be written."""
-        return self.phase in (GangPhase.WRITTEN, GangPhase.RUNNING)
+        """True if all claims of the decision are confirmed to be written."""
+        return self.phase in (GangPhase.ALLOCATED, GangPhase.RUNNING)
 
     @property
     def was_written(self) -> bool:
-        """Whether what was confirmed last lets gates be opened, of any attempt."""
+        """True if the last confirmation, of any attempt, allows gates to be opened."""
         opens = isinstance(self.confirmation, AllocationWritten | GatesOpened)
         return opens or self.is_growth_refused
 
     @property
     def is_growth_refused(self) -> bool:
-        """Whether the gang is as it was before the decision that let it grow."""
+        """True if the gang is as it was before the decision that let it grow."""
         match self.decision, self.confirmation:
             case GangAllocated() as decision, AllocationRefused() as refused:
                 is_about = decision.attempt == refused.attempt
@@ -270,7 +270,7 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether all its gates are confirmed to be open."""
+        """True if all its gates are confirmed to be open."""
         return isinstance(self.confirmation, GatesOpened)
 
     # --- its end --------------------------------------------------------------------
@@ -288,34 +288,34 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def is_ending(self) -> bool:
-        """Whether the gang is over, or somebody wants that."""
+        """True if the gang has ended, or a command asks for it."""
         return self.is_over or self.command is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will be decided for it."""
+        """True if nothing more will be decided for it."""
         return self.phase.is_terminal
 
     @property
     def is_released(self) -> bool:
-        """Whether somebody's command has ended it."""
+        """True if a command has ended it."""
         return isinstance(self.decision, GangReleased)
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is held for it any more, by anybody."""
+        """True if nothing is held for it any longer."""
         if self.is_released:
             return isinstance(self.confirmation, ClaimsReleased)
         return self.is_over
 
     @property
     def is_ended_by_publisher(self) -> bool:
-        """Whether a publisher gave it up, and nobody else: its pods are wanted."""
+        """True if only a publisher gave it up: its pods are still wanted."""
         return self.command is not None and is_by_publisher(self.command)
 
 
 def is_by_publisher(command: CommandMessage) -> bool:
-    """Whether a publisher gave the gang up, so that its pods are asked for again."""
+    """True if a publisher gave the gang up, to submit its pods again."""
     return isinstance(command, CancelGang) and command.reason.startswith(PUBLISHER)
 
 

@@ -11,7 +11,7 @@ from contracts.messages import ClusterMessage
 LEADS_S = 20.0
 """How often it is said."""
 SILENT_S = 90.0
-"""After so long nobody leads: a Lease that was not given back has expired by then."""
+"""Silence after which no publisher leads: its Lease has expired by then."""
 
 
 class PublisherLeads(ClusterMessage, frozen=True, kw_only=True):

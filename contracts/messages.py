@@ -35,7 +35,7 @@ MAX_REASON = 500
 MAX_NODE_DEVICES = 4096
 """Devices that one node announces."""
 MAX_BYTES = 1 << 20
-"""What is only told to people is left out of a message rather than pass this size."""
+"""Largest message; texts for people are left out rather than exceed it."""
 
 
 class Message(
@@ -114,7 +114,7 @@ class DevicesAnnounced(NodeMessage, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     """Topology of the node, such as its rack; Kubernetes' Node wins where it exists."""
     resources: dict[str, Quantity] = {}
-    """What pods may use of the node in all; Kubernetes' Node wins where it exists."""
+    """Resources of the node for all pods; Kubernetes' Node wins where it exists."""
 
     def __post_init__(self) -> None:
         keys = [(pool.driver, pool.name) for pool in self.pools]
@@ -177,7 +177,7 @@ class PodRef(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Place(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Who one index of a member is: one pod, or nobody any more."""
+    """The pods at one index of a member; none if they are gone."""
 
     pods: tuple[PodRef, ...]
     claims: tuple[str, ...] = ()
@@ -233,7 +233,7 @@ class SubmitGang(Message, frozen=True, kw_only=True):
 
 
 class CancelGang(GangMessage, frozen=True, kw_only=True):
-    """The gang is not wanted any more, allocated or not."""
+    """The gang is no longer wanted, allocated or not."""
 
     reason: str = ""
     recreate: bool = False
@@ -304,7 +304,7 @@ class ReleaseOutcome(StrEnum):
 
 
 class GangReleased(GangMessage, frozen=True, kw_only=True):
-    """The gang holds no devices any more. Terminal."""
+    """The gang no longer holds devices. Terminal."""
 
     name: str
     epoch: Count
@@ -339,7 +339,7 @@ class AllocationWritten(GangMessage, frozen=True, kw_only=True):
     pods: tuple[PodWritten, ...] = ()
     """Empty where there is no cluster, and when they are omitted."""
     pods_omitted: bool = False
-    """Whether naming all pods would have taken more than `MAX_BYTES`."""
+    """True if naming all pods would have exceeded `MAX_BYTES`."""
 
     def naming(self, pods: tuple[PodWritten, ...]) -> AllocationWritten:
         """Name the pods, or say that they are too many."""
@@ -372,14 +372,14 @@ class AllocationRefused(GangMessage, frozen=True, kw_only=True):
 
 
 class AllocationLost(GangMessage, frozen=True, kw_only=True):
-    """Somebody else cleared or took what was written; decide again."""
+    """Somebody else cleared or changed the written claims; decide again."""
 
     attempt: Count
     reason: str
 
 
 class ClaimsReleased(GangMessage, frozen=True, kw_only=True):
-    """What was written for a released gang is gone."""
+    """The claims of a released gang no longer hold its devices."""
 
 
 InventoryMessage = DevicesAnnounced

@@ -33,7 +33,7 @@ class ObjectMeta(KubernetesExcerpt, frozen=True, kw_only=True):
 
     @property
     def controller(self) -> OwnerReference:
-        """Who makes the object anew when it is gone; an empty reference: nobody."""
+        """The controller of the object; an empty reference if there is none."""
         owners = self.owner_references
         return next((owner for owner in owners if owner.controller), OwnerReference())
 

@@ -1,4 +1,4 @@
-"""The words in which pods speak of other pods: ports, terms, spread.
+"""The rules of pods about other pods: ports, terms, spread.
 
 As in Kubernetes' core/v1, decoded leniently; `contracts/pods/pod_rules.py` reads what
 they mean. Knows no pod.

@@ -14,10 +14,10 @@ from functools import lru_cache, total_ordering
 NANO = 10**9
 """Base units of 1: a quantity of `1` is `NANO`."""
 MAX_NANO = 10**30 * NANO
-"""What is more, or less than its negative, is taken for it: beyond 64 bits on purpose,
+"""Amounts beyond it, either way, count as it: more than 64 bits on purpose,
 as Kubernetes keeps `10E` too."""
 INTEGER_RULE = "must be an integer: 3, 3000m and 3Ki are, 0.5 and 1500m are not"
-"""What is said of a quantity whose `whole` is None where things are counted."""
+"""The rule that is quoted where a quantity must be a whole number."""
 MAX_TEXT = 256
 """Characters; the API server writes far fewer."""
 
@@ -74,7 +74,7 @@ class QuantityError(ValueError):
     def __init__(self, text: str) -> None:
         self.text = text
         shown = text if len(text) <= MAX_TEXT else f"{text[:40]}..."
-        super().__init__(f"{shown!r} is no quantity (such as 500m, 4 or 80Gi)")
+        super().__init__(f"{shown!r} is not a quantity (such as 500m, 4 or 80Gi)")
 
 
 @total_ordering
@@ -95,13 +95,13 @@ class Quantity:
         """Read a quantity; like Kubernetes, round away from zero to 1e-9 and cap.
 
         Raises:
-            QuantityError: the text is no quantity, or longer than `MAX_TEXT`.
+            QuantityError: the text is not a quantity, or longer than `MAX_TEXT`.
 
         Source: k8s.io/apimachinery/pkg/api/resource, ParseQuantity.
         """
         if len(text) > MAX_TEXT:
             raise QuantityError(text)
-        return _parse(text)
+        return _parse_quantity(text)
 
     @classmethod
     def of(cls, units: int) -> Quantity:
@@ -157,7 +157,7 @@ class Quantity:
 
 
 @lru_cache(maxsize=65536)
-def _parse(text: str) -> Quantity:
+def _parse_quantity(text: str) -> Quantity:
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise QuantityError(text)

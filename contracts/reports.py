@@ -1,4 +1,4 @@
-"""What a publisher sees of pods that no decision says (subject `report`).
+"""Reports of a publisher about pods (subject `report`).
 
 Why pods wait that are not submitted, because their gang is not whole or cannot be read,
 and what became of those that run. For people: nothing is decided by it.
@@ -21,7 +21,7 @@ PHASES_BY_URGENCY: tuple[str, ...] = (
     WAITING,
     GangPhase.PENDING,
     GangPhase.DECIDED,
-    GangPhase.WRITTEN,
+    GangPhase.ALLOCATED,
     GangPhase.RUNNING,
     GangPhase.COMPLETED,
 )
@@ -29,7 +29,7 @@ PHASES_BY_URGENCY: tuple[str, ...] = (
 
 
 class PodsReport(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What some pods of a group wait for, or what is wrong with them."""
+    """Why some pods of a group wait, or what is wrong with them."""
 
     phase: str
     """`Waiting`, or the `GangPhase` of the gang that they are of."""
@@ -45,7 +45,7 @@ class PodsReport(Struct, frozen=True, kw_only=True, rename="camel", omit_default
 
 
 class GroupMessage(Message, frozen=True, kw_only=True):
-    """A message about pods that are looked at together."""
+    """A message about a group of pods."""
 
     cluster: ClusterName
     namespace: Namespace
@@ -61,7 +61,7 @@ class GroupMessage(Message, frozen=True, kw_only=True):
 
 
 class GroupReported(GroupMessage, frozen=True, kw_only=True):
-    """What holds of a group now; said again while it does, and forgotten otherwise."""
+    """The current reports of a group, repeated while they hold."""
 
     since: str
     """RFC 3339: when its reasons became these."""
@@ -69,7 +69,7 @@ class GroupReported(GroupMessage, frozen=True, kw_only=True):
 
 
 class ReportWithdrawn(GroupMessage, frozen=True, kw_only=True):
-    """Nothing of what was reported holds any more."""
+    """The reports no longer hold."""
 
 
 ReportMessage = GroupReported | ReportWithdrawn

@@ -91,7 +91,9 @@ def _walk_of_struct(info: inspect.StructType) -> Walk:
                 mark = len(unknown)
                 after = walk(before, unknown)
                 if len(unknown) > mark:
-                    unknown[mark:] = [_join(name, path) for path in unknown[mark:]]
+                    unknown[mark:] = [
+                        _join_paths(name, path) for path in unknown[mark:]
+                    ]
                 if after is not before:
                     changed[name] = after
         return {**value, **changed} if changed else value
@@ -113,7 +115,7 @@ def _walk_of_list(walk: Walk | None) -> Walk | None:
             after = walk(before, unknown)
             if len(unknown) > mark:
                 prefix = f"[{index}]"
-                unknown[mark:] = [_join(prefix, path) for path in unknown[mark:]]
+                unknown[mark:] = [_join_paths(prefix, path) for path in unknown[mark:]]
             changed = changed or after is not before
             items.append(after)
         return items if changed else value
@@ -140,7 +142,9 @@ def _walk_of_map(walk: Walk | None, zero: Any) -> Walk | None:
             mark = len(unknown)
             after = walk(before, unknown)
             if len(unknown) > mark:
-                unknown[mark:] = [_join(f"[{key}]", path) for path in unknown[mark:]]
+                unknown[mark:] = [
+                    _join_paths(f"[{key}]", path) for path in unknown[mark:]
+                ]
             if after is not before:
                 changed[key] = after
         return {**value, **changed} if changed else value
@@ -160,7 +164,7 @@ def _zero_of(info: inspect.Type) -> Any:
             return None
 
 
-def _join(head: str, tail: str) -> str:
+def _join_paths(head: str, tail: str) -> str:
     return head + tail if tail.startswith("[") else f"{head}.{tail}"
 
 
@@ -172,7 +176,7 @@ def _find_exact_path(value: Any, kind: Any, path: str) -> str:
     head, separator, _ = path.partition("[...]")
     if not separator:
         return path
-    entries, info = _follow(value, inspect.type_info(kind), head)
+    entries, info = _follow_path(value, inspect.type_info(kind), head)
     if not isinstance(entries, dict) or not isinstance(info, inspect.DictType):
         return path
     for key, entry in entries.items():
@@ -186,7 +190,7 @@ def _find_exact_path(value: Any, kind: Any, path: str) -> str:
     return path
 
 
-def _follow(value: Any, info: inspect.Type, path: str) -> tuple[Any, inspect.Type]:
+def _follow_path(value: Any, info: inspect.Type, path: str) -> tuple[Any, inspect.Type]:
     """Follow a path of field names and indices, without maps."""
     steps = path.removeprefix("$").replace("[", ".[").split(".")
     for step in filter(None, steps):

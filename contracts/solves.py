@@ -1,4 +1,4 @@
-"""What is recorded of solves on the bus, for who replays them (subject `solve`)."""
+"""Records of solves on the bus, for replay (subject `solve`)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class VolumeResources(KubernetesExcerpt, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    """What a claim asks for, and the volume that it was given."""
+    """The spec of a PersistentVolumeClaim, and its bound volume."""
 
     access_modes: tuple[str, ...] = ()
     resources: VolumeResources = VolumeResources()
@@ -59,7 +59,7 @@ class ClaimReference(KubernetesExcerpt, frozen=True, kw_only=True):
 
 
 class PersistentVolumeSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    """What a volume is, and who may have it."""
+    """The spec of a PersistentVolume."""
 
     access_modes: tuple[str, ...] = ()
     capacity: dict[str, Quantity] = {}
@@ -98,7 +98,7 @@ class TopologySelectorTerm(KubernetesExcerpt, frozen=True, kw_only=True):
 
 
 class StorageClass(KubernetesExcerpt, frozen=True, kw_only=True):
-    """Who makes volumes, when, and where they can be."""
+    """A StorageClass: its provisioner, binding mode and topology."""
 
     metadata: ObjectMeta = ObjectMeta()
     provisioner: str = ""

@@ -25,9 +25,9 @@ def token(name: str) -> str:
     if not name:
         raise SubjectError(name, "must not be empty")
     try:
-        text = _SPECIAL.sub(_escape, name[: MAX_TOKEN + 1])
+        text = _SPECIAL.sub(_escape_character, name[: MAX_TOKEN + 1])
     except UnicodeEncodeError as error:
-        raise SubjectError(ascii(name[:_SHOWN]), "is no Unicode") from error
+        raise SubjectError(ascii(name[:_SHOWN]), "is not Unicode") from error
     if len(text) > MAX_TOKEN:
         raise SubjectError(name[:_SHOWN] + "...", f"longer than {MAX_TOKEN} characters")
     return text
@@ -47,13 +47,13 @@ def untoken(text: str) -> str:
             rb"=([0-9A-F]{2})", lambda match: bytes([int(match[1], 16)]), encoded
         ).decode()
     except UnicodeDecodeError as error:
-        raise SubjectError(text[:_SHOWN], "is no name") from error
+        raise SubjectError(text[:_SHOWN], "is not a name") from error
     if token(name) != text:
         # One name has one subject: what is written once is written under no other.
-        raise SubjectError(text[:_SHOWN], "is not how its name is written")
+        raise SubjectError(text[:_SHOWN], "does not encode its name")
     return name
 
 
-def _escape(match: re.Match[str]) -> str:
+def _escape_character(match: re.Match[str]) -> str:
     char = match[0]
     return "_" if char == "." else "".join(f"={byte:02X}" for byte in char.encode())

@@ -46,7 +46,7 @@ class SubjectFamily(Struct, frozen=True, kw_only=True):
     entity: str
     """The first token."""
     names: tuple[str, ...]
-    """What the tokens behind the version stand for, such as `cluster` and `node`."""
+    """Names of the tokens after the version, such as `cluster` and `node`."""
     stream: str
     """The stream that stores them."""
     senders: tuple[str, ...]
@@ -106,9 +106,9 @@ class Topic(SubjectFamily, Generic[M], frozen=True, kw_only=True):
 
     codec: Codec[M]
     zstd: bool = False
-    """Whether the bodies are compressed."""
+    """True if bodies are compressed."""
     every_message: bool = False
-    """Whether readers need all that is kept, not only the last of each subject."""
+    """True if readers need all messages, not only the last of each subject."""
     lasts_s: int = 0
     """After so long a silence readers forget what was said on a subject; 0: never."""
 
@@ -125,7 +125,7 @@ class Topic(SubjectFamily, Generic[M], frozen=True, kw_only=True):
         """
         message = self.codec.decode(data)
         if message.address != names:
-            about = f"its message is about {', '.join(message.address)}"
+            about = f"its message belongs to {', '.join(message.address)}"
             raise AddressError(self.subject(*names), about)
         return message
 
@@ -185,7 +185,7 @@ STATE: Topic[StateMessage] = Topic(
     senders=("publisher",),
     receivers=("solver", "publisher", "viewer"),
 )
-"""What Kubernetes holds, one object a subject."""
+"""The objects of the cluster, one a subject."""
 SUBMISSIONS: Topic[SubmissionMessage] = Topic(
     entity="submit",
     names=_GANG,
@@ -213,7 +213,7 @@ DECISIONS: Topic[DecisionMessage] = Topic(
     senders=("solver",),
     receivers=("solver", "publisher", "platform", "viewer"),
 )
-"""What was decided for a gang."""
+"""Decisions about gangs."""
 SOLVED: Topic[BatchSolved] = Topic(
     entity="solved",
     names=("cluster",),
@@ -240,7 +240,7 @@ CONFIRMATIONS: Topic[ConfirmationMessage] = Topic(
     senders=("publisher",),
     receivers=("solver", "publisher", "platform", "viewer"),
 )
-"""What became of a decision."""
+"""What became of each decision."""
 REPORTS: Topic[ReportMessage] = Topic(
     entity="report",
     names=("cluster", "namespace", "kind", "name"),
@@ -249,7 +249,7 @@ REPORTS: Topic[ReportMessage] = Topic(
     senders=("publisher",),
     receivers=("publisher", "platform", "viewer"),
 )
-"""What pods wait for that are not submitted, and what is wrong with those that run."""
+"""Why pods are not submitted yet, and what is wrong with running pods."""
 AVOIDANCES: Topic[NodesAvoided] = Topic(
     entity="avoid",
     names=("cluster", "namespace", "name"),
@@ -295,7 +295,7 @@ GANG_TOPICS: tuple[Topic[Any], ...] = (
 )
 
 
-"""What is said of gangs, each thing once: their life follows from it."""
+"""The topics from which the life of each gang follows."""
 
 TOPICS: tuple[Topic[Any], ...] = (
     INVENTORIES,

@@ -33,7 +33,7 @@ class NodeTaint(KubernetesExcerpt, frozen=True, kw_only=True):
 
 
 class NodeSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    """What keeps pods away from a node."""
+    """The spec of a Node: what keeps pods away."""
 
     unschedulable: bool = False
     taints: tuple[NodeTaint, ...] = ()
@@ -48,7 +48,7 @@ class NodeCondition(KubernetesExcerpt, frozen=True, kw_only=True):
 
 
 class NodeStatus(KubernetesExcerpt, frozen=True, kw_only=True):
-    """What a node has, and how it is."""
+    """The status of a Node: its resources and conditions."""
 
     allocatable: dict[str, Quantity] = {}
     conditions: tuple[NodeCondition, ...] = ()
@@ -69,7 +69,7 @@ class Node(KubernetesExcerpt, frozen=True, kw_only=True):
 
     @property
     def is_ready(self) -> bool | None:
-        """The Ready condition; None when nobody has said."""
+        """The Ready condition; None if there is none."""
         for condition in self.status.conditions:
             if condition.type == "Ready":
                 return condition.status == "True"
@@ -94,7 +94,7 @@ class ContainerResourceClaim(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class ResourceRequirements(KubernetesExcerpt, frozen=True, kw_only=True):
-    """What a container needs from its node."""
+    """The resources of a container."""
 
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
@@ -157,7 +157,7 @@ class PodSchedulingGroup(KubernetesExcerpt, frozen=True, kw_only=True):
 
 
 class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    """What a pod asks for."""
+    """The spec of a Pod."""
 
     node_name: NodeName | None = None
     node_selector: dict[str, str] = {}
@@ -234,14 +234,14 @@ class ReplicatedPodTemplate(KubernetesExcerpt, frozen=True, kw_only=True):
     count: Int64 = 1
     """Pods at one time."""
     is_counted: bool = True
-    """Whether the number is written, rather than one because nothing is."""
+    """True if the number is written, False if it is 1 by default."""
     template: PodTemplate = PodTemplate()
     path: str = "spec.template"
     """Field of the workload that holds the template."""
 
 
 class Workload(KubernetesExcerpt, frozen=True, kw_only=True):
-    """Whatever makes pods: Job, StatefulSet, Deployment, MPIJob, JobSet and so on."""
+    """An object that makes pods: Job, StatefulSet, Deployment, MPIJob and so on."""
 
     api_version: str = ""
     kind: str = ""

@@ -299,7 +299,7 @@ class Client:
 
 
 def name_gang(record: GangRecord) -> str:
-    """Name a gang so that it can be told from others of its name."""
+    """Name a gang so that it differs from others of its name."""
     age = ""
     if record.submission is not None:
         age = f", {format_age(measure_age(record.submission.submitted_at))}"
@@ -307,13 +307,13 @@ def name_gang(record: GangRecord) -> str:
 
 
 class BusLogin(Struct, frozen=True, kw_only=True):
-    """As whom a bus is spoken to."""
+    """User and password for a bus."""
 
     user: str = ""
-    """Empty: as nobody."""
+    """Empty: anonymous."""
     password_file: str = ""
     ca_file: str = ""
-    """Who vouches for the server, as PEM; empty: no TLS."""
+    """CA of the server, as PEM; empty: no TLS."""
 
     @classmethod
     def of_environment(cls) -> BusLogin:
@@ -329,7 +329,7 @@ class BusLogin(Struct, frozen=True, kw_only=True):
 async def open_client(
     server: str, cluster: str, *, otherwise: str = "", login: BusLogin | None = None
 ) -> AsyncIterator[Client]:
-    """Connect, or say within a few seconds that nobody answers.
+    """Connect, or fail within a few seconds if nobody answers.
 
     `otherwise` is where else somebody was looked for, for who is told so.
 
@@ -362,7 +362,7 @@ async def open_client(
         except BusUnavailableError as error:
             reason = f"nobody answers{f' ({otherwise})' if otherwise else ''}"
             if not has_scheme:
-                reason += f"; an address is written {DEFAULT_SCHEME}://HOST:PORT"
+                reason += f"; write the address as {DEFAULT_SCHEME}://HOST:PORT"
             if "Authorization" in error.reason:
                 reason = f"refuses user {settings.user!r}: {error.reason}"
             raise BadInputError(server, reason) from error

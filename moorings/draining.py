@@ -32,7 +32,7 @@ class DrainMark(Struct, frozen=True, order=True):
         return "/".join(filter(None, (self.driver, self.pool, self.device)))
 
     def covers(self, result: Json) -> bool:
-        """Whether a result of an allocation is one of these devices."""
+        """True if an allocated device is one of the marked ones."""
         place = (result.get("driver"), result.get("pool"))
         own = (self.driver, self.pool)
         return place == own and self.device in ("", result.get("device"))

@@ -36,7 +36,7 @@ def check_json(source: str, text: str | bytes) -> None:
     try:
         _DECODER.decode(text if isinstance(text, str) else text.decode())
     except _DuplicateJSONKeyError as error:
-        raise BadInputError(source, f"key {error} is there twice") from error
+        raise BadInputError(source, f"key {error} appears twice") from error
     except (ValueError, RecursionError):
         return  # who reads it says what is wrong
 
@@ -58,7 +58,7 @@ def read_sequence(source: str, text: str) -> list[Any] | None:
             values.append(value)
     except _DuplicateJSONKeyError as error:
         line = text.count("\n", 0, place) + 1
-        reason = f"key {error} is there twice in the object at line {line}"
+        reason = f"key {error} appears twice in the object at line {line}"
         raise BadInputError(source, reason) from error
     except (ValueError, RecursionError):
         return None
@@ -89,7 +89,7 @@ def _check_pairs(pairs: list[tuple[yaml.Node, yaml.Node]]) -> None:
         if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
             written = (key.tag, key.value)
             if written in seen:
-                problem = f"key {key.value!r} is there twice"
+                problem = f"key {key.value!r} appears twice"
                 raise DuplicateKeyError(None, None, problem, key.start_mark)
             seen.add(written)
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 
 class MooringsError(Exception):
-    """Whatever moorings raises."""
+    """Base of the errors of moorings."""
 
 
 class LocalServerError(MooringsError):
@@ -50,7 +50,7 @@ class BadInputError(MooringsError):
 
 
 class NotStoredError(MooringsError):
-    """Something that was not stored, as the bus has no room; nobody knows of it."""
+    """Something that was not stored, as the bus has no room."""
 
     def __init__(self, what: str, reason: str) -> None:
         self.what = what
@@ -79,6 +79,6 @@ class UnknownNameError(MooringsError):
         self.what = what
         self.name = name
         self.near = tuple(near)
-        hint = f"; did you mean {', '.join(near)}?" if near else ""
-        hint += f"; {why}" if why else ""
+        hint = f"; {why}" if why else ""
+        hint += f"; did you mean {', '.join(near)}?" if near else ""
         super().__init__(f"no {what} named {name!r}{hint}")

@@ -31,7 +31,7 @@ class WaitingPod(Struct, frozen=True, kw_only=True):
     gang: str
     """Of its label; empty: it has none."""
     owner: str
-    """Name of its controller; empty: nobody makes it anew."""
+    """Name of its controller; empty: none would recreate it."""
     other_gates: tuple[str, ...]
 
     @property
@@ -48,7 +48,7 @@ class WaitingPod(Struct, frozen=True, kw_only=True):
 
 
 class Obstacle(Struct, frozen=True, kw_only=True):
-    """What is in the way of pods without Moorings, and what to do about it."""
+    """An obstacle for pods without Moorings, and its remedy."""
 
     kind: str
     name: str
@@ -103,7 +103,7 @@ def list_obstacles(
             yield Obstacle(
                 kind="DeviceTaintRule",
                 name=name,
-                reason="taints devices, so that kube-scheduler gives them to nobody",
+                reason="taints devices, so that kube-scheduler does not use them",
                 remedy=f"kubectl delete devicetaintrule {name}",
             )
     tainted: dict[str, int] = {}
@@ -116,7 +116,7 @@ def list_obstacles(
             kind="ResourceSlice",
             name=driver,
             reason=f"{counted(count, 'slice taints', 'slices taint')} devices, as "
-            "Moorings published them",
+            "published by Moorings",
             remedy="start the publisher once without PUBLISHER_OWNED_*, or "
             f"kubectl delete resourceslices --field-selector spec.driver={driver}",
         )
@@ -126,13 +126,13 @@ def list_obstacles(
             yield Obstacle(
                 kind=kind,
                 name=name,
-                reason="new pods get the gate, or are refused without it",
+                reason="adds the gate to new pods, or refuses pods without it",
                 remedy=f"kubectl delete {kind.lower()},{kind.lower()}binding {name}",
             )
 
 
 def find_leader(leases: Iterable[Json], now: datetime) -> tuple[str, str]:
-    """Return who leads by the publishers' Leases (empty: nobody), and since when not.
+    """Return the leader by the publishers' Leases (empty: none), and since when none.
 
     A Lease that was not renewed for three times its duration is nobody's: by our clock,
     which may be another than its holder's.

@@ -88,7 +88,7 @@ def parse_documents(
     Items of a list in JSON that `exact` can read come as Decoded. Bytes are ASCII.
 
     Raises:
-        BadInputError: the text is no YAML or JSON, or is nested too deeply, or its
+        BadInputError: the text is not YAML or JSON, or is nested too deeply, or its
             aliases stand for too much, or a key is there twice.
     """
     try:
@@ -104,10 +104,12 @@ def parse_documents(
         )
         if values_in_turn is not None:
             check_levels(source, values_in_turn)
-            yield from _number(source, values_in_turn)
+            yield from _number_documents(source, values_in_turn)
             return
         _check_yaml(source, text)
-        yield from _number(source, yaml.load_all(text, _Loader))  # a safe loader
+        yield from _number_documents(
+            source, yaml.load_all(text, _Loader)
+        )  # a safe loader
     except yaml.YAMLError as error:
         raise BadInputError(source, describe_yaml_error(error)) from error
     except (msgspec.DecodeError, ContractsError) as error:
@@ -117,7 +119,9 @@ def parse_documents(
         raise BadInputError(source, TOO_DEEP) from error
 
 
-def _number(source: str, documents: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+def _number_documents(
+    source: str, documents: Iterable[Any]
+) -> Iterator[tuple[str, Any]]:
     for number, parsed in enumerate(documents, start=1):
         if parsed is not None:
             where = f"{source}, document {number}" if number > 1 else source
@@ -147,12 +151,12 @@ def to_text(data: bytes) -> str:
 
 
 def describe_yaml_error(error: yaml.YAMLError) -> str:
-    """Say what is wrong with a YAML text, and where."""
+    """Describe what is wrong with a YAML text, and where."""
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return f"is no YAML: {' '.join(str(error).split())}"
+        return f"is not YAML: {' '.join(str(error).split())}"
     mark, context = error.problem_mark, f" {error.context}" if error.context else ""
     where = f"line {mark.line + 1}, column {mark.column + 1}"
-    what = "" if isinstance(error, DuplicateKeyError) else "is no YAML: "
+    what = "" if isinstance(error, DuplicateKeyError) else "is not YAML: "
     return f"{what}{where}: {error.problem}{context}"
 
 
@@ -201,14 +205,16 @@ def _flatten_json(
         if bytes(memoryview(written)[:1]) == b"[":
             del fields["items"]
             items = _ITEMS.decode(written)
-    rest = {key: _parse(raw) for key, raw in fields.items()}
+    rest = {key: _parse_raw(raw) for key, raw in fields.items()}
     if items is not None and is_list(rest):
         check_levels(source, rest)
         inherited = inherited_kind(rest)
         listed = (_read_item(source, raw, exact, inherited) for raw in items)
         yield from flatten_items(rest, listed)
     else:
-        whole = rest if items is None else {**rest, "items": list(map(_parse, items))}
+        whole = (
+            rest if items is None else {**rest, "items": list(map(_parse_raw, items))}
+        )
         check_levels(source, whole)
         yield from flatten(whole)
 
@@ -221,15 +227,15 @@ def _read_item(
 ) -> Any:
     data, value = bytes(raw), None
     if data.count(b"[") + data.count(b"{") > MAX_LEVELS:  # else it cannot be
-        value = _parse(raw)
+        value = _parse_raw(raw)
         check_levels(source, value)
     decoded = exact.decode(raw, inherited) if exact is not None else None
     if decoded is not None:
         return decoded
-    return _parse(raw) if value is None else value
+    return _parse_raw(raw) if value is None else value
 
 
-def _parse(raw: msgspec.Raw) -> Any:
+def _parse_raw(raw: msgspec.Raw) -> Any:
     return msgspec.json.decode(raw)
 
 

@@ -80,7 +80,7 @@ class _Document:
     def follow(self, anchor: str) -> None:
         """Add what an alias stands for; one without an anchor PyYAML refuses."""
         if any(node.anchor == anchor for node in self._opened):
-            raise BadInputError(self._source, f"*{anchor} stands for what it is in")
+            raise BadInputError(self._source, f"*{anchor} refers to what it is in")
         meant = self._anchored.get(anchor, _Node())
         self._aliased += meant.nodes
         if self._aliased > MAX_ALIASED:

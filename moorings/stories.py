@@ -26,14 +26,14 @@ from contracts.reports import (
 )
 
 WrittenGangs = Mapping[GangKey, AllocationWritten]
-"""What was written of the last attempt of gangs."""
+"""The written claims of each gang's last attempt."""
 
 LEAST_OF_UID = 4
 """Characters of a uid that name a gang by its beginning."""
 
 
 class HeldObjects(Struct, frozen=True, kw_only=True, dict=True):
-    """What the cluster has of gangs, as the publisher last said."""
+    """Pods and claims of gangs in the cluster, as the publisher last reported them."""
 
     pods: dict[str, GangUID] = {}
     """By `namespace/name`, the gang that a pod runs for; empty: none."""
@@ -46,12 +46,12 @@ class HeldObjects(Struct, frozen=True, kw_only=True, dict=True):
         return Counter((pod.partition("/")[0], uid) for pod, uid in self.pods.items())
 
     def has_pod(self, record: GangRecord, pod: str) -> bool:
-        """Whether a pod of this name runs for the gang: another may have its name."""
+        """True if this pod runs for this gang and is not another of the same name."""
         return self.pods.get(f"{record.namespace}/{pod}") == record.uid
 
 
 class GangQuery(Struct, frozen=True, kw_only=True):
-    """How somebody names a gang: `name`, `namespace/name`, a uid or its beginning."""
+    """A gang as typed: `name`, `namespace/name`, a uid or its beginning."""
 
     name: str
     namespace: str | None = None
@@ -59,20 +59,20 @@ class GangQuery(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, text: str, namespace: str | None = None) -> GangQuery:
-        """Read what was typed; `namespace` is said beside it."""
+        """Read what was typed; `namespace` is given besides."""
         before, slash, after = text.partition("/")
         if slash and namespace is None:
             return cls(name=after, namespace=before)
         return cls(name=text, namespace=namespace)
 
     def is_of(self, record: GangRecord) -> bool:
-        """Whether it names a submission."""
+        """True if it names this submission."""
         if record.uid == self.name:
             return True
         return record.name == self.name and self.namespace in (None, record.namespace)
 
     def among(self, records: Iterable[GangRecord]) -> GangQuery:
-        """Mean the one gang whose uid begins so, where none has this name or uid."""
+        """Name the one gang whose uid begins so, if no gang has this name."""
         known = list(records)
         if len(self.name) < LEAST_OF_UID or any(map(self.is_of, known)):
             return self
@@ -80,29 +80,29 @@ class GangQuery(Struct, frozen=True, kw_only=True):
         return self if len(begun) != 1 else structs.replace(self, name=begun.pop())
 
     def is_in(self, story: GangStory) -> bool:
-        """Whether it names a gang, or one of its submissions."""
+        """True if it names this gang, or one of its submissions."""
         in_namespace = self.namespace in (None, story.namespace)
         is_same = story.name == self.name and in_namespace
         return is_same or any(record.uid == self.name for record in story.records)
 
 
 class GangStory(Struct, frozen=True, kw_only=True):
-    """All that there is of one gang."""
+    """All submissions and reports of one gang."""
 
     namespace: str
     name: str
     is_lone: bool
-    """Whether it is a pod without a gang."""
+    """True if it is a pod without a gang."""
     records: tuple[GangRecord, ...] = ()
-    """What was submitted for it, oldest first."""
+    """Its submissions, oldest first."""
     reports: tuple[PodsReport, ...] = ()
-    """What is wrong with its pods, or what they wait for before they are submitted."""
+    """Reports about its pods: what is wrong, or why they are not submitted yet."""
     since: str = ""
     """RFC 3339: since when those hold."""
 
     @property
     def living(self) -> tuple[GangRecord, ...]:
-        """What was submitted for it and is not over."""
+        """Its unfinished submissions."""
         return tuple(record for record in self.records if not record.phase.is_terminal)
 
     @property
@@ -165,7 +165,7 @@ def count_growing(record: GangRecord, later: Iterable[GangRecord]) -> dict[str, 
 def collect_stories(
     records: Iterable[GangRecord], reports: Iterable[GroupReported]
 ) -> list[GangStory]:
-    """Tell the stories of gangs, by namespace, name and age.
+    """Collect the stories of gangs, by namespace, name and age.
 
     What was submitted over NATS alone has no pods that could be replaced: there each
     submission is a gang, whatever its name.
@@ -182,7 +182,7 @@ def collect_stories(
     stories = []
 
     def order(key: tuple[str, str, bool, str]) -> tuple[str, str, bool, int, str]:
-        """Sort by name; who has one name, by age."""
+        """Sort by name, then by age."""
         first = by_key[key][0].submission_sequence if key in by_key else 0
         return (*key[:3], first, key[3])
 
@@ -203,12 +203,12 @@ def collect_stories(
 
 
 def has_pods(record: GangRecord) -> bool:
-    """Whether it was submitted for pods; else it came over NATS alone."""
+    """True if it was submitted for pods; else it came over NATS alone."""
     return record.submission is not None and bool(record.submission.places)
 
 
 def _is_lone(record: GangRecord) -> bool:
-    """Whether it was submitted for a pod that is in no gang."""
+    """True if it was submitted for a pod that is in no gang."""
     if record.submission is None or not record.submission.places:
         return False
     return GANG not in record.submission.gang.metadata.labels

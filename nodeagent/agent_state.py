@@ -1,4 +1,4 @@
-"""What the agent knows of its nodes, what it told the bus, and what must be sent.
+"""The agent's nodes: what it knows, what it has sent, and what it must send.
 
 The one state of the agent: readings and discoveries go in, messages to send come out.
 No I/O and no clock, so every order of events can be tested. A node costs a few hundred
@@ -42,7 +42,7 @@ class NodeRecord(Struct, frozen=True, kw_only=True):
     health_digest: bytes | None = None
     """Hash of the last message about its health."""
     drift: tuple[DeviceDrift, ...] | None = None
-    """What runs there otherwise than was decided; None: nobody looks."""
+    """Differences between what runs there and what was decided; None: not checked."""
 
 
 class Dirty(Struct, frozen=True):
@@ -78,7 +78,7 @@ DRIFT = Dirty(drift=True)
 
 
 class AgentState:
-    """What one agent knows of all of its nodes.
+    """The state of all nodes of one agent.
 
     Whoever marks nodes dirty calls `take_dirty` next, makes the messages of each taken
     node, inventory first, and sends them. Nodes whose messages may not have arrived
@@ -123,7 +123,7 @@ class AgentState:
         now: Moment,
         unread: frozenset[DeviceID] = frozenset(),
     ) -> tuple[HealthChange, ...]:
-        """Judge one look at all nodes; nodes with changes become dirty.
+        """Judge readings of all nodes; nodes with changes become dirty.
 
         `unread` are devices of which this look says nothing new.
         """

@@ -56,7 +56,7 @@ class AnnouncerSettings(Struct, frozen=True, kw_only=True):
 
 
 class Announcer:
-    """Speaks on the bus for the nodes of one source."""
+    """Announces the nodes of one source on the bus."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Announcer:
         clock: Callable[[], Moment],
         recall: Callable[[DevicesAnnounced], None] | None = None,
     ) -> None:
-        """Speak for a source; `recall` tells it what was announced before."""
+        """Announce a source; `recall` tells it what was announced before."""
         self._bus = bus
         self._source = source
         self._state = state
@@ -82,13 +82,13 @@ class Announcer:
         self._phase = phase_of(f"{cluster}/{source.nodes[0]}")
         self._away: frozenset[NodeName] = frozenset()
         self._has_voice = True
-        """Whether no newer agent speaks for our node."""
+        """True if no newer agent serves our node."""
         self._wake = asyncio.Event()
         self._synced_connection: int | None = None
         """The connection since which everything was, or will be, said."""
         self._undiscovered: set[NodeName] = set()
         self.has_announced = False
-        """Whether every node was said once, as far as its source could list it."""
+        """True if every node that its source could list was announced once."""
 
     async def watch_devices(self, stop: asyncio.Event) -> None:
         """Read all devices, over and over, and judge the readings."""
@@ -98,18 +98,18 @@ class Announcer:
                 readings = await self._source.read(now.monotonic_s)
             except SourceError as error:
                 log.warning("devices.unreadable", reason=error.reason)
-                self._report(self._state.judge_silence(now, error.reason))
+                self._report_changes(self._state.judge_silence(now, error.reason))
             else:
                 self._away = readings.away
                 for node in readings.changed:
                     self._state.mark_dirty(node, DEVICES)
                     self._wake.set()
-                self._report(
+                self._report_changes(
                     self._state.judge_readings(readings.symptoms, now, readings.unread)
                 )
             await first_of(stop, within_s=self._settings.read_s)
 
-    def _report(self, changes: tuple[HealthChange, ...]) -> None:
+    def _report_changes(self, changes: tuple[HealthChange, ...]) -> None:
         for change in changes:
             self._wake.set()
             log.info(
@@ -141,7 +141,7 @@ class Announcer:
             if self._bus.connected and self._has_voice:
                 repeated_s = self._mark_repeats_dirty(repeated_s)
                 try:
-                    await self._resync(stop)
+                    await self._resync_bus(stop)
                     await self._send_dirty(stop)
                 except StreamDiffersError:
                     raise
@@ -160,7 +160,7 @@ class Announcer:
             self._state.mark_dirty(nodes[index], RESEND)
         return now_s
 
-    async def _resync(self, stop: asyncio.Event) -> None:
+    async def _resync_bus(self, stop: asyncio.Event) -> None:
         """Once a connection: see to the streams; have everything sent again."""
         connection = self._bus.connection
         if connection == self._synced_connection:
@@ -193,7 +193,9 @@ class Announcer:
             outgoing: list[Outgoing] = []
             for node, dirty in dirty_by_node.items():
                 try:
-                    messages_of_node, is_changed = await self._messages(node, dirty)
+                    messages_of_node, is_changed = await self._make_messages(
+                        node, dirty
+                    )
                 except SourceError as error:
                     self._warn_once(node, error)
                     undiscovered.add(node)
@@ -225,7 +227,7 @@ class Announcer:
             self._undiscovered.add(node)
             log.warning("devices.undiscovered", node=node, reason=error.reason)
 
-    async def _messages(
+    async def _make_messages(
         self, node: NodeName, dirty: Dirty
     ) -> tuple[list[Outgoing], bool]:
         """Return what is to be sent about a node, and whether any of it is changed."""
@@ -244,7 +246,7 @@ class Announcer:
         return outgoing, is_changed
 
     async def _send_drift(self, dirty_by_node: Mapping[NodeName, Dirty]) -> None:
-        """Send what drifted, apart: nobody decides by it.
+        """Send drift separately, as no decision depends on it.
 
         What fails is said when it changes, or when everything is repeated.
         """
@@ -274,7 +276,7 @@ class Announcer:
             await first_of(stop, within_s=interval_s / _HEARTBEAT_SLOTS)
 
     async def _look_for_newer(self, node: NodeName) -> None:
-        """Be silent while a newer agent of our node speaks; go on when it is gone."""
+        """Be silent while a newer agent serves our node; go on when it is gone."""
         try:
             last = await self._bus.read_last(HEARTBEATS, self._cluster, node)
         except (BusError, ContractsError):

@@ -1,4 +1,4 @@
-"""What a container gets with a device, and the file that tells container runtimes so.
+"""Edits that give a container its devices, and the CDI files with them.
 
 Structs of the Container Device Interface, version 1.1 (cncf-tags/container-device-
 interface, SPEC.md). Runtimes refuse files that say more than their stated version
@@ -45,7 +45,7 @@ class _CdiStruct(
     forbid_unknown_fields=True,
     gc=False,
 ):
-    """A part of a CDI file; what somebody else writes of it is read strictly."""
+    """A part of a CDI file; what others write is read strictly."""
 
 
 class DeviceNode(_CdiStruct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Hook(_CdiStruct, frozen=True, kw_only=True):
 
 
 class ContainerEdits(_CdiStruct, frozen=True, kw_only=True):
-    """What a container that holds a device gets; nothing of it: no CDI is needed."""
+    """Edits of a container that holds a device; empty: no CDI is needed."""
 
     env: tuple[str, ...] = ()
     """`NAME=value` each."""
@@ -119,7 +119,7 @@ class CdiSpec(_CdiStruct, frozen=True, kw_only=True):
     cdi_version: str
     kind: str
     annotations: dict[str, str] = {}
-    """Nobody but us reads them; keys are qualified names as in Kubernetes."""
+    """Only we read them; keys are qualified names as in Kubernetes."""
     devices: tuple[CdiDevice, ...]
 
 
@@ -164,7 +164,7 @@ def name_variable(what: str, device: DeviceID, value: str) -> str:
 
 
 def find_violations(edits: ContainerEdits) -> Iterator[str]:
-    """Say what of it no runtime may be told: `field: rule` each."""
+    """Yield what a runtime must not be given: `field: rule` each."""
     for field in edits.__struct_fields__:
         if len(getattr(edits, field)) > MAX_EDITS:
             yield f"{field}: must have at most {MAX_EDITS} entries"
@@ -175,7 +175,7 @@ def find_violations(edits: ContainerEdits) -> Iterator[str]:
     for index, net in enumerate(edits.net_devices):
         for name in (net.host_interface_name, net.name):
             if not _INTERFACE.fullmatch(name) or name in {".", ".."}:
-                yield f"netDevices[{index}]: {name[:64]!r} is no name of an interface"
+                yield f"netDevices[{index}]: {name[:64]!r} is not an interface name"
     for index, mount in enumerate(edits.mounts):
         yield from _find_in_path(f"mounts[{index}].hostPath", mount.host_path)
         yield from _find_in_path(f"mounts[{index}].containerPath", mount.container_path)
@@ -224,7 +224,7 @@ def _find_in_texts(field: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _find_in_path(field: str, path: str) -> Iterator[str]:
-    """A path is whole and says where it ends: nobody is led elsewhere by `..`."""
+    """Require an absolute path without `..`."""
     if (
         not path.startswith("/")
         or path.startswith("//")
@@ -232,7 +232,7 @@ def _find_in_path(field: str, path: str) -> Iterator[str]:
         or not path.isprintable()
         or len(path) > _MAX_TEXT
     ):
-        yield f"{field}: {path[:64]!r} is no absolute path without `.` and `..`"
+        yield f"{field}: {path[:64]!r} is not an absolute path without `.` and `..`"
 
 
 def _find_version(edits: Iterable[ContainerEdits]) -> str:

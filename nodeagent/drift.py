@@ -1,4 +1,4 @@
-"""What runs on this node beside what was decided: where they differ. Pure.
+"""Compares what runs on this node with what was decided. Pure.
 
 kubelet says which devices containers hold (PodResources), the API server what claims
 were given, our records what is prepared. The three are read one after the other, so a
@@ -44,11 +44,11 @@ class ClaimOnRecord(Struct, frozen=True):
 
     uid: ClaimUID
     devices: frozenset[DeviceID] = frozenset()
-    """What it was given of our drivers' devices."""
+    """Devices of our drivers that it was allocated."""
 
 
 class NodeSight(Struct, frozen=True, kw_only=True):
-    """One look at all three; claims by name, without a uid."""
+    """All three at one time; claims by name, without a uid."""
 
     in_use: frozenset[DeviceInUse] = frozenset()
     """Of our drivers only."""
@@ -139,7 +139,7 @@ def _find_never_prepared(
 
 
 class DriftWatch:
-    """What differs, and since when: looks go in, what begins and ends comes out."""
+    """Tracks differences: comparisons go in, what begins and ends comes out."""
 
     def __init__(self, lasts_s: float) -> None:
         """`lasts_s`: a difference that is over sooner is none."""
@@ -149,7 +149,7 @@ class DriftWatch:
 
     @property
     def told(self) -> tuple[DeviceDrift, ...]:
-        """What differs now, and has for long enough; no more than a message holds."""
+        """Differences that lasted long enough to report, as many as a message holds."""
         return tuple(
             DeviceDrift(
                 kind=drift.kind,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 
 class NodeAgentError(Exception):
-    """Whatever the node agent raises."""
+    """Base of the errors of the node agent."""
 
 
 class SettingsError(NodeAgentError):
@@ -66,7 +66,7 @@ class ExtendedResourceError(NodeAgentError):
 
 
 class AdvertisementError(NodeAgentError):
-    """A resource of a Node that somebody else offers: the field manager `writer`."""
+    """A resource of a Node that the field manager `writer` offers."""
 
     def __init__(self, node: str, resource: str, writer: str) -> None:
         self.node = node

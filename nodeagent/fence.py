@@ -1,4 +1,4 @@
-"""Which of two agents of one node speaks on the bus: the newer one.
+"""Of two agents of one node only the newer one announces it.
 
 An incarnation begins with when it was made, so that two of them have an order. Pure.
 """
@@ -16,5 +16,5 @@ def make_incarnation(started_ns: int, unique: str) -> str:
 
 
 def is_newer(other: str, own: str) -> bool:
-    """Whether another agent started after us; what cannot be read did not."""
+    """True if another agent started after us; False if its start cannot be read."""
     return _INCARNATION.fullmatch(other) is not None and other > own

@@ -28,14 +28,14 @@ class HealthStatus(StrEnum):
 
 
 class Symptom(StrEnum):
-    """What a reading of a device shows when it is not plainly good."""
+    """A reading of a device that is not good."""
 
     BAD = "Bad"
     SILENT = "Silent"
 
 
 class TaintEffect(StrEnum):
-    """What a taint does (KEP-5055)."""
+    """Effect of a taint (KEP-5055)."""
 
     NONE = "None"
     NO_SCHEDULE = "NoSchedule"
@@ -81,7 +81,7 @@ class HealthPolicy(Struct, frozen=True, kw_only=True):
 
 
 class DeviceRecord(Struct, frozen=True, kw_only=True):
-    """What is remembered of a device that is not plainly healthy."""
+    """The record of a device that is not simply healthy."""
 
     status: HealthStatus = HealthStatus.HEALTHY
     since_utc: str = ""
@@ -89,7 +89,7 @@ class DeviceRecord(Struct, frozen=True, kw_only=True):
     message: str = ""
     reason: str = ""
     evicts: bool = False
-    """Whether enough readings in a row were of a reason that evicts."""
+    """True if enough readings in a row had a reason that evicts."""
     bad_readings: int = 0
     evicting_readings: int = 0
     """How many of the last bad readings in a row had a reason that evicts."""
@@ -122,7 +122,7 @@ def judge(
     now: Moment,
     unread: Collection[DeviceID] = frozenset(),
 ) -> tuple[HealthState, tuple[HealthChange, ...]]:
-    """Take one look at a node's devices into account.
+    """Judge the devices of a node by new readings.
 
     A device without a reading was read and is good, but for those that are `unread`, of
     which nothing new is known. Of several readings of a device the worst counts. Looks
@@ -163,12 +163,12 @@ def _choose_worst(
     worst: dict[DeviceID, Reading] = {}
     for reading in readings:
         other = worst.get(reading.device)
-        if other is None or _severity(policy, reading) > _severity(policy, other):
+        if other is None or _severity_of(policy, reading) > _severity_of(policy, other):
             worst[reading.device] = reading
     return worst
 
 
-def _severity(policy: HealthPolicy, reading: Reading) -> tuple[bool, bool]:
+def _severity_of(policy: HealthPolicy, reading: Reading) -> tuple[bool, bool]:
     return reading.symptom is Symptom.BAD, reading.reason in policy.evict_reasons
 
 

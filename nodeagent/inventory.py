@@ -27,7 +27,7 @@ class NodeDevices(Struct, frozen=True, kw_only=True):
     pools: tuple[ResourcePool, ...] = ()
     labels: dict[str, str] = {}
     resources: dict[str, Quantity] = {}
-    """What pods may use of it in all, such as cpu and memory."""
+    """Its resources for all pods, such as cpu and memory."""
     watched: tuple[DeviceID, ...] = ()
     """Devices that other drivers publish: their health is told, they are not announced.
     """
@@ -52,7 +52,7 @@ class AnnouncedPool(Struct, frozen=True):
 
 
 class AnnouncedNode(Struct, frozen=True, kw_only=True):
-    """What is remembered of an announcement."""
+    """The record of an announcement."""
 
     digest: bytes
     """Of the node as a whole."""

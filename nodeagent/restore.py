@@ -20,13 +20,13 @@ from runtime.log import get_logger
 from runtime.refusals import Refusals
 
 _FEW = 2
-"""So many nodes are asked for without asking first whether there is anything."""
+"""For so many nodes messages are read without checking first whether there are any."""
 
 log = get_logger(__name__)
 
 
 class Restorer:
-    """What is still to be read back."""
+    """Reads back what earlier agents of the nodes sent."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Restorer:
         self._due = set(nodes)
         self._restored = 0
         self._topics: tuple[Topic[Any], ...] | None = None
-        """Those on which anything was said; None: nobody has asked."""
+        """Topics with messages about our nodes; None: not asked yet."""
         self._refusals = Refusals()
 
     async def restore(self, nodes: Iterable[NodeName]) -> None:
@@ -62,14 +62,14 @@ class Restorer:
             return
         if self._topics is None:
             self._topics = await self._find_topics()
-        found = await asyncio.gather(*map(self._restore, due))
+        found = await asyncio.gather(*map(self._restore_node, due))
         self._restored += sum(found)
         self._due -= due
         if not self._due:
             log.info("announcements.recalled", node_count=self._restored)
 
     async def _find_topics(self) -> tuple[Topic[Any], ...]:
-        """A new bus is asked two questions, and not two about each node of a fleet."""
+        """Ask once about each topic instead of about each node of a fleet."""
         both = (INVENTORIES, HEALTH)
         if self._count <= _FEW:
             return both
@@ -77,7 +77,7 @@ class Restorer:
             [topic for topic in both if await self._bus.has_any(topic, self._cluster)]
         )
 
-    async def _restore(self, node: NodeName) -> bool:
+    async def _restore_node(self, node: NodeName) -> bool:
         """Restore a node; whether its inventory was there."""
         inventory = False
         for topic in self._topics or ():

@@ -36,5 +36,5 @@ def _position_at(count: int, interval_s: float, phase: float, at_s: float) -> in
 
 
 def is_due(last_s: float | None, every_s: float, now_s: float) -> bool:
-    """Whether what was done last at `last_s` (None: never) is to be done again."""
+    """True if something last done at `last_s` (None: never) is due again."""
     return last_s is None or now_s - last_s >= every_s

@@ -87,7 +87,7 @@ async def _open_advertiser(config: NodeAgentConfig) -> AsyncIterator[dict[str, T
         yield {}
         return
     if not config.node:
-        rule = "is needed: NODEAGENT_ADVERTISE is about one Node"
+        rule = "is needed, as NODEAGENT_ADVERTISE is for one Node"
         raise ConfigError("NODEAGENT_NODE", rule)
     try:
         resources = read_resources(config.advertise)

@@ -27,17 +27,17 @@ def read_config(kind: type[T], prefix: str, environ: Mapping[str, str]) -> T:
     """
     type_info = msgspec.inspect.type_info(kind)
     if not isinstance(type_info, msgspec.inspect.StructType):
-        raise TypeError(f"{kind.__name__} is no Struct")
+        raise TypeError(f"{kind.__name__} is not a Struct")
     fields = {f"{prefix}{field.name.upper()}": field for field in type_info.fields}
     texts = {name: text for name, text in environ.items() if name.startswith(prefix)}
     for name in sorted(texts.keys() - fields.keys()):
         listed = ", ".join(sorted(fields))
-        raise ConfigError(name, f"is not known; known are {listed}")
+        raise ConfigError(name, f"is unknown; the variables are {listed}")
     for name, field in fields.items():
         if field.required and name not in texts:
             raise ConfigError(name, "is missing")
     values = {
-        fields[name].encode_name: _split(text)
+        fields[name].encode_name: _split_list(text)
         if isinstance(fields[name].type, _LISTS)
         else text
         for name, text in texts.items()
@@ -52,5 +52,5 @@ def read_config(kind: type[T], prefix: str, environ: Mapping[str, str]) -> T:
         raise ConfigError(f"{prefix}{name}", reason) from error
 
 
-def _split(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]

@@ -24,7 +24,7 @@ RefusalKind = Literal["exists", "stale", "other"]
 
 
 class ServiceError(Exception):
-    """Whatever runtime raises."""
+    """Base of the errors of runtime."""
 
 
 class ConfigError(ServiceError):
@@ -37,18 +37,18 @@ class ConfigError(ServiceError):
 
 
 class RestartError(ServiceError):
-    """What the start relied on does not hold any more: start again."""
+    """Something that was checked at the start has changed: start again."""
 
 
 class EarlyReturnError(ServiceError):
-    """A task returned although nobody had asked it to stop."""
+    """A task returned without being asked to stop."""
 
     def __init__(self) -> None:
-        super().__init__("ended although nobody had asked it to stop")
+        super().__init__("ended without being asked to stop")
 
 
 class BusError(ServiceError):
-    """Whatever the bus raises."""
+    """Base of the errors of the bus."""
 
 
 class BusUnavailableError(BusError):
@@ -67,7 +67,7 @@ class BusFullError(BusUnavailableError):
     """There is no room for a message, now; it was not stored."""
 
     is_final = False
-    """Whether it was tried often enough."""
+    """True if retrying does not help."""
 
     def __str__(self) -> str:
         return f"{self.what}: not stored, the bus has no room: {self.reason}"
@@ -141,11 +141,11 @@ class BlobMissingError(BusError):
 
     def __init__(self, sha256: str) -> None:
         self.sha256 = sha256
-        super().__init__(f"blob {sha256}: not there (expired, or never written)")
+        super().__init__(f"blob {sha256}: missing (expired, or never written)")
 
 
 class BlobCorruptedError(BusError):
-    """What is stored under a digest has another digest."""
+    """A stored blob does not have its digest."""
 
     def __init__(self, sha256: str, reason: str) -> None:
         self.sha256 = sha256

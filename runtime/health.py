@@ -45,7 +45,7 @@ async def serve_health(
         with contextlib.suppress(*_CLIENT_ERRORS):
             async with asyncio.timeout(_REQUEST_S):
                 request = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_answer(request, is_ready))
+                writer.write(_answer_request(request, is_ready))
                 await writer.drain()
         writer.close()
 
@@ -62,7 +62,7 @@ async def serve_health(
         yield
 
 
-def _answer(request: bytes, is_ready: IsReady) -> bytes:
+def _answer_request(request: bytes, is_ready: IsReady) -> bytes:
     method, path, *_ = [*request.split(b"\r\n", 1)[0].split(b" "), b"", b""]
     if method != b"GET":
         return _make_response(405)

@@ -1,4 +1,4 @@
-"""What this process asks of the kernel for itself; other systems than Linux do nothing.
+"""Requests of this process to the Linux kernel; elsewhere they do nothing.
 
 Calls of prctl(2), and files of proc(5).
 """

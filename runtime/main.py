@@ -47,10 +47,12 @@ def service_main(
 
 
 def _refuse_arguments(arguments: Sequence[str], prefix: str) -> None:
-    """Refuse what is said on the command line, where nobody would read it.
+    """Refuse arguments, as services read only variables.
 
     Raises:
         ConfigError: something is.
     """
     if arguments:
-        raise ConfigError(arguments[0], f"variables {prefix}* set it up, no arguments")
+        raise ConfigError(
+            arguments[0], f"takes no arguments; variables {prefix}* configure it"
+        )

@@ -1,4 +1,4 @@
-"""What every service counts, under the names that dashboards know.
+"""Metrics that all services share, under the names that dashboards use.
 
 `leader_election_*`, `rest_client_*` and `workqueue_*` are called and mean what they do
 in Kubernetes' own components (k8s.io/component-base/metrics). Each service has one
@@ -37,29 +37,25 @@ SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5)
 LONGER_SECONDS = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 """Bounds of buckets: of one step, and what a slow one may take."""
 
-BUS_CONNECTED = Gauge(
-    "moorings_bus_connected", "1 while the connection to NATS stands, else 0."
-)
-BUS_CONNECTIONS = Counter(
-    "moorings_bus_connections_total", "Connections to NATS that were made."
-)
+BUS_CONNECTED = Gauge("moorings_bus_connected", "1 while connected to NATS, else 0.")
+BUS_CONNECTIONS = Counter("moorings_bus_connections_total", "Connections made to NATS.")
 BUS_PUBLISH_REFUSED = Counter(
     "moorings_bus_publish_refused_total",
-    "Messages that NATS did not store, by why.",
+    "Messages that NATS did not store, by reason.",
     ("kind",),
 )
 STREAM_LAG = Gauge(
     "moorings_stream_lag_messages",
-    "Messages of a stream that are stored and were not read yet.",
+    "Stored messages of a stream that are not read yet.",
     ("stream",),
 )
 REFUSED = Counter(
     "moorings_refused_total",
-    "Messages and objects that changed nothing, by what they are about and whose"
-    " fault it was: the author's or ours.",
+    "Messages and objects that were skipped, by what they are about and by "
+    "fault: the author's or ours.",
     ("entity", "fault"),
 )
-RETRIES = Counter("moorings_retries_total", "Attempts that were made again, in all.")
+RETRIES = Counter("moorings_retries_total", "Retries.")
 LEADER = Gauge(
     "leader_election_master_status",
     "1 while this process leads, else 0.",
@@ -67,7 +63,7 @@ LEADER = Gauge(
 )
 API_REQUESTS = Counter(
     "rest_client_requests_total",
-    "Requests to the API server by their answer; <error>: there was none.",
+    "Requests to the API server, by answer; <error>: no answer.",
     ("code", "method"),
 )
 API_SECONDS = Histogram(
@@ -94,13 +90,13 @@ _QUEUED = Histogram(
 )
 _WORKED = Histogram(
     "workqueue_work_duration_seconds",
-    "Seconds that working on an item of a queue took.",
+    "Seconds that work on an item of a queue took.",
     ("name",),
     buckets=(*SECONDS[1:], *LONGER_SECONDS),
 )
 _RETRIED = Counter(
     "workqueue_retries_total",
-    "Items that were put back because their work could not be done.",
+    "Items that were put back because work on them failed.",
     ("name",),
 )
 
@@ -148,7 +144,7 @@ def observe_gang(stage: str, queue: str, priority: int, seconds: float) -> None:
 
 
 class QueueMetrics(Generic[K]):
-    """What client-go's workqueues count, of a queue of our own.
+    """Metrics of a queue, as client-go's workqueues have them.
 
     Call `added`, `taken` and `done` for each item; `retried` when it is put back.
     """
@@ -185,7 +181,7 @@ class QueueMetrics(Generic[K]):
             self._added_s[item] = monotonic()
 
     def dropped(self, item: K) -> None:
-        """Forget an item that waits no more, though nobody took it."""
+        """Forget an item that left the queue without being taken."""
         self._added_s.pop(item, None)
 
     def taken(self, item: K) -> None:
@@ -205,7 +201,7 @@ class QueueMetrics(Generic[K]):
 
 
 class _WorkAtHand(Collector):
-    """The gauges of all queues, looked at when somebody asks."""
+    """The gauges of all queues, read when metrics are collected."""
 
     def __init__(self) -> None:
         self._queues: dict[str, QueueMetrics[object]] = {}
@@ -215,18 +211,18 @@ class _WorkAtHand(Collector):
         self._queues[name] = queue  # type: ignore[assignment]  # it is only asked
 
     def collect(self) -> tuple[Metric, ...]:
-        """Look at each queue."""
+        """Read each queue."""
         depth = GaugeMetricFamily(
             "workqueue_depth", "Items that wait in a queue of work.", labels=("name",)
         )
         unfinished = GaugeMetricFamily(
             "workqueue_unfinished_work_seconds",
-            "Seconds that all items have been worked on that are not done.",
+            "Seconds of work so far on all unfinished items.",
             labels=("name",),
         )
         longest = GaugeMetricFamily(
             "workqueue_longest_running_processor_seconds",
-            "Seconds that the item has been worked on that takes longest.",
+            "Seconds of work so far on the longest running item.",
             labels=("name",),
         )
         for name, queue in self._queues.items():

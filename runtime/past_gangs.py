@@ -14,13 +14,13 @@ _TOKENS = 5
 
 
 class PastGangs:
-    """Who they are, for as long as everything is read for the first time."""
+    """The past gangs, while everything is read for the first time."""
 
     def __init__(self) -> None:
         self._gangs: set[str] = set()
         """As `str` of a GangKey: one text each."""
         self.is_open = True
-        """Whether not everything was read yet."""
+        """True until everything has been read."""
 
     def add(self, gang: GangKey) -> None:
         """Note that a gang was over."""
@@ -32,11 +32,11 @@ class PastGangs:
         self._gangs.discard(str(gang))
 
     def has(self, gang: GangKey) -> bool:
-        """Whether this is one of them."""
+        """True if the gang is past."""
         return str(gang) in self._gangs
 
     def skips(self, subject: str) -> bool:
-        """Whether a message on this subject is about one of them.
+        """True if a message on this subject is about a past gang.
 
         A name that is escaped in its subject is never skipped: who reads the message
         finds out.

@@ -1,4 +1,4 @@
-"""What is refused: counted, named in the log and put aside; everything else goes on.
+"""Refused messages are counted, logged and skipped; everything else goes on.
 
 The one frame at every edge where others' words come in. One message or object that
 cannot be read, is not valid or cannot be handled ends here, whatever was raised: it
@@ -28,11 +28,11 @@ log = get_logger(__name__)
 
 
 _EXPECTED = (ContractsError, MessageError)
-"""Somebody else's words; whatever else is raised is a mistake of ours."""
+"""Errors in others' messages; any other error is a mistake of ours."""
 
 
 class Source(Protocol):
-    """What came: a message of a stream."""
+    """The message of a stream that was refused."""
 
     @property
     def subject(self) -> str:
@@ -72,7 +72,7 @@ class Guarded:
         expected = isinstance(error, _EXPECTED)
         if isinstance(error, ServiceError) and not expected:
             return False
-        self.refused = _refuse(self._source, error)
+        self.refused = _make_refusal(self._source, error)
         if not expected:
             self._refusals.show_mistake(self.refused.subject, error)
         self._refusals.note(self.refused, ours=not expected)
@@ -80,7 +80,7 @@ class Guarded:
 
 
 class Refusals:
-    """What one service, or one reader of it, refused so far."""
+    """The refusals of one service, or of one of its readers."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -123,7 +123,7 @@ class Refusals:
             log.error("message.failed", subject=subject, exc_info=error)
 
 
-def _refuse(source: Source | str, error: Exception) -> Refused:
+def _make_refusal(source: Source | str, error: Exception) -> Refused:
     expected = isinstance(error, _EXPECTED)
     reason = str(error) if expected else f"{type(error).__name__}: {_text_of(error)}"
     field = error.field if isinstance(error, DecodeError) else ""

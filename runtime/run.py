@@ -33,7 +33,7 @@ class ServiceTasks(dict[str, Task]):
     def __init__(self, tasks: Mapping[str, Task], is_ready: IsReady) -> None:
         super().__init__(tasks)
         self.is_ready = is_ready
-        """Whether it has, and another one may end that it is to follow."""
+        """True once it is ready, and the one that it replaces may end."""
 
 
 def new_fast_loop() -> asyncio.AbstractEventLoop:

@@ -1,4 +1,4 @@
-"""What every service is told, whatever it does: which cluster, which bus, what health.
+"""The settings that all services share: cluster, bus, health, traces.
 
 Stands alone so that the services' configurations, which are core, agree on it.
 """
@@ -11,23 +11,23 @@ from contracts.ids import ClusterName
 
 
 class ServiceConfig(Struct, frozen=True, kw_only=True):
-    """The fields that the configuration of each service has besides its own."""
+    """The base of each service's configuration."""
 
     cluster: ClusterName = ClusterName("local")
-    """Whose gangs, nodes and decisions these are."""
+    """Name of the cluster on the bus."""
     servers: tuple[str, ...] = ("nats://127.0.0.1:4222",)
-    """Where NATS is."""
+    """Addresses of NATS."""
     replicas: int = 1
-    """Of each stream, when it has to be created."""
+    """Copies of each stream, when it is created."""
     bus_ca_file: str = ""
-    """Who vouches for NATS, as PEM; empty: no TLS. Servers begin with the handshake."""
+    """PEM file of the CA of NATS; empty: no TLS. Servers must handshake first."""
     bus_user: str = ""
-    """As whom we speak on the bus; empty: as nobody."""
+    """User of the bus; empty: anonymous."""
     bus_password_file: str = ""
-    """Holds that user's password, or `login:password`."""
+    """File with that user's password, or `login:password`."""
     cloud_events: bool = False
-    """Whether what we say of gangs has the attributes of CloudEvents in its headers."""
+    """Add the attributes of CloudEvents to the headers of messages about gangs."""
     traces_endpoint: str = ""
-    """Where traces go, by OTLP: `http://host:4318/v1/traces`; empty: nowhere."""
+    """OTLP endpoint for traces, `http://host:4318/v1/traces`; empty: no traces."""
     health_address: str = ""
-    """`host:port` that answers /livez and /readyz; empty: nobody asks."""
+    """`host:port` that serves /livez and /readyz; empty: not served."""

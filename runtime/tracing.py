@@ -38,11 +38,11 @@ class GangTraces:
     def __init__(self, tracer: Tracer | None = None) -> None:
         self._tracer = tracer
         self._parents: OrderedDict[GangKey, tuple[str, float]] = OrderedDict()
-        """What a gang's next span is a child of, and since when that is so."""
+        """Parent of each gang's next span, and since when."""
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is recorded."""
+        """True if spans are recorded."""
         return self._tracer is not None
 
     def follow(self, gang: GangKey, traceparent: str) -> None:

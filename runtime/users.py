@@ -30,17 +30,17 @@ ACCOUNTS = {
 """By user. Who reads and sends nothing shares no account with who sends."""
 USERS = tuple(ACCOUNTS)
 VOUCHED = (NODEAGENT, PLATFORM)
-"""Who shows a token of Kubernetes, where servers ask the auth callout."""
+"""Users that show a Kubernetes token, where servers ask the auth callout."""
 CALLOUT = "authcallout"
-"""Whom servers ask about tokens; alone in its account."""
+"""The user that answers servers about tokens, in an account of its own."""
 CALLOUT_SUBJECT = "$SYS.REQ.USER.AUTH"
 
 VIEWER_CONSUMERS = 64
-"""Of each stream, for all who are the viewer."""
+"""Consumers of each stream for all viewers together."""
 PLATFORM_CONSUMERS = 128
-"""Of each stream, for all who have the password of platforms."""
+"""Consumers of each stream for all with the platforms' password together."""
 BUCKET_CONSUMERS = 32
-"""Of each stream, for a platform with a token."""
+"""Consumers of each stream for a platform with a token."""
 PLATFORM_BUCKETS = 64
 """Platforms with tokens are told apart by so many, whoever they are."""
 
@@ -50,7 +50,7 @@ _IMPORTED_API = "JS.CORE.API"
 
 
 class NamespaceRights(Struct, frozen=True, kw_only=True):
-    """What a platform may do with the gangs of a namespace."""
+    """Rights of a platform on the gangs of a namespace."""
 
     namespace: str | None
     """None: of every namespace."""
@@ -82,17 +82,17 @@ def role_of(user: str) -> str:
 
 
 def is_outside(user: str) -> bool:
-    """Whether a user reaches the streams by imports only."""
+    """True if a user reaches the streams only by imports."""
     return ACCOUNTS.get(role_of(user), CORE) != CORE
 
 
 def api_prefix(user: str) -> str:
-    """Give the beginning of all subjects on which JetStream is asked by a user."""
+    """Return the prefix of a user's subjects for JetStream requests."""
     return _IMPORTED_API if is_outside(user) else _JETSTREAM_API
 
 
 def reads_by_subject(user: str) -> bool:
-    """Whether a user may be one for some namespaces, whose subjects alone it reads."""
+    """True if a user may be limited to the subjects of some namespaces."""
     return user.startswith(f"{PLATFORM} ")
 
 
@@ -109,14 +109,14 @@ def consumer_names(user: str) -> tuple[str, ...]:
     """
     role, _, words = user.partition(" ")
     if role == VIEWER:
-        return _numbered(role, VIEWER_CONSUMERS)
+        return _number_names(role, VIEWER_CONSUMERS)
     if role != PLATFORM:
         return ()
     if not words:
-        return _numbered(role, PLATFORM_CONSUMERS)
+        return _number_names(role, PLATFORM_CONSUMERS)
     bucket = zlib.crc32(words.partition(" ")[0].encode()) % PLATFORM_BUCKETS
-    return _numbered(f"{role}-{bucket:02}", BUCKET_CONSUMERS)
+    return _number_names(f"{role}-{bucket:02}", BUCKET_CONSUMERS)
 
 
-def _numbered(name: str, count: int) -> tuple[str, ...]:
+def _number_names(name: str, count: int) -> tuple[str, ...]:
     return tuple(f"{name}-{number:03}" for number in range(count))

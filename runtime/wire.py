@@ -1,4 +1,4 @@
-"""What goes over the bus and comes from it, as values.
+"""Messages to and from the bus, as values.
 
 Turns messages into headers and bytes and back: compression, compare and set. Stands
 alone so that every way of sending and reading agrees on it; must not know the client
@@ -30,7 +30,7 @@ EXPECTED_LAST_SUBJECT_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
 
 
 class BusSettings(Struct, frozen=True, kw_only=True):
-    """Where the bus is, and as whom we speak."""
+    """The bus's address, and our user."""
 
     servers: tuple[str, ...] = ("nats://127.0.0.1:4222",)
     name: str
@@ -38,13 +38,13 @@ class BusSettings(Struct, frozen=True, kw_only=True):
     replicas: int = 1
     """Copies of each stream; 3 on a cluster of servers."""
     ca_file: str = ""
-    """Who vouches for the servers, as PEM; empty: no TLS."""
+    """CA of the servers, as PEM; empty: no TLS."""
     user: str = ""
-    """Empty: nobody in particular."""
+    """Empty: anonymous."""
     password_file: str = ""
     """Holds the user's password, or `login:password`; read for each connection."""
     cloud_events: bool = False
-    """Whether what we say of gangs has the attributes of CloudEvents in its headers."""
+    """True if messages about gangs have the attributes of CloudEvents as headers."""
     request_timeout_s: float = 5.0
     """One attempt; attempts are repeated (retry.py)."""
 
@@ -68,12 +68,12 @@ class BusSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def inbox_prefix(self) -> str:
-        """Where answers come; a user's own, so that nobody else may read them."""
+        """Prefix of subjects for answers, which only this user may read."""
         return users.inbox_prefix(self.user)
 
     @property
     def api_prefix(self) -> str:
-        """Where JetStream is asked, which depends on the user's account."""
+        """Prefix of subjects for JetStream requests; depends on the account."""
         return users.api_prefix(self.user)
 
     @property
@@ -83,7 +83,7 @@ class BusSettings(Struct, frozen=True, kw_only=True):
 
     @property
     def reads_by_subject(self) -> bool:
-        """Whether we may ask for the last message of a subject by its name alone."""
+        """True if we may read the last message of a subject only by its full name."""
         return users.reads_by_subject(self.user)
 
 
@@ -95,7 +95,7 @@ class Outgoing(Struct, frozen=True, kw_only=True):
     """Plain bytes, also with `zstd`."""
     zstd: bool = False
     message_type: str = ""
-    """Such as `GangAllocated`; empty: nobody needs it beside the bytes."""
+    """Such as `GangAllocated`; empty: not needed besides the bytes."""
     headers: dict[str, str] = {}
     message_id: str = ""
     """The stream drops a second message with this id inside its duplicate window."""
@@ -137,17 +137,17 @@ class Refused(Struct, frozen=True, kw_only=True):
 
     subject: str
     field: str = ""
-    """The path inside it; empty: all of it, or nobody can say."""
+    """The path inside it; empty: all of it, or unknown."""
     reason: str
     sequence: int
 
 
 class Fetched(Struct, frozen=True, kw_only=True):
-    """What a follower got at once; empty when the stream is quiet."""
+    """The messages that a follower got at once; empty when the stream is quiet."""
 
     messages: tuple[Received, ...]
     refused: tuple[Refused, ...] = ()
-    """Those that could not be unpacked."""
+    """Messages that could not be unpacked."""
     synced: bool
     """Everything that existed when the follower began has been delivered."""
     restarted: bool = False
@@ -161,7 +161,7 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
 
     topic: Topic[M]
     names: tuple[str, ...]
-    """Those of its subject, the cluster first."""
+    """The names in its subject, the cluster first."""
     message: M | None
     """None: nothing was said on the subject for as long as the topic lasts."""
     data: bytes
@@ -178,7 +178,7 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
 
     @classmethod
     def end(cls, topic: Topic[M], subject: str) -> Incoming[M]:
-        """Say that what was said on a subject counts no more."""
+        """Make the end of a subject: its last message no longer counts."""
         names = topic.names_of(subject)
         return cls(topic=topic, names=names, message=None, data=b"", sequence=0)
 
@@ -202,7 +202,7 @@ class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
 
 
 class TopicBatch(Struct, Generic[M], frozen=True, kw_only=True):
-    """What a reader of topics got at once; empty when they are quiet."""
+    """The messages that a reader got at once; empty when its topics are quiet."""
 
     messages: tuple[Incoming[M], ...]
     refused: tuple[Refused, ...] = ()
@@ -244,7 +244,7 @@ def unpack(
         MessageError: the body does not unpack, or to more than its topic allows.
     """
     try:
-        data = _decoded(subject, body, headers.get(ENCODING, ""))
+        data = _decode_body(subject, body, headers.get(ENCODING, ""))
     except MessageError as error:
         raise MessageError(subject, error.reason, sequence) from error
     return Received(
@@ -274,7 +274,7 @@ def republished(subject: str, body: bytes, headers: Mapping[str, str]) -> Receiv
     )
 
 
-def _decoded(subject: str, body: bytes, encoding: str) -> bytes:
+def _decode_body(subject: str, body: bytes, encoding: str) -> bytes:
     limit = max_bytes_of(subject)
     if encoding == "":
         if len(body) > limit:

@@ -40,7 +40,7 @@ class Quotas:
                 form = "NAMESPACE[/DRIVER]=NUMBER" if of_drivers else "NAMESPACE=NUMBER"
                 raise QuotaError(line, f"must be {form}")
             if driver in limits.get(namespace, {}):
-                raise QuotaError(line, f"{owner.strip()} is there twice")
+                raise QuotaError(line, f"{owner.strip()} appears twice")
             limits.setdefault(namespace, {})[driver] = _read_limit(line, number)
         return cls(limits)
 

@@ -139,7 +139,7 @@ def find_refused_fields(decoded: Decoded) -> tuple[str, ...]:
 
 
 def is_list(raw: Any) -> bool:
-    """Whether an object is a list of objects, by its kind."""
+    """True if the kind of an object is a list."""
     kind = _text_of(raw, "kind") if isinstance(raw, Mapping) else ""
     return kind.endswith("List") and "spec" not in raw
 

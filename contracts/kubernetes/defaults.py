@@ -1,4 +1,4 @@
-"""What the API server fills in where the author of an object said nothing.
+"""The defaults that the API server fills into objects.
 
 Pure functions from Struct to Struct. Decoding does not call them, because the
 allocator's own errors (an empty allocationMode) must stay visible to those who ask for

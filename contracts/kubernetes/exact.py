@@ -24,7 +24,7 @@ _KIND = ("apiVersion", "kind")
 
 
 class _TypeMeta(Struct, rename="camel"):
-    """What kind an object is, as apimachinery calls it."""
+    """The version and kind of an object, apimachinery's TypeMeta."""
 
     api_version: str | UnsetType = UNSET
     kind: str | UnsetType = UNSET
@@ -87,7 +87,7 @@ class ExactDecoder:
 def _kind_of(
     api_version: str | UnsetType, kind: str | UnsetType, inherited: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Say what an object is; one that says "" inherits nothing."""
+    """Return version and kind of an object; one that is "" inherits nothing."""
     return (
         inherited.get("apiVersion", "") if api_version is UNSET else api_version,
         inherited.get("kind", "") if kind is UNSET else kind,

@@ -1,4 +1,4 @@
-"""What the author of an object may have meant whose kind is not one that we read.
+"""Guesses at what the author of an object with an unknown kind or field meant.
 
 Only of the groups that decide devices, ours and DRA's: an object of theirs that is not
 understood may be a gang or a claim. Kinds of other groups are others' business. Pure.
@@ -35,7 +35,7 @@ _UNDER_EXACTLY = re.compile(
 def explain_unknown(
     api_version: str, kind: str, known: Collection[tuple[str, str]]
 ) -> tuple[str, str] | None:
-    """Say which field is wrong and why; None: the object is not meant for us.
+    """Return which field is wrong and why; None if the object is not meant for us.
 
     `known`: all pairs of an apiVersion and a kind that are read.
     """
@@ -51,23 +51,29 @@ def explain_unknown(
     if kind in _NOT_NEEDED[group]:
         return None
     if kind in _REPLACED:
-        return "kind", f"{kind} went with classic DRA; {_REPLACED[kind]} replaced it"
+        return "kind", f"{kind} was removed with classic DRA; use {_REPLACED[kind]}"
     versions = _list_versions(group, kind, known)
     if versions:
-        return "apiVersion", f"{api_version} is not read; {_enumerate(versions)}"
+        return (
+            "apiVersion",
+            f"{api_version} is not supported; {_enumerate_names(versions)}",
+        )
     near = _find_near(kind, kinds[group])
     if near:
-        return "kind", f"{kind} of {api_version} is not known; did you mean {near}?"
-    return "kind", f"{kind} of {api_version} is not known; {_enumerate(kinds[group])}"
+        return "kind", f"{kind} of {api_version} is unknown; did you mean {near}?"
+    return (
+        "kind",
+        f"{kind} of {api_version} is unknown; {_enumerate_names(kinds[group])}",
+    )
 
 
 def explain_unknown_field(path: str) -> str:
-    """Say of a field that is not known where it may have been meant; empty: nowhere."""
+    """Return where an unknown field may have been meant to be; empty: unknown."""
     found = _UNDER_EXACTLY.fullmatch(path)
     if found is None:
         return ""
     where, field = found.groups()
-    return f"since v1beta2 it stands at {where.rpartition('.')[2]}.exactly.{field}"
+    return f"since v1beta2 it is at {where.rpartition('.')[2]}.exactly.{field}"
 
 
 def _explain_group(
@@ -83,7 +89,9 @@ def _explain_group(
         near = _find_same(kind, names)
         if is_meant and near:
             version = _list_versions(our_group, near, known)[0]
-            reason = f"{api_version} is not read; did you mean {our_group}/{version}?"
+            reason = (
+                f"{api_version} is not supported; did you mean {our_group}/{version}?"
+            )
             return "apiVersion", reason
     return None
 
@@ -103,7 +111,7 @@ def _find_same(kind: str, names: Iterable[str]) -> str:
 
 
 def _find_near(kind: str, names: list[str]) -> str:
-    """Find the kind that another one is when nobody minds cases and letters."""
+    """Find the kind that is nearest to a misspelled one."""
     folded = {name.casefold(): name for name in names}
     near = get_close_matches(kind.casefold(), folded, n=1, cutoff=_ALIKE)
     return folded[near[0]] if near else ""
@@ -113,6 +121,6 @@ def _is_of(api_version: str, group: str) -> bool:
     return api_version.rpartition("/")[0] == group
 
 
-def _enumerate(names: list[str]) -> str:
-    """Say that these are: `v1, v1beta2 and v1beta1 are`."""
+def _enumerate_names(names: list[str]) -> str:
+    """Write names with their verb: `v1, v1beta2 and v1beta1 are`."""
     return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"

@@ -157,7 +157,7 @@ def _request_of_v1beta1(request: Json, place: str, unknown: list[str]) -> Json:
 
 
 def _is_set(value: Any) -> bool:
-    """Whether Go can tell it from absence: "" and 0 no, false and [] yes."""
+    """True if Go tells the value from a missing one: not "" and 0, but false."""
     return value is not None and (value is False or value not in ("", 0))
 
 

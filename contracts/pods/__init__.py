@@ -1,1 +1,1 @@
-"""What pods and the objects that make them say: members, node affinity, resources."""
+"""Reads pods and their controllers: members, node affinity, resources."""

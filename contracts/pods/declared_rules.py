@@ -1,4 +1,4 @@
-"""What pods ask across their gang, where they say it themselves: as annotations.
+"""Rules across a gang that its pods declare in annotations.
 
 Each annotation has the list of the Gang's field of that name, as JSON. What is not
 understood to the letter is never taken for less: it is named. Pure.
@@ -32,7 +32,7 @@ MOST_SHOWN = 300
 
 
 class DeclaredRules(Struct, frozen=True, kw_only=True):
-    """What the pods of a gang ask of it together."""
+    """The rules that pods declare for their gang."""
 
     constraints: tuple[GangConstraint, ...] = ()
     topology: tuple[GangTopology, ...] = ()
@@ -74,12 +74,14 @@ def _read_rules(
         return InvalidRules(reason=reason, message=message)
     what = f"pod {pods[0].metadata.name}: annotation {name}"
     try:
-        return _decode(texts.pop(), kind, what, MAX_RULES[name])
+        return _decode_annotation(texts.pop(), kind, what, MAX_RULES[name])
     except DecodeError as error:
         return InvalidRules(reason=reason, message=str(error)[:MOST_SHOWN])
 
 
-def _decode(text: str, kind: type[T], what: str, limit: int) -> tuple[T, ...]:
+def _decode_annotation(
+    text: str, kind: type[T], what: str, limit: int
+) -> tuple[T, ...]:
     """Read the entries of an annotation; none: it is not there.
 
     Raises:

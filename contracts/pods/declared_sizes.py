@@ -34,11 +34,11 @@ def read_declared_size(
     Our annotation wins over what an API says.
     """
     name = GANG_SIZE
-    if membership.api is not None and not any(_sizes(pods, name)):
+    if membership.api is not None and not any(_list_sizes(pods, name)):
         if membership.owner is not None:
             return None
         name = _DECLARED_IN[membership.api]
-    sizes = set(_sizes(pods, name))
+    sizes = set(_list_sizes(pods, name))
     if len(sizes) > 1:
         values = ", ".join(sorted(size or "none" for size in sizes))
         return UnknownSize(
@@ -55,11 +55,11 @@ def read_declared_size(
     if not digits or not 1 <= int(size) <= MAX_MEMBERS:
         return UnknownSize(
             reason="GangSizeInvalid",
-            message=f"annotation {name}: {size[:40]!r} is no number from 1 to "
+            message=f"annotation {name}: {size[:40]!r} is not a number from 1 to "
             f"{MAX_MEMBERS}",
         )
     return int(size)
 
 
-def _sizes(pods: Sequence[Pod], name: str) -> list[str]:
+def _list_sizes(pods: Sequence[Pod], name: str) -> list[str]:
     return [pod.metadata.annotations.get(name, "") for pod in pods]

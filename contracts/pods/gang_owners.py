@@ -42,20 +42,20 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     key: OwnerKey
     uid: str
     controller: OwnerReference = OwnerReference()
-    """What made the object; an empty reference: nobody did."""
+    """The object's controller; an empty reference if it has none."""
     created: str = ""
     """RFC 3339, whole seconds, UTC; empty: its pods tell whose they are."""
     roles: tuple[OwnerRole, ...] = ()
     minimum: int | None = None
     """So many pods of whatever role make it whole; None: all of every role."""
     counts_succeeded: bool = True
-    """Whether pods that have succeeded count: `roles` does not leave them out."""
+    """True if succeeded pods count, as `roles` includes them."""
     is_gang: bool = True
-    """Whether its pods wait for one another; False: each is decided by itself."""
+    """True if its pods form a gang; False: each is decided by itself."""
     priority: int | None = None
     """Of the gang; None: as its pods have."""
     topology: tuple[GangTopology, ...] = ()
-    """What its pods ask together, beside what they say themselves."""
+    """Topology rules of its pods, besides those that they declare themselves."""
     not_modelled: str = ""
     """The field that cannot be decided yet; empty: none."""
 
@@ -242,7 +242,7 @@ def _path_of(owner: GangOwner, number: int) -> str:
             return "spec"
 
 
-def _job(raw: Mapping[str, Any], what: str) -> GangOwner:
+def _read_job(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read a Job: what it still wants to run, beside what has succeeded."""
     job = read(raw, _JobExcerpt, what, [])
     spec, status = job.spec, job.status
@@ -253,7 +253,7 @@ def _job(raw: Mapping[str, Any], what: str) -> GangOwner:
     elif status.succeeded:
         count = 0  # a work queue that is empty starts no pod any more
     return GangOwner(
-        key=_key("Job", job.metadata),
+        key=_owner_key("Job", job.metadata),
         uid=job.metadata.uid,
         controller=job.metadata.controller,
         roles=(OwnerRole(count=max(count, 0)),),
@@ -275,7 +275,7 @@ def _stateful_set(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read a StatefulSet; pods that come one after the other are no gang."""
     found = read(raw, _StatefulSetExcerpt, what, [])
     return GangOwner(
-        key=_key("StatefulSet", found.metadata),
+        key=_owner_key("StatefulSet", found.metadata),
         uid=found.metadata.uid,
         roles=(OwnerRole(count=found.spec.replicas),),
         is_gang=found.spec.pod_management_policy == "Parallel",
@@ -294,7 +294,9 @@ def _job_set(raw: Mapping[str, Any], what: str) -> GangOwner:
         count = job.replicas * job.template.spec.at_once
         roles.append(OwnerRole(name=job.name, count=count, after=tuple(after)))
     return GangOwner(
-        key=_key("JobSet", found.metadata), uid=found.metadata.uid, roles=tuple(roles)
+        key=_owner_key("JobSet", found.metadata),
+        uid=found.metadata.uid,
+        roles=tuple(roles),
     )
 
 
@@ -302,7 +304,7 @@ def _mpi_job(raw: Mapping[str, Any], what: str) -> GangOwner:
     found = read(raw, _MPIJobExcerpt, what, [])
     is_last = found.spec.launcher_creation_policy == "WaitForWorkersReady"
     return GangOwner(
-        key=_key("MPIJob", found.metadata),
+        key=_owner_key("MPIJob", found.metadata),
         uid=found.metadata.uid,
         created=found.metadata.creation_timestamp or "",
         roles=tuple(
@@ -320,7 +322,7 @@ def _ray_cluster(raw: Mapping[str, Any], what: str) -> GangOwner:
     found = read(raw, _RayClusterExcerpt, what, [])
     groups = found.spec.worker_group_specs
     return GangOwner(
-        key=_key("RayCluster", found.metadata),
+        key=_owner_key("RayCluster", found.metadata),
         uid=found.metadata.uid,
         roles=(
             OwnerRole(name="head", count=1),
@@ -329,10 +331,10 @@ def _ray_cluster(raw: Mapping[str, Any], what: str) -> GangOwner:
     )
 
 
-def _coscheduling(raw: Mapping[str, Any], what: str) -> GangOwner:
+def _read_coscheduling(raw: Mapping[str, Any], what: str) -> GangOwner:
     found = read(raw, _CoschedulingExcerpt, what, [])
     return GangOwner(
-        key=_key("PodGroup.scheduling.x-k8s.io", found.metadata),
+        key=_owner_key("PodGroup.scheduling.x-k8s.io", found.metadata),
         uid=found.metadata.uid,
         minimum=found.spec.min_member,
     )
@@ -350,7 +352,7 @@ def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
     elif spec.parent_composite_pod_group_name:
         not_modelled = "spec.parentCompositePodGroupName"
     return GangOwner(
-        key=_key("PodGroup", found.metadata),
+        key=_owner_key("PodGroup", found.metadata),
         uid=found.metadata.uid,
         minimum=None if gang is None else gang.min_count,
         is_gang=gang is not None,
@@ -360,16 +362,16 @@ def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
     )
 
 
-def _key(kind: str, metadata: ObjectMeta) -> OwnerKey:
+def _owner_key(kind: str, metadata: ObjectMeta) -> OwnerKey:
     return OwnerKey(kind, metadata.namespace, metadata.name)
 
 
 _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], str], GangOwner]] = {
-    ("batch", "Job"): _job,
+    ("batch", "Job"): _read_job,
     ("apps", "StatefulSet"): _stateful_set,
     ("jobset.x-k8s.io", "JobSet"): _job_set,
     ("kubeflow.org", "MPIJob"): _mpi_job,
     ("ray.io", "RayCluster"): _ray_cluster,
-    ("scheduling.x-k8s.io", "PodGroup"): _coscheduling,
+    ("scheduling.x-k8s.io", "PodGroup"): _read_coscheduling,
     ("scheduling.k8s.io", "PodGroup"): _pod_group,
 }

@@ -20,25 +20,25 @@ _KNOWN = frozenset(
 
 
 def find_unknown_mark(pod: Pod) -> str | None:
-    """Describe the first label or annotation of ours that nobody reads; None: none."""
+    """Describe the first unknown label or annotation in our name; None: none."""
     for what, keys in (
         ("label", pod.metadata.labels),
         ("annotation", pod.metadata.annotations),
     ):
         unknown = [key for key in keys if key.startswith(OURS) and key not in _KNOWN]
         if unknown:
-            return f"{what} {min(unknown)} is not known{_suggest(min(unknown))}"
+            return f"{what} {min(unknown)} is unknown{_suggest_key(min(unknown))}"
     return None
 
 
 def list_unknown_gates(spec: PodSpec) -> Iterator[tuple[int, str]]:
-    """Go through the scheduling gates in our name that nobody opens, by index."""
+    """Yield the unknown scheduling gates in our name, by index."""
     for index, gate in enumerate(spec.scheduling_gates):
         if gate.name.startswith(OURS) and gate.name != GATE:
             yield index, f"nobody opens the gate {gate.name}; did you mean {GATE}?"
 
 
-def _suggest(key: str) -> str:
+def _suggest_key(key: str) -> str:
     known = sorted(name.removeprefix(OURS) for name in _KNOWN)
     near = get_close_matches(key.removeprefix(OURS), known, n=1)
     return f"; did you mean {OURS}{near[0]}?" if near else ""

@@ -69,7 +69,7 @@ def read_member_pod(
                 if constraint.when_unsatisfiable != "ScheduleAnyway"
             ),
         ),
-        refusal=_refuse(metadata.name, spec),
+        refusal=_find_refusal(metadata.name, spec),
     )
 
 
@@ -121,7 +121,7 @@ def member_of(name: str, pod: MemberPod) -> Member:
 
 
 def with_labels_of(node: MemberNode, labels: Sequence[Mapping[str, str]]) -> MemberNode:
-    """Say of a member the labels that all its pods have, and in which they differ."""
+    """Return the member's node requirements with the labels of all its pods."""
     keys = {key for of_pod in labels for key in of_pod}
     common = set(labels[0].items()).intersection(*(one.items() for one in labels[1:]))
     return structs.replace(
@@ -131,14 +131,14 @@ def with_labels_of(node: MemberNode, labels: Sequence[Mapping[str, str]]) -> Mem
     )
 
 
-def _refuse(name: str, spec: PodSpec) -> Reason | None:
+def _find_refusal(name: str, spec: PodSpec) -> Reason | None:
     """Return what this version cannot decide of a pod; None: nothing."""
     try:
         paths = list_unknown_namespaces(spec.affinity)
     except DecodeError:
         return None  # validation refuses it, with the field
     for path in paths:
-        message = "labels of namespaces are not known"
+        message = "labels of namespaces are unknown"
         return _not_modelled(name, f"spec.{path}.namespaceSelector", message)
     return None
 

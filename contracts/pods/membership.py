@@ -17,7 +17,7 @@ from contracts.names import GANG, GANG_SIZE, MEMBER
 from contracts.workload import Pod
 
 KUEUE = "kueue.x-k8s.io/"
-"""What labels, annotations and scheduling gates of Kueue begin with."""
+"""Prefix of Kueue's labels, annotations and scheduling gates."""
 KUEUE_GROUP = f"{KUEUE}pod-group-name"
 KUEUE_FAST = f"{KUEUE}pod-group-fast-admission"
 """Annotation: the pods of the group may come one after the other."""
@@ -64,13 +64,13 @@ class Membership(Struct, frozen=True, kw_only=True):
     api: WorkloadAPI | None = None
     """By what; None: by our label, or alone."""
     is_lone: bool = False
-    """Whether it is a gang by itself."""
+    """True if the pod is a gang by itself."""
     member: str = ""
     """Its role in lower case, such as `worker`; empty: nothing says one."""
     role: str = ""
-    """What `owner` calls its role, whatever our label says."""
+    """The pod's role as `owner` calls it, whatever our label says."""
     owner: OwnerKey | None = None
-    """Who says how many pods make the gang whole; None: the pods do."""
+    """The object that says how many pods make the gang whole; None: the pods do."""
     invalid: str = ""
     """Why no gang can have the name that the pod gives; it is then lone, and waits."""
     run: str = ""
@@ -78,7 +78,7 @@ class Membership(Struct, frozen=True, kw_only=True):
 
 
 def read_membership(pod: Pod, apis: Container[WorkloadAPI] = ()) -> Membership:
-    """Say which gang a pod belongs to.
+    """Return which gang a pod belongs to.
 
     That of our label; else of the first API, of those in `apis`, that puts it together
     with others; else one of its own, as is a pod whose annotation says a size of 1.
@@ -106,7 +106,7 @@ def list_owner_kinds(apis: Iterable[WorkloadAPI]) -> frozenset[str]:
     )
 
 
-def _found(
+def _make_membership(
     pod: Pod, api: WorkloadAPI, group: str, *, owner: str = "", **fields: str
 ) -> Membership:
     """Make a membership; `owner` is the kind of the object that has the group's name.
@@ -130,8 +130,8 @@ def _found(
 
 
 def _kueue_group(pod: Pod) -> Membership | None:
-    name = _either(pod, KUEUE_GROUP)
-    return _found(pod, WorkloadAPI.KUEUE, name) if name else None
+    name = _label_or_annotation(pod, KUEUE_GROUP)
+    return _make_membership(pod, WorkloadAPI.KUEUE, name) if name else None
 
 
 def _kueue_whole_group(pod: Pod) -> Membership | None:
@@ -148,15 +148,15 @@ def _pod_group(pod: Pod) -> Membership | None:
     name = None if group is None else group.pod_group_name
     if not name:
         return None
-    return _found(pod, WorkloadAPI.POD_GROUP, name, owner="PodGroup")
+    return _make_membership(pod, WorkloadAPI.POD_GROUP, name, owner="PodGroup")
 
 
-def _coscheduling(pod: Pod) -> Membership | None:
+def _read_coscheduling(pod: Pod) -> Membership | None:
     name = pod.metadata.labels.get(COSCHEDULING_GROUP)
     if not name:
         return None
     owner = f"PodGroup.{COSCHEDULING_GROUP.partition('/')[0]}"
-    return _found(pod, WorkloadAPI.COSCHEDULING, name, owner=owner)
+    return _make_membership(pod, WorkloadAPI.COSCHEDULING, name, owner=owner)
 
 
 # --- pods that name what made them ----------------------------------------------------
@@ -170,7 +170,7 @@ def _leader_worker_set(pod: Pod) -> Membership | None:
         return None
     role = "leader" if labels.get(f"{LWS}worker-index") == "0" else "worker"
     revision = labels.get(f"{LWS}template-revision-hash", "")
-    return _found(
+    return _make_membership(
         pod,
         WorkloadAPI.LEADER_WORKER_SET,
         f"{name}-{index}",
@@ -180,18 +180,19 @@ def _leader_worker_set(pod: Pod) -> Membership | None:
 
 
 def _job_set(pod: Pod) -> Membership | None:
-    name = _either(pod, f"{JOB_SET}jobset-name")
+    name = _label_or_annotation(pod, f"{JOB_SET}jobset-name")
     if not name:
         return None
     uid, attempt = (
-        _either(pod, f"{JOB_SET}{key}") for key in ("jobset-uid", "restart-attempt")
+        _label_or_annotation(pod, f"{JOB_SET}{key}")
+        for key in ("jobset-uid", "restart-attempt")
     )
-    return _found(
+    return _make_membership(
         pod,
         WorkloadAPI.JOB_SET,
         name,
         owner="JobSet",
-        role=_either(pod, f"{JOB_SET}replicatedjob-name"),
+        role=_label_or_annotation(pod, f"{JOB_SET}replicatedjob-name"),
         run=f"{uid}/{attempt}",
     )
 
@@ -204,7 +205,7 @@ def _mpi_job(pod: Pod) -> Membership | None:
     role = labels.get(f"{KUBEFLOW}job-role", "")
     if not name:
         return None
-    return _found(pod, WorkloadAPI.MPI_JOB, name, owner="MPIJob", role=role)
+    return _make_membership(pod, WorkloadAPI.MPI_JOB, name, owner="MPIJob", role=role)
 
 
 def _ray_cluster(pod: Pod) -> Membership | None:
@@ -214,7 +215,7 @@ def _ray_cluster(pod: Pod) -> Membership | None:
         return None
     is_head = labels.get(f"{RAY}node-type") == "head"
     role = "head" if is_head else labels.get(f"{RAY}group", "")
-    return _found(
+    return _make_membership(
         pod,
         WorkloadAPI.RAY_CLUSTER,
         name,
@@ -224,28 +225,30 @@ def _ray_cluster(pod: Pod) -> Membership | None:
     )
 
 
-def _owned(kind: str, group: str, api: WorkloadAPI) -> _Reader:
+def _reader_of(kind: str, group: str, api: WorkloadAPI) -> _Reader:
     """Return a reader of pods that a controller of one kind makes itself."""
 
     def read(pod: Pod) -> Membership | None:
         owner = pod.metadata.controller
         if owner.kind != kind or owner.api_version.partition("/")[0] != group:
             return None
-        if api == WorkloadAPI.INDEXED_JOB and not _either(pod, COMPLETION_INDEX):
+        if api == WorkloadAPI.INDEXED_JOB and not _label_or_annotation(
+            pod, COMPLETION_INDEX
+        ):
             return None
-        return _found(pod, api, owner.name, owner=kind, run=owner.uid)
+        return _make_membership(pod, api, owner.name, owner=kind, run=owner.uid)
 
     return read
 
 
-def _job(pod: Pod) -> Membership | None:
+def _read_job(pod: Pod) -> Membership | None:
     """Read a Job's pod that has no index: those with one are another row's."""
-    if _either(pod, COMPLETION_INDEX):
+    if _label_or_annotation(pod, COMPLETION_INDEX):
         return None
-    return _owned("Job", "batch", WorkloadAPI.JOB)(pod)
+    return _reader_of("Job", "batch", WorkloadAPI.JOB)(pod)
 
 
-def _either(pod: Pod, name: str) -> str:
+def _label_or_annotation(pod: Pod, name: str) -> str:
     """Return a label, or the annotation of the same name."""
     meta = pod.metadata
     return meta.labels.get(name, "") or meta.annotations.get(name, "")
@@ -257,17 +260,17 @@ _READERS: tuple[tuple[WorkloadAPI, _Reader], ...] = (
     # JobSet makes Jobs, a LeaderWorkerSet StatefulSets.
     (WorkloadAPI.KUEUE, _kueue_whole_group),
     (WorkloadAPI.POD_GROUP, _pod_group),
-    (WorkloadAPI.COSCHEDULING, _coscheduling),
+    (WorkloadAPI.COSCHEDULING, _read_coscheduling),
     (WorkloadAPI.LEADER_WORKER_SET, _leader_worker_set),
     (WorkloadAPI.JOB_SET, _job_set),
     (WorkloadAPI.MPI_JOB, _mpi_job),
     (WorkloadAPI.RAY_CLUSTER, _ray_cluster),
     (
         WorkloadAPI.STATEFUL_SET,
-        _owned("StatefulSet", "apps", WorkloadAPI.STATEFUL_SET),
+        _reader_of("StatefulSet", "apps", WorkloadAPI.STATEFUL_SET),
     ),
-    (WorkloadAPI.INDEXED_JOB, _owned("Job", "batch", WorkloadAPI.INDEXED_JOB)),
-    (WorkloadAPI.JOB, _job),
+    (WorkloadAPI.INDEXED_JOB, _reader_of("Job", "batch", WorkloadAPI.INDEXED_JOB)),
+    (WorkloadAPI.JOB, _read_job),
     (WorkloadAPI.KUEUE, _kueue_group),
 )
 
@@ -280,4 +283,4 @@ APIS_BY_OWNER = {
     "StatefulSet": (WorkloadAPI.STATEFUL_SET,),
     "Job": (WorkloadAPI.INDEXED_JOB, WorkloadAPI.JOB),
 }
-"""Whose gangs an object of a kind says the size of; they have its name."""
+"""By kind, the APIs whose gangs have the size and the name of such an object."""

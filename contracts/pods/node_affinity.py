@@ -1,4 +1,4 @@
-"""What the affinity of a pod says: the nodes it requires, and what only pods decide.
+"""Reads a pod's affinity: the nodes that it requires.
 
 Affinity travels as it was written, because most of it decides nothing here; this is
 the one reading of it. Knows no node.
@@ -33,7 +33,7 @@ def read_required_nodes(affinity: Mapping[str, Any]) -> NodeSelector | None:
     for key in affinity:
         if key not in (NODE_AFFINITY, *POD_AFFINITIES):
             raise DecodeError("affinity", key, "unknown field")
-    selector = _part(affinity, NODE_AFFINITY).get(REQUIRED)
+    selector = _affinity_part(affinity, NODE_AFFINITY).get(REQUIRED)
     if selector is None:
         return None
     path = f"{NODE_AFFINITY}.{REQUIRED}"
@@ -79,7 +79,9 @@ def list_required_pods(affinity: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         f"{name}.{REQUIRED}"
         for name in POD_AFFINITIES
-        if convert(_part(affinity, name).get(REQUIRED) or [], list[Any], "affinity")
+        if convert(
+            _affinity_part(affinity, name).get(REQUIRED) or [], list[Any], "affinity"
+        )
     )
 
 
@@ -95,7 +97,7 @@ def find_unreadable_numbers(selector: NodeSelector) -> Iterator[str]:
                 yield f"nodeSelectorTerms[{number}].matchExpressions[{index}].values[0]"
 
 
-def _part(affinity: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _affinity_part(affinity: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     part = affinity.get(name)
     if part is None:
         return {}

@@ -1,4 +1,4 @@
-"""What pods ask of their node besides devices, by kube-scheduler's own arithmetic.
+"""Resources that pods need of their node, by kube-scheduler's arithmetic.
 
 Stands alone because plans, the snapshot and the publisher all count it, and must agree.
 CPU is counted in thousandths, everything else in whole units. Knows no node.
@@ -34,14 +34,16 @@ def sum_requests(spec: PodSpec) -> dict[str, Quantity]:
     for name, amount in of_pod.requests.items():
         if _may_be_of_pods(name):
             nano_by_name[name] = amount.nano
-    _add(nano_by_name, {name: amount.nano for name, amount in spec.overhead.items()})
+    _add_amounts(
+        nano_by_name, {name: amount.nano for name, amount in spec.overhead.items()}
+    )
     return {name: Quantity.of_nano(nano_by_name[name]) for name in sorted(nano_by_name)}
 
 
 def count_requested(amounts: Mapping[str, Quantity]) -> dict[str, int]:
     """Count units of what is requested: rounded up, by name; zero is left out."""
     units = {
-        name: min(-(-amount.nano // _unit(name)), _LARGEST)
+        name: min(-(-amount.nano // _unit_of(name)), _LARGEST)
         for name, amount in sorted(amounts.items())
     }
     return {name: count for name, count in units.items() if count}
@@ -50,12 +52,12 @@ def count_requested(amounts: Mapping[str, Quantity]) -> dict[str, int]:
 def count_allocatable(amounts: Mapping[str, Quantity]) -> dict[str, int]:
     """Count units of what a node has for pods: rounded down, by name."""
     return {
-        name: min(amount.nano // _unit(name), _LARGEST)
+        name: min(amount.nano // _unit_of(name), _LARGEST)
         for name, amount in sorted(amounts.items())
     }
 
 
-def _unit(name: str) -> int:
+def _unit_of(name: str) -> int:
     return MILLI if name == CPU else NANO
 
 
@@ -69,12 +71,12 @@ def _sum_containers(spec: PodSpec) -> dict[str, int]:
     for container in spec.init_containers:
         requests = _requests_of(container)
         if container.restart_policy == "Always":
-            _add(running, requests)
+            _add_amounts(running, requests)
         else:
             for name, amount in requests.items():
                 peak[name] = max(peak.get(name, 0), running.get(name, 0) + amount)
     for container in spec.containers:
-        _add(running, _requests_of(container))
+        _add_amounts(running, _requests_of(container))
     return {
         name: max(running.get(name, 0), peak.get(name, 0))
         for name in running.keys() | peak.keys()
@@ -86,6 +88,6 @@ def _requests_of(container: Container) -> dict[str, int]:
     return {name: amount.nano for name, amount in resources.items()}
 
 
-def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+def _add_amounts(total: dict[str, int], more: Mapping[str, int]) -> None:
     for name, amount in more.items():
         total[name] = total.get(name, 0) + amount

@@ -1,4 +1,4 @@
-"""What a pod asks of other pods: ports, near, apart and spread, read into one form.
+"""Rules between pods: host ports, affinity, anti-affinity and spread, in one form.
 
 The one reading of it, for pods that wait and pods that run. Defaults are filled in and
 keys of labels that a term takes from the pod itself (`matchLabelKeys`) are written out.
@@ -30,7 +30,7 @@ NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that every namespace has: its name."""
 EVERY_ADDRESS = HostPort(port=0).ip
 MAX_INT32 = 2**31 - 1
-"""What core/v1 holds `maxSkew` and `minDomains` in."""
+"""Largest `maxSkew` and `minDomains` in core/v1."""
 _NEAR, _APART = POD_AFFINITIES
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _POLICIES = (None, "Honor", "Ignore")
@@ -58,13 +58,13 @@ class SpreadTerm(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     min_domains: int = 1
     selector: Requirements | None = None
     honors_affinity: bool = True
-    """Whether only nodes count that the pod selects and requires."""
+    """True if only nodes that the pod selects and requires count."""
     honors_taints: bool = False
-    """Whether only nodes count whose taints the pod tolerates."""
+    """True if only nodes whose taints the pod tolerates count."""
 
 
 class PodRules(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What a pod asks of other pods."""
+    """The rules of a pod about other pods."""
 
     ports: tuple[HostPort, ...] = ()
     """Sorted."""
@@ -114,7 +114,7 @@ def read_apart(
 
 
 def clash(port: HostPort, other: HostPort) -> bool:
-    """Whether two pods on one node cannot have these ports."""
+    """True if two pods with these ports cannot be on one node."""
     return (port.port, port.protocol) == (other.port, other.protocol) and (
         port.ip == other.ip or EVERY_ADDRESS in (port.ip, other.ip)
     )
@@ -202,7 +202,7 @@ def _resolve_term(
             *_take_own("In", term.match_label_keys, labels),
             *_take_own("NotIn", term.mismatch_label_keys, labels),
         ]
-        selector = _sorted({*selector, *own})
+        selector = _sort_requirements({*selector, *own})
     namespaces = tuple(sorted(set(term.namespaces)))
     if not namespaces and term.namespace_selector is None:
         namespaces = (namespace,)
@@ -236,7 +236,7 @@ def _read_spread(
     selector = _read_selector(constraint.label_selector, f"{place}.labelSelector")
     own = tuple(_take_own("In", constraint.match_label_keys, labels))
     if selector is not None:
-        selector = _sorted({*selector, *own})
+        selector = _sort_requirements({*selector, *own})
     return SpreadTerm(
         topology_key=constraint.topology_key,
         max_skew=constraint.max_skew,
@@ -279,10 +279,12 @@ def _read_selector(selector: LabelSelector | None, place: str) -> Requirements |
                 key=said.key, operator=said.operator, values=values
             )
         )
-    return _sorted(requirements)
+    return _sort_requirements(requirements)
 
 
-def _sorted(requirements: Iterable[LabelSelectorRequirement]) -> Requirements:
+def _sort_requirements(
+    requirements: Iterable[LabelSelectorRequirement],
+) -> Requirements:
     return tuple(sorted(requirements, key=lambda r: (r.key, r.operator, r.values)))
 
 
@@ -291,7 +293,7 @@ def selects(
     labels: Mapping[str, str],
     varying: Iterable[str] = (),
 ) -> bool | None:
-    """Whether a selector selects these labels; None: nobody can say.
+    """True if a selector matches these labels; None: unknown.
 
     `varying`: keys of labels whose values are not known.
     """
@@ -311,7 +313,7 @@ def means(
     labels: Mapping[str, str],
     varying: Iterable[str] = (),
 ) -> bool | None:
-    """Whether a term means a pod; None: nobody can say."""
+    """True if a term matches a pod; None: unknown."""
     answers = (
         selects(term.selector, labels, varying),
         means_namespace(term, namespace),
@@ -322,7 +324,7 @@ def means(
 
 
 def means_namespace(term: PodTerm, namespace: str) -> bool | None:
-    """Whether a term means the pods of a namespace; None: its labels would say.
+    """True if a term matches the pods of a namespace; None: its labels decide.
 
     All that is known of a namespace's labels is its name.
     """

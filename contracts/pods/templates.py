@@ -22,7 +22,7 @@ MAX_REPLICAS = 100_000
 _NOT_REPLICATED = ("ControllerRevision", "DaemonSet", "PodTemplate")
 """Kinds whose number of pods the object does not say."""
 _Reading = tuple[str, list[str]]
-"""What the object is called in errors, and where to note fields that are unknown."""
+"""The object's name in errors, and the list of its unknown fields."""
 _NAMELESS = ("spec", "template", "jobTemplate")
 _OF_SERVER = ("metadata", "status")
 
@@ -64,7 +64,7 @@ def read_workload(
     return Workload(
         api_version=raw.get("apiVersion", ""),
         kind=kind,
-        metadata=_read(metadata, ObjectMeta, "metadata", (what, unknown)),
+        metadata=_read_struct(metadata, ObjectMeta, "metadata", (what, unknown)),
         templates=templates,
     )
 
@@ -108,7 +108,7 @@ def _read_template(
         name=role,
         count=count.pods,
         is_counted=count.is_written,
-        template=_read(template, PodTemplate, template_path, reading),
+        template=_read_struct(template, PodTemplate, template_path, reading),
         path=template_path,
     )
 
@@ -122,7 +122,7 @@ def _read_role(value: Mapping[str, Any], otherwise: str) -> str:
 
 
 def has_pod_template(value: Mapping[str, Any]) -> bool:
-    """Whether what a mapping has under `template` is a pod's."""
+    """True if the `template` of a mapping is a pod template."""
     template = value.get("template")
     spec = template.get("spec") if isinstance(template, Mapping) else None
     return isinstance(spec, Mapping) and isinstance(spec.get("containers"), list)
@@ -184,7 +184,9 @@ def _read_count(value: Mapping[str, Any], key: str, path: str, what: str) -> int
     return count
 
 
-def _read(raw: Mapping[str, Any], kind: type[T], path: str, reading: _Reading) -> T:
+def _read_struct(
+    raw: Mapping[str, Any], kind: type[T], path: str, reading: _Reading
+) -> T:
     what, unknown = reading
     found: list[str] = []
     try:

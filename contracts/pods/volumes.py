@@ -1,4 +1,4 @@
-"""The nodes on which the volumes of a pod can be had, by kube-scheduler's own rules.
+"""The nodes on which a pod's volumes are available, by kube-scheduler's rules.
 
 What volumes require is said as node selectors, so whoever chooses nodes needs to know
 nothing of volumes. Which node gets how many of several volumes that are still free, how
@@ -48,7 +48,7 @@ _PLACES = (
 
 
 class VolumeLookup(Protocol):
-    """What is known of volumes."""
+    """The known claims, volumes and storage classes."""
 
     def claim(self, key: str) -> PersistentVolumeClaim | None:
         """Return a claim by `namespace/name`."""
@@ -64,7 +64,7 @@ class VolumeLookup(Protocol):
 
 
 class MissingVolume(Struct, frozen=True, kw_only=True):
-    """Why kube-scheduler would not even look at nodes for a pod."""
+    """Why kube-scheduler would not try any node for a pod."""
 
     claim: str
     """Name of the PersistentVolumeClaim."""
@@ -83,7 +83,7 @@ def list_volume_claims(metadata: ObjectMeta, spec: PodSpec) -> Iterator[str]:
 def find_volume_nodes(
     metadata: ObjectMeta, spec: PodSpec, lookup: VolumeLookup
 ) -> tuple[NodeSelector, ...] | MissingVolume:
-    """Return selectors that must all hold where a pod's volumes can be had."""
+    """Return selectors that must all match the nodes of a pod's volumes."""
     selectors: dict[NodeSelector, None] = {}
     for name in list_volume_claims(metadata, spec):
         claim = lookup.claim(f"{metadata.namespace}/{name}")
@@ -98,7 +98,7 @@ def find_volume_nodes(
 
 
 def _find_missing(name: str, claim: PersistentVolumeClaim | None) -> str:
-    """Say why a claim is of no use yet; empty: it may be."""
+    """Return why a claim cannot be used yet; empty if it can."""
     if claim is None:
         return f"no PersistentVolumeClaim {name} yet"
     if claim.metadata.deletion_timestamp:
@@ -112,12 +112,12 @@ def _find_missing(name: str, claim: PersistentVolumeClaim | None) -> str:
 def _selectors_of(
     claim: PersistentVolumeClaim, lookup: VolumeLookup
 ) -> list[NodeSelector] | str:
-    """Return where one claim can be had; a text: nowhere yet, and why."""
+    """Return where one claim is available; a text: nowhere yet, and why."""
     name, spec = claim.metadata.name, claim.spec
     if spec.volume_name and IS_BOUND in claim.metadata.annotations:
         volume = lookup.volume(spec.volume_name)
         if volume is None:
-            return f"PersistentVolume {spec.volume_name} of {name} is not there"
+            return f"PersistentVolume {spec.volume_name} of {name} does not exist"
         return [*_of_volume(volume), *_of_zone(volume)]
     storage_class = lookup.storage_class(spec.storage_class_name)
     is_late = storage_class is not None and storage_class.volume_binding_mode == _LATE
@@ -130,8 +130,8 @@ def _selectors_of(
     places = [*_where_free(claim, lookup), *_where_made(storage_class)]
     if not places:
         return (
-            f"no PersistentVolume of StorageClass {spec.storage_class_name} that is "
-            f"free will do for PersistentVolumeClaim {name}"
+            f"no free PersistentVolume of StorageClass {spec.storage_class_name} "
+            f"fits PersistentVolumeClaim {name}"
         )
     return [] if None in places else [_any_of(filter(None, places))]
 
@@ -225,7 +225,7 @@ def _is_kept_for(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool
 
 
 def _any_of(terms: Iterable[NodeSelectorTerm]) -> NodeSelector:
-    """Say that one of several terms must hold, those of one label as one.
+    """Return a selector of any of several terms, those of one label merged.
 
     A thousand local volumes are a thousand values, not a thousand terms.
     """

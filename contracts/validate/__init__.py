@@ -1,4 +1,4 @@
-"""What the API server would refuse, said before it is asked.
+"""Finds what the API server would refuse.
 
 One call for every kind of object, so that `plan`, the publisher and the node agent
 refuse the same things in the same words. Knows neither feature gates nor other objects:
@@ -35,10 +35,10 @@ def validate(value: Validated) -> tuple[Violation, ...]:
     An AllocationResult alone is judged without the names of its claim's requests; in
     the status of a claim these are checked too.
     """
-    return tuple(_check(value))
+    return tuple(_check_object(value))
 
 
-def _check(value: Validated) -> Violations:
+def _check_object(value: Validated) -> Violations:
     match value:
         case ResourceSlice():
             return slices.check_resource_slice(value)

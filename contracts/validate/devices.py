@@ -67,7 +67,7 @@ def check_device(value: Device, path: str, *, selects_nodes: bool) -> Violations
 
 
 def has_list_attributes(value: Device) -> bool:
-    """Whether an attribute is a list, which halves how many devices a slice holds."""
+    """True if an attribute is a list, which halves how many devices fit in a slice."""
     return any(
         field.endswith("s")
         for attribute in value.attributes.values()

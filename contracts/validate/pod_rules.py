@@ -1,4 +1,4 @@
-"""What the API server would refuse in the words that pods have for other pods.
+"""Finds what the API server would refuse in the rules between pods.
 
 Host ports, required terms of affinity, and topology spread. Knows no node.
 
@@ -63,7 +63,7 @@ def check_pod_affinity(affinity: Mapping[str, Any], path: str) -> Violations:
             continue
         for key in said:
             if key not in (REQUIRED, PREFERRED):
-                yield _unknown(f"{place}.{key}")
+                yield _unknown_field(f"{place}.{key}")
         terms = said.get(REQUIRED)
         if isinstance(terms, list | tuple):
             yield from check_each(terms, None, f"{place}.{REQUIRED}", _check_raw_term)
@@ -81,7 +81,7 @@ def _check_raw_term(raw: Any, path: str) -> Violations:
         yield Violation(field=field, rule="Invalid value", message=error.reason)
         return
     for field in unknown:
-        yield _unknown(f"{path}.{field}")
+        yield _unknown_field(f"{path}.{field}")
     yield from _check_selector(term.label_selector, f"{path}.labelSelector")
     yield from _check_selector(term.namespace_selector, f"{path}.namespaceSelector")
     for namespace in term.namespaces:
@@ -158,5 +158,5 @@ def _check_requirement(value: LabelSelectorRequirement, path: str) -> Violations
     yield from check_each(value.values, None, f"{path}.values", names.check_label_value)
 
 
-def _unknown(path: str) -> Violation:
+def _unknown_field(path: str) -> Violation:
     return Violation(field=path, rule="unknown field")

@@ -1,4 +1,4 @@
-"""What the API server would refuse in a pod: its claims, and amounts of resources.
+"""Finds what the API server would refuse in the claims and resources of a pod.
 
 Only what decides devices and nodes is judged: names of claims and who refers to them,
 that extended resources are whole numbers, the same in requests and limits, and what
@@ -38,7 +38,7 @@ from contracts.workload import (
 )
 
 _DOMAIN = "kubernetes.io/"
-"""What the names of resources have that Kubernetes itself counts."""
+"""The domain of the resources that Kubernetes itself counts."""
 _QUOTA = "requests."
 _HUGE = "hugepages-"
 _MILLI = NANO // 1000
@@ -116,7 +116,7 @@ def _check_references(
         if not name:
             yield required(place)
             continue
-        whole_too = (name, "") in seen or (not request and _has(seen, name))
+        whole_too = (name, "") in seen or (not request and _is_seen(seen, name))
         if whole_too or (name, request) in seen:
             yield duplicate(place, f"{name}/{request}".rstrip("/"))
         seen.add((name, request))
@@ -125,7 +125,7 @@ def _check_references(
             yield Violation(field=place, rule="Not found", message=message)
 
 
-def _has(seen: set[tuple[str, str]], name: str) -> bool:
+def _is_seen(seen: set[tuple[str, str]], name: str) -> bool:
     return any(each == name for each, _ in seen)
 
 
@@ -138,12 +138,14 @@ def _check_amounts(value: ResourceRequirements, path: str) -> Violations:
         place = f"{path}.requests"
         if _may_be_overcommitted(name):
             if limit is not None and amount > limit:
-                yield _differ(place, name, amount, "less than or equal to", limit)
+                yield _amounts_differ(
+                    place, name, amount, "less than or equal to", limit
+                )
         elif limit is None:
             message = "Limit must be set for non overcommitable resources"
             yield required(f"{path}.limits", f"{message}: {name}")
         elif amount != limit:
-            yield _differ(place, name, amount, "equal to", limit)
+            yield _amounts_differ(place, name, amount, "equal to", limit)
 
 
 def _check_amount(name: str, amount: Quantity, path: str) -> Violations:
@@ -160,14 +162,14 @@ def _count_thousandths(amount: Quantity) -> int:
     return thousandths if amount.nano >= 0 else -thousandths
 
 
-def _differ(
+def _amounts_differ(
     path: str, name: str, amount: Quantity, how: str, limit: Quantity
 ) -> Violation:
     return invalid(path, amount.text, f"must be {how} {name} limit of {limit.text}")
 
 
 def is_extended_resource(name: str) -> bool:
-    """Whether the API server counts a resource in whole numbers for somebody else."""
+    """True if a resource is an extended resource, counted in whole numbers."""
     return "/" in name and _DOMAIN not in name and not name.startswith(_QUOTA)
 
 

@@ -190,7 +190,7 @@ def _check_expression(text: str, path: str) -> Violations:
 def _list_constrained(
     constraints: tuple[DeviceConstraint, ...], *entries: str
 ) -> set[str]:
-    """Name the attributes that constraints on a (sub)request look at."""
+    """List the attributes that constraints on a (sub)request compare."""
     return {
         attribute
         for constraint in constraints

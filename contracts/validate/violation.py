@@ -27,7 +27,7 @@ class Violation(Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """What is wrong, for who names the field apart."""
+        """The message without the field."""
         return ": ".join(part for part in (self.rule, self.message) if part)
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ def required(path: str, message: str = "") -> Violation:
 def invalid(path: str, value: Any, message: str) -> Violation:
     """Report that a value is not what it should be."""
     return Violation(
-        field=path, rule="Invalid value", message=f"{_format(value)}: {message}"
+        field=path, rule="Invalid value", message=f"{_format_value(value)}: {message}"
     )
 
 
@@ -58,16 +58,16 @@ def forbidden(path: str, message: str) -> Violation:
 
 def duplicate(path: str, value: Any) -> Violation:
     """Report that a value is there already."""
-    return Violation(field=path, rule="Duplicate value", message=_format(value))
+    return Violation(field=path, rule="Duplicate value", message=_format_value(value))
 
 
 def unsupported(path: str, value: str, supported: Sequence[str]) -> Violation:
     """Report that a value is not one of a closed set."""
-    values = ", ".join(_format(one) for one in supported)
+    values = ", ".join(_format_value(one) for one in supported)
     return Violation(
         field=path,
         rule="Unsupported value",
-        message=f"{_format(value)}: supported values: {values}",
+        message=f"{_format_value(value)}: supported values: {values}",
     )
 
 
@@ -98,7 +98,7 @@ def check_one_of(path: str, value: str, supported: Sequence[str]) -> Violations:
 def check_each(
     elements: Sequence[T], limit: int | None, path: str, check: Check[T]
 ) -> Violations:
-    """Check a list; one that is too long is not looked into."""
+    """Check a list; the items of one that is too long are not checked."""
     if limit is not None and len(elements) > limit:
         yield too_many(path, len(elements), limit)
         return
@@ -124,7 +124,7 @@ def check_each_unique(
         keys.add(key(element))
 
 
-def _format(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, str):
         return encode(value).decode()
     if isinstance(value, bool):

@@ -23,12 +23,12 @@ def permissions(
     tokens: Annotated[
         bool,
         typer.Option(
-            help="Who has no password may show a token of Kubernetes; "
-            "the auth callout must run."
+            help="Let users without a password show a Kubernetes token; needs the "
+            "auth callout."
         ),
     ] = False,
 ) -> None:
-    """Print what nats-server should allow to whom; k8s/base has it already."""
+    """Print the permissions of each bus user for nats-server, as k8s/base has them."""
     console.file.write(server_configuration(tokens=tokens))
 
 

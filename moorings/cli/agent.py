@@ -40,10 +40,12 @@ if TYPE_CHECKING:  # the client comes with an extra
 
 COLUMNS = ("node", "resource", "before", "after")
 _ATTEMPTS = 5
-_FORCE = "; with --force it is written all the same, until that writer does so again"
+_FORCE = "; --force overwrites it, until that writer writes it again"
 
 Node = Annotated[str, typer.Argument(metavar="NODE", show_default=False)]
-Force = Annotated[bool, typer.Option("--force", help="Also what others offer there.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Also overwrite what others offer there.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would change.")]
 
 
@@ -51,8 +53,8 @@ def register(app: typer.Typer) -> None:
     """Add this group of commands to the app."""
     group = typer.Typer(invoke_without_command=True, cls=ServiceGroup)
     text = (
-        "Run the node agent in this process until SIGTERM, set up by variables; or one "
-        "of its commands, which are about a node of a cluster."
+        "Run the node agent until SIGTERM, configured by environment variables; "
+        "or one of its commands, for a node of a cluster."
     )
     group.callback(help=text)(run)
     group.command()(advertise)
@@ -79,7 +81,7 @@ def advertise(
         list[str] | None,
         typer.Argument(
             metavar="NAME=COUNT",
-            help="What the node offers: name and number, an integer.",
+            help="Resource and whole number that the node offers.",
             show_default=False,
         ),
     ] = None,
@@ -88,7 +90,7 @@ def advertise(
         typer.Option(
             "--remove",
             metavar="NAME",
-            help="Offer this one no more; may be repeated.",
+            help="Stop offering this resource; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -98,18 +100,18 @@ def advertise(
     context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Offer extended resources on a node: its status.capacity, and allocatable.
+    """Offer extended resources on a node, in its status.capacity and allocatable.
 
-    Pods ask for them in `requests` like for CPU, and kube-scheduler counts them. Pods
-    that run are not touched when there is less.
+    Pods request them as they request CPU, and kube-scheduler counts them. Running pods
+    keep theirs when the number goes down.
 
     moorings agent advertise worker-1 example.com/dongle=4
     """
     if not (resources or remove):
         form = "NAME=COUNT, such as example.com/dongle=4, or --remove NAME"
         raise UsageError(f"advertise: give {form}")
-    wanted = _read(resources or (), remove or ())
-    _change(
+    wanted = _read_wanted(resources or (), remove or ())
+    _change_node(
         find_kubeconfig(kubeconfig, os.environ),
         context,
         node,
@@ -127,7 +129,7 @@ def withdraw(
         list[str],
         typer.Argument(
             metavar="NAME",
-            help="What the node offers no more, by name.",
+            help="Resources that the node stops offering.",
             show_default=False,
         ),
     ],
@@ -137,12 +139,12 @@ def withdraw(
     context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Take extended resources back from a node's status; pods that run go on."""
-    _change(
+    """Remove extended resources from a node's status; running pods keep theirs."""
+    _change_node(
         find_kubeconfig(kubeconfig, os.environ),
         context,
         node,
-        _read((), resources),
+        _read_wanted((), resources),
         resources,
         output,
         force=force,
@@ -150,7 +152,7 @@ def withdraw(
     )
 
 
-def _read(resources: Iterable[str], withdrawn: Iterable[str]) -> dict[str, int]:
+def _read_wanted(resources: Iterable[str], withdrawn: Iterable[str]) -> dict[str, int]:
     """Read what is to be there, and check the names of what is not.
 
     Raises:
@@ -161,13 +163,13 @@ def _read(resources: Iterable[str], withdrawn: Iterable[str]) -> dict[str, int]:
         for name in withdrawn:
             check_name(name)
             if name in wanted:
-                raise UsageError(f"advertise: {name}: both a count and --remove")
+                raise UsageError(f"advertise: {name} has both a count and --remove")
     except ExtendedResourceError as error:
         raise UsageError(str(error)) from error
     return wanted
 
 
-def _change(
+def _change_node(
     kubeconfig: Path,
     context: str,
     node: str,
@@ -184,7 +186,7 @@ def _change(
 
     async def change() -> AdvertisementPlan:
         async with open_api(access, PERSON_MANAGER) as api:
-            return await _write(api, node, wanted, names, force=force, dry=dry_run)
+            return await _write_plan(api, node, wanted, names, force=force, dry=dry_run)
 
     plan = asyncio.run(change())
     rows = [(node, name, plan.before[name], plan.after[name]) for name in plan.before]
@@ -202,7 +204,7 @@ def _change(
     raise typer.Exit(ExitCode.YES)
 
 
-async def _write(
+async def _write_plan(
     api: KubernetesApi,
     name: str,
     wanted: Mapping[str, int],
@@ -243,7 +245,7 @@ async def _write(
 
 
 async def _find_near(api: KubernetesApi, name: str) -> list[str]:
-    """Find nodes whose names are alike."""
+    """Find nodes with similar names."""
     page = await api.list_page(NODE)
     names = [str(item["metadata"]["name"]) for item in page.items or ()]
     return difflib.get_close_matches(name, names)

@@ -12,7 +12,9 @@ from contracts.asyncapi import messages_of
 from contracts.topics import BLOBS, TOPICS, SubjectFamily, Topic
 from moorings.cli.output import Format, show
 
-bus = typer.Typer(no_args_is_help=True, help="The bus: what travels on which subjects.")
+bus = typer.Typer(
+    no_args_is_help=True, help="Describe the bus: its subjects and messages."
+)
 COLUMNS = ("subject", "stream", "from", "to", "messages")
 
 
@@ -29,19 +31,19 @@ def describe(
             "--output",
             "-o",
             metavar="FORMAT",
-            help="A table, or the AsyncAPI 3 document: yaml or json.",
+            help="How to print: table, or the AsyncAPI 3 document as yaml or json.",
         ),
     ] = Format.TABLE,
 ) -> None:
-    """Print the subjects with their messages, or the whole as AsyncAPI; asks nobody.
+    """Print the subjects and their messages, or an AsyncAPI document; needs no server.
 
     moorings bus describe -o yaml > moorings.asyncapi.yaml
     """
-    rows = [_row(family) for family in (*TOPICS, BLOBS)]
+    rows = [_to_row(family) for family in (*TOPICS, BLOBS)]
     show(describe_bus(version("moorings")), output, COLUMNS, rows)
 
 
-def _row(family: SubjectFamily) -> tuple[str, ...]:
+def _to_row(family: SubjectFamily) -> tuple[str, ...]:
     kinds = messages_of(family) if isinstance(family, Topic) else ()
     return (
         family.pattern,

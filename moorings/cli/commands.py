@@ -1,4 +1,4 @@
-"""Which module has which command, and what lists say of it: only what runs is imported.
+"""Commands by module, with summaries for lists: only what runs is imported.
 
 A person waits for the start of each command. Together they import servers, clients and
 CP-SAT's libraries, of which most need nothing.
@@ -16,7 +16,7 @@ from typer.main import get_group
 
 
 class Listed(NamedTuple):
-    """What is known of a command without its module."""
+    """A command as lists show it, without importing its module."""
 
     module: str
     """In this package, with `register(app)`."""
@@ -27,44 +27,46 @@ class Listed(NamedTuple):
 COMMANDS = {
     "demo": Listed(
         "demo",
-        "Stack up, gangs submitted, decided, written, explained, replayed, stack down.",
+        "Run the whole job on this machine: start, submit, decide, explain, replay.",
     ),
     "plan": Listed(
         "plan",
-        "Decide offline what the pods, claims and gangs of some objects would get.",
+        "Decide offline which devices pods, claims and gangs would get.",
     ),
     "lint": Listed(
         "lint",
-        "Find what in classes, slices, claims and gangs would only fail at run time.",
+        "Find mistakes in classes, slices, claims and gangs before they fail at "
+        "run time.",
     ),
     "get": Listed(
-        "get", "Show gangs, pods that have devices, nodes, devices, or recorded solves."
+        "get", "Show gangs, pods with devices, nodes, devices, or recorded solves."
     ),
     "explain": Listed(
         "explain",
-        "Say where a gang is and what it has, or why it waits and what was counted.",
+        "Show where a gang is and which devices it has, or why it waits.",
     ),
     "watch": Listed(
-        "watch", "Follow what is decided and written as it happens, until Ctrl-C."
+        "watch", "Follow decisions and what becomes of them, until Ctrl-C."
     ),
     "console": Listed(
-        "web", "Serve a web page of the fleet, its gangs and solves until Ctrl-C."
+        "web", "Serve a web page of the fleet, its gangs and solves, until Ctrl-C."
     ),
     "submit": Listed(
         "gangs",
         "Submit gangs; with --wait, exit 0 only when all of them are allocated.",
     ),
     "cancel": Listed(
-        "gangs", "Say that a gang is not wanted any more, allocated or not."
+        "gangs", "Cancel gangs that are no longer wanted, allocated or not."
     ),
     "release": Listed(
-        "gangs", "Say that a gang's work is done; its devices are free again."
+        "gangs", "Release gangs whose work is done; their devices become free."
     ),
     "release-gates": Listed(
         "gates",
-        "Open the scheduling gate of pods without deciding for them, as Moorings goes.",
+        "Open the scheduling gates of pods without deciding for them, to remove "
+        "Moorings.",
     ),
-    "solves": Listed("solves", "Recorded solves: the input of each."),
+    "solves": Listed("solves", "List, show and export recorded solves."),
     "replay": Listed(
         "solves",
         "Solve a recorded input again and compare bytes; exit 0 only when they agree.",
@@ -72,29 +74,30 @@ COMMANDS = {
     "up": Listed("components", "Run the whole stack on this machine until Ctrl-C."),
     "solver": Listed(
         "components",
-        "Run the solver in this process until SIGTERM; set up by variables.",
+        "Run the solver until SIGTERM, configured by environment variables.",
     ),
     "publisher": Listed(
         "components",
-        "Run the publisher in this process until SIGTERM; set up by variables.",
+        "Run the publisher until SIGTERM, configured by environment variables.",
     ),
     "authcallout": Listed(
         "components",
-        "Run the auth callout of NATS in this process until SIGTERM; set up by "
+        "Run the auth callout of NATS until SIGTERM, configured by environment "
         "variables.",
     ),
     "agent": Listed(
         "agent",
-        "Run the node agent in this process until SIGTERM, set up by variables; or one "
-        "of its commands, which are about a node of a cluster.",
+        "Run the node agent until SIGTERM, configured by environment variables; "
+        "or one of its commands, for a node of a cluster.",
     ),
-    "bus": Listed("bus", "The bus: what travels on which subjects."),
+    "bus": Listed("bus", "Describe the bus: its subjects and messages."),
     "doctor": Listed(
         "doctor",
-        "Check a cluster, a bus, or both: each line ok, warn or fail, why, what to do.",
+        "Check a cluster, a bus, or both; each problem comes with a remedy.",
     ),
     "permissions": Listed(
-        "about", "Print what nats-server should allow to whom; k8s/base has it already."
+        "about",
+        "Print the permissions of each bus user for nats-server, as k8s/base has them.",
     ),
     "version": Listed("about", "Show the versions that an answer's bytes depend on."),
 }
@@ -102,19 +105,19 @@ COMMANDS = {
 
 
 OTHER_WORDS = {
-    "apply": "`moorings submit -f FILE` submits gangs",
-    "create": "`moorings submit -f FILE` submits gangs",
-    "delete": "`moorings cancel` or `release` ends a gang",
-    "describe": "`moorings explain` says why, of a gang or pod/NAME",
-    "down": "`moorings up` runs until Ctrl-C",
-    "status": "there are `moorings get` and `moorings doctor`",
-    "stop": "`moorings up` runs until Ctrl-C",
+    "apply": "use `moorings submit -f FILE`",
+    "create": "use `moorings submit -f FILE`",
+    "delete": "use `moorings cancel` or `moorings release`",
+    "describe": "use `moorings explain` with a gang or pod/NAME",
+    "down": "stop `moorings up` with Ctrl-C",
+    "status": "use `moorings get` or `moorings doctor`",
+    "stop": "stop `moorings up` with Ctrl-C",
 }
-"""What people type who know other tools, and what is meant here."""
+"""Commands of other tools, and ours to use instead."""
 
 
 class LazyCommands(TyperGroup):
-    """The commands above: lists show what is said there, a line imports its own."""
+    """The commands above, each imported only when it runs."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -130,12 +133,12 @@ class LazyCommands(TyperGroup):
         if args and (meant := OTHER_WORDS.get(args[0])):
             ctx.fail(f"No such command {args[0]!r}: {meant}")
         if args and args[0] in COMMANDS:
-            self._import(COMMANDS[args[0]].module)
+            self._import_commands(COMMANDS[args[0]].module)
             if ctx.obj is not None:
                 ctx.obj()
         return super().resolve_command(ctx, args)
 
-    def _import(self, module: str) -> None:
+    def _import_commands(self, module: str) -> None:
         if module not in self._modules:
             self._modules.add(module)
             app = typer.Typer()

@@ -1,4 +1,4 @@
-"""What the shell may complete: names that the bus knows, of gangs and their pods.
+"""Shell completion for names of gangs and their pods on the bus.
 
 Whatever goes wrong there is nothing to complete: a shell shows no errors. Where nothing
 is found shells complete file names by themselves.
@@ -22,7 +22,7 @@ from moorings.errors import MooringsError
 from runtime.errors import ServiceError
 
 LONGEST_S = 2.0
-"""Nobody waits longer for a key."""
+"""Longest wait for completions."""
 _POD = "pod/"
 Asking = Callable[[Client], Awaitable[list[str]]]
 

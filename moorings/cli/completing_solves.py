@@ -1,4 +1,4 @@
-"""What the shell may complete of recorded solves: their ids, and exported files."""
+"""Shell completion for ids of recorded solves and exported files."""
 
 from __future__ import annotations
 

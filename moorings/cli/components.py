@@ -58,7 +58,7 @@ def register(app: typer.Typer) -> None:
         ("publisher", "the publisher"),
         ("authcallout", "the auth callout of NATS"),
     ):
-        text = f"Run {what} in this process until SIGTERM; set up by variables."
+        text = f"Run {what} until SIGTERM, configured by environment variables."
         app.command(name, cls=ServiceCommand, help=text)(_make_command(name))
 
 
@@ -70,8 +70,8 @@ def up(
     fleet: Annotated[
         str | None,
         typer.Option(
-            help="`small`, `openb`, `faulty`, or a fleet file, of simulated nodes.",
-            show_default="small, with a cluster none",
+            help="Simulated nodes: `small`, `openb`, `faulty` or a fleet file.",
+            show_default="small; none with --kubeconfig",
             autocompletion=list_fleets,
         ),
     ] = None,
@@ -87,8 +87,8 @@ def up(
             "--filename",
             "-f",
             metavar="FILE",
-            help="DeviceClasses, templates, taint rules; each driver of the fleet has "
-            "a class of its name besides. May be repeated.",
+            help="DeviceClasses, templates and taint rules, besides the class that "
+            "each driver of the fleet gets; may be repeated.",
         ),
     ] = None,
     kubeconfig: Annotated[
@@ -100,7 +100,7 @@ def up(
     context: Annotated[
         str | None,
         typer.Option(
-            help="Of the kubeconfig, if not its current one.",
+            help="Context of the kubeconfig; default: its current one.",
             rich_help_panel=WITH_CLUSTER,
         ),
     ] = None,
@@ -108,7 +108,7 @@ def up(
     own_class: OwnClasses = None,
     own_node: OwnNodes = None,
     console: Annotated[
-        bool, typer.Option(help="Serve the web console, which changes nothing.")
+        bool, typer.Option(help="Serve the web console, read-only.")
     ] = True,
 ) -> None:
     """Run the whole stack on this machine until Ctrl-C."""
@@ -118,9 +118,9 @@ def up(
         "PUBLISHER_OWNED_NODES": tuple(own_node or ()),
     }
     if kubeconfig is None and (context is not None or any(owned.values())):
-        raise UsageError("up: --context and --own-* are about --kubeconfig; give it")
+        raise UsageError("up: --context and --own-* need --kubeconfig")
     if kubeconfig is not None and (folder is not None or filename):
-        raise UsageError("up: --folder and -f are for where there is no cluster")
+        raise UsageError("up: --folder and -f exclude --kubeconfig")
     options = StackOptions(
         folder=(state_dir or find_state_home()).absolute(),
         fleet="small" if fleet is None and kubeconfig is None else fleet or "",

@@ -33,32 +33,32 @@ def connect(
         UsageError: both a server and a folder are given.
         BadInputError: nobody answers, when the block is entered.
     """
-    return _naming_unread(_open(server, state_dir, cluster, user))
+    return _naming_unread(_open_client(server, state_dir, cluster, user))
 
 
 @asynccontextmanager
 async def _naming_unread(
     opening: AbstractAsyncContextManager[Client],
 ) -> AsyncIterator[Client]:
-    """Say in the end what could not be read, whatever was shown of the rest."""
+    """Report at the end which messages could not be read."""
     async with opening as client:
         try:
             yield client
         finally:
             for subject, reason in list(client.unread.items())[:MOST_UNREAD]:
-                notify(f"left out, as it cannot be read: {subject}: {reason}")
+                notify(f"skipped an unreadable message: {subject}: {reason}")
             hidden = len(client.unread) - MOST_UNREAD
             if hidden > 0:
                 more = counted(hidden, "more message")
-                notify(f"left out: {more} that cannot be read")
+                notify(f"skipped {more} that cannot be read")
 
 
-def _open(
+def _open_client(
     server: str, state_dir: Path | None, cluster: str, user: str
 ) -> AbstractAsyncContextManager[Client]:
     if state_dir is not None:
         if server and server != os.environ.get(SERVER_VARIABLE):
-            raise UsageError("--server and --state-dir name a bus each; give one")
+            raise UsageError("--server and --state-dir exclude each other")
         return _open_stack(state_dir.absolute(), cluster, user)
     if server:
         return open_client(server, cluster)

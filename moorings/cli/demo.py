@@ -1,4 +1,4 @@
-"""`moorings demo`: the whole job on this machine, told step by step."""
+"""`moorings demo`: the whole job on this machine, step by step."""
 
 from __future__ import annotations
 
@@ -29,26 +29,28 @@ def demo(
     fleet: Annotated[str, typer.Option(help="`openb`, `small` or a fleet file.")] = (
         "openb"
     ),
-    seed: Annotated[int, typer.Option(help="Draws the work.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the random work.")] = 1,
     trace: Annotated[
         Path | None,
-        typer.Option(help="Folder of the real openb trace, instead of drawn work."),
+        typer.Option(help="Folder of the real openb trace, instead of random work."),
     ] = None,
     load: Annotated[
-        float, typer.Option(help="GPUs asked for, as a share of the fleet.", min=0.01)
+        float, typer.Option(help="Requested GPUs, as a share of the fleet.", min=0.01)
     ] = 1.2,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the folder with logs and manifests.")
     ] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Stack up, gangs submitted, decided, written, explained, replayed, stack down."""
+    """Run the whole job on this machine: start, submit, decide, explain, replay."""
     from moorings.demo.demo import DemoOptions  # noqa: PLC0415  # OR-Tools is slow to import
 
     options = DemoOptions(fleet=fleet, seed=seed, trace=trace, load=load)
     folder = Path(tempfile.mkdtemp(prefix="moorings-demo-"))
     try:
-        summary = asyncio.run(_run(options, folder, quiet=output is not Format.TABLE))
+        summary = asyncio.run(
+            _run_demo(options, folder, quiet=output is not Format.TABLE)
+        )
     finally:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -60,7 +62,9 @@ def demo(
     raise typer.Exit(ExitCode.YES if good else ExitCode.NO)
 
 
-async def _run(options: DemoOptions, folder: Path, *, quiet: bool) -> dict[str, Any]:
+async def _run_demo(
+    options: DemoOptions, folder: Path, *, quiet: bool
+) -> dict[str, Any]:
     from moorings.demo.demo import Demo  # noqa: PLC0415  # OR-Tools is slow to import
 
     started = time.perf_counter()

@@ -51,7 +51,9 @@ def doctor(
     ] = NAMESPACE,
     namespace: Annotated[
         str,
-        typer.Option("--namespace", "-n", help="For which your own rights are asked."),
+        typer.Option(
+            "--namespace", "-n", help="Namespace in which to check your own rights."
+        ),
     ] = "default",
     scheduler_config: Annotated[
         Path | None,
@@ -68,15 +70,15 @@ def doctor(
         ),
     ] = "",
     strict: Annotated[
-        bool, typer.Option("--strict", help="Warnings are a no, too.")
+        bool, typer.Option("--strict", help="Exit 1 for warnings, too.")
     ] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Check a cluster, a bus, or both: each line ok, warn or fail, why, what to do.
+    """Check a cluster, a bus, or both; each problem comes with a remedy.
 
-    Looks at the cluster of the kubeconfig, if there is one, and at the bus of
-    --server or of the running `moorings up`. Changes nothing. Exit 0: no fail; 1:
-    something fails (with --strict: or warns). docs/doctor.md explains each line.
+    Checks the cluster of the kubeconfig, if there is one, and the bus of --server or of
+    the running `moorings up`, and changes nothing. Exit 0: no failure; 1: a failure
+    (with --strict also a warning). docs/doctor.md explains each check.
 
     moorings doctor --kubeconfig admin.kubeconfig --server nats://localhost:4222
     """
@@ -87,7 +89,7 @@ def doctor(
     asks_bus = bool(server) or state_dir is not None or _is_stack_up()
     if access is None and not asks_bus:
         raise UsageError(
-            "doctor: nobody to look at: give --kubeconfig, --server "
+            "doctor: nothing to check: give --kubeconfig, --server "
             f"(${SERVER_VARIABLE}), or both"
         )
     config = (
@@ -107,7 +109,7 @@ def doctor(
             observed, bus, now_s=time.time(), own_version=version("moorings")
         )
 
-    with show_progress("looking"):
+    with show_progress("checking"):
         result = asyncio.run(run())
     if output is Format.TABLE:
         _print_diagnosis(result)
@@ -128,7 +130,7 @@ def _is_stack_up() -> bool:
 async def _observe_bus(
     server: str, state_dir: Path | None, cluster: str, monitor: str
 ) -> BusFacts | Unread:
-    """Look at the bus, or say why it cannot be: that is a finding like any other."""
+    """Observe the bus; why it cannot be read is a finding like any other."""
     ca_file = os.environ.get("MOORINGS_BUS_CA_FILE", "")
     try:
         async with connect(server, state_dir, cluster) as client:
@@ -145,6 +147,6 @@ def _print_diagnosis(result: Diagnosis) -> None:
         say(text, bold=line.level is Level.FAIL)
         if line.remedy:
             say(f"{'':<6}{'':<{width}}  -> {line.remedy}")
-    failures = counted(result.failures, "fails", "fail")
-    warnings = counted(result.warnings, "warns", "warn")
+    failures = counted(result.failures, "failure")
+    warnings = counted(result.warnings, "warning")
     say(f"{counted(len(result.checks), 'check')}: {failures}, {warnings}")

@@ -26,7 +26,7 @@ from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
 
 SUFFIXES = (".yaml", ".yml", ".json")
-NOTHING = "there is nothing in it"
+NOTHING = "is empty"
 _OTHER_FORMATS = {
     b"\x1f\x8b": "is compressed with gzip; unpack it first",
     b"\xfe\xff": "is UTF-16, not UTF-8",
@@ -44,35 +44,35 @@ def read_documents(
 
     Raises:
         UsageError: a name is empty.
-        BadInputError: a file cannot be read, is no YAML or JSON, or there is no
+        BadInputError: a file cannot be read, is not YAML or JSON, or there is no
             document, not even an empty List, in what a name stands for.
     """
     for name in names:
         if not name:
-            raise UsageError("-f: the name of a file is empty; . is this folder")
+            raise UsageError("-f: the file name is empty (. is this folder)")
         is_blank = True
         for source, text in _read_texts(name):
             is_blank = is_blank and _is_blank(text)
             yield from parse_documents(source, text, exact)
         if is_blank:
-            raise BadInputError(_called(name), NOTHING)
+            raise BadInputError(_name_source(name), NOTHING)
 
 
 def _is_blank(text: str | bytes) -> bool:
-    """Say whether a text has marks and comments of YAML at most."""
+    """Return True if a text has nothing but YAML markers and comments."""
     return isinstance(text, str) and all(
         not line or line in {"---", "..."} or line.startswith("#")
         for line in map(str.strip, text.splitlines())
     )
 
 
-def _called(name: str) -> str:
+def _name_source(name: str) -> str:
     return "standard input" if name == "-" else name
 
 
 def _read_texts(name: str) -> Iterator[tuple[str, str | bytes]]:
     if name == "-":
-        yield _called(name), _to_text(_called(name), open_input().read())
+        yield _name_source(name), _to_text(_name_source(name), open_input().read())
         return
     path = Path(name)
     if path.is_dir():
@@ -92,7 +92,7 @@ def open_input() -> BinaryIO:
         BadInputError: there is none.
     """
     if sys.stdin is None:  # as it is where the process began with it closed
-        raise BadInputError(_called("-"), "is closed")
+        raise BadInputError(_name_source("-"), "is closed")
     return sys.stdin.buffer
 
 
@@ -116,15 +116,15 @@ def _to_text(source: str, data: bytes) -> str | bytes:
     try:
         return to_text_or_json(data)
     except UnicodeDecodeError as error:
-        raise BadInputError(source, f"is no text in UTF-8: {error}") from error
+        raise BadInputError(source, f"is not UTF-8 text: {error}") from error
 
 
 class ReadObjects(Struct, frozen=True, kw_only=True):
-    """What files hold."""
+    """The objects of files, and what could not be read."""
 
     objects: list[PlanObject]
     failed: bool
-    """Whether anything that decides could not be read."""
+    """True if anything relevant could not be read."""
     skipped: int
     """Objects of kinds that are not read."""
 
@@ -144,7 +144,7 @@ def read_objects(names: Sequence[str], *, as_stored: bool = False) -> ReadObject
             failed = True
     failed = failed or reader.refused > 0
     if not objects and not reader.skipped and not failed:
-        notify(f"error: {', '.join(map(_called, names))}: {NOTHING}")
+        notify(f"error: {', '.join(map(_name_source, names))}: {NOTHING}")
         failed = True
     return ReadObjects(objects=objects, failed=failed, skipped=reader.skipped)
 
@@ -157,7 +157,7 @@ def read_gangs(names: list[str]) -> list[tuple[str, Gang]]:
     """
     gangs = [read_gang(source, raw) for source, raw in read_documents(names)]
     if not gangs:
-        raise BadInputError(", ".join(map(_called, names)), NOTHING)
+        raise BadInputError(", ".join(map(_name_source, names)), NOTHING)
     return gangs
 
 

@@ -1,4 +1,4 @@
-"""`moorings agent drain`: waits until nobody holds devices of a node any more."""
+"""`moorings agent drain`: waits until no devices of a node are held."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ COLUMNS = ("claim", "users", "devices")
 _MANAGER = "moorings-drain"
 _LOOK_S = 1.0
 _SETTLE_S = 5.0
-"""What was decided before the devices were marked is in its claim by then."""
+"""Decisions from before the devices were marked are in their claims by then."""
 
 
 class Drain(Struct, frozen=True, kw_only=True):
-    """What is drained of which cluster."""
+    """The devices to drain, and their cluster."""
 
     api: KubernetesApi
     served: ServedKinds
@@ -53,31 +53,34 @@ class Drain(Struct, frozen=True, kw_only=True):
 
 def drain(
     node: Annotated[
-        str, typer.Option("--node", "-N", help="Whose devices.", show_default=False)
+        str,
+        typer.Option(
+            "--node", "-N", help="Node whose devices to drain.", show_default=False
+        ),
     ],
     device: Annotated[
         str,
         typer.Option(
-            help="Only this one: NAME, POOL/NAME or DRIVER/POOL/NAME.",
+            help="Only this device: NAME, POOL/NAME or DRIVER/POOL/NAME.",
             show_default=False,
         ),
     ] = "",
     timeout: Annotated[
         float,
-        typer.Option(metavar="SEC", help="To wait at most; 0: for ever.", min=0),
+        typer.Option(metavar="SEC", help="How long to wait; 0: forever.", min=0),
     ] = 0.0,
     undo: Annotated[
-        bool, typer.Option("--undo", help="Let new claims on the devices again.")
+        bool, typer.Option("--undo", help="Allow new claims on the devices again.")
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Keep new claims off a node's devices, and wait until none is held any more.
+    """Keep new claims off a node's devices, and wait until none is held.
 
-    Ends nobody: delete or drain the pods first (kubectl drain), or let them end. Then
-    stop or upgrade the driver, which until then unprepares what ends. The devices stay
-    marked until --undo. Exit 0: free; 1: --timeout passed, and somebody holds some.
+    Ends no pod: delete or drain the pods first (kubectl drain), or let them finish, and
+    keep the driver running until then. The devices stay marked until --undo. Exit 0:
+    all are free; 1: some are still held after --timeout.
     """
     if not node:
         raise UsageError("drain: --node is empty")
@@ -88,19 +91,19 @@ def drain(
             served = await api.fetch_served_kinds()
             rules = served.device_taint_rule
             if rules is None:
-                reason = "serves no DeviceTaintRules: kubectl cordon NODE instead"
+                reason = "serves no DeviceTaintRules; use kubectl cordon NODE instead"
                 raise BadInputError(access.server, reason)
             what = Drain(api=api, served=served, rules=rules, node=node, device=device)
             if undo:
-                return await _undo(what, output)
-            return await _drain(what, timeout, output)
+                return await _remove_marks(what, output)
+            return await _drain_node(what, timeout, output)
 
     raise typer.Exit(asyncio.run(run()))
 
 
-async def _drain(what: Drain, timeout_s: float, output: Format) -> int:
+async def _drain_node(what: Drain, timeout_s: float, output: Format) -> int:
     began_s = time.monotonic()
-    marks = await _mark(what)
+    marks = await _mark_devices(what)
     notify(
         f"marked {', '.join(map(str, sorted(marks))) or 'nothing: no devices'}; "
         f"to undo: moorings agent drain --node {what.node} --undo"
@@ -109,8 +112,8 @@ async def _drain(what: Drain, timeout_s: float, output: Format) -> int:
     is_free = False
     try:
         async with asyncio.timeout(timeout_s or None):
-            with show_progress("waiting for claims to end"):
-                await _wait(what, marks, holders)
+            with show_progress("waiting for claims to be freed"):
+                await _wait_until_free(what, marks, holders)
         is_free = True
     except TimeoutError:
         pass
@@ -136,10 +139,10 @@ async def _drain(what: Drain, timeout_s: float, output: Format) -> int:
     return ExitCode.YES if is_free else ExitCode.NO
 
 
-async def _wait(
+async def _wait_until_free(
     what: Drain, marks: set[DrainMark], holders: list[DrainedClaim]
 ) -> None:
-    """Wait until nobody holds what is marked; `holders` are those who do.
+    """Wait until no marked device is held; `holders` are the claims that hold some.
 
     Claims are all listed only to begin with and to be sure in the end; in between each
     that holds something is read by its name.
@@ -147,14 +150,14 @@ async def _wait(
     settled_s = time.monotonic() + _SETTLE_S
     while True:
         claims = await list_all(what.api, what.served.resource_claim)
-        _note(holders, list_holders(claims, marks))
+        _note_holders(holders, list_holders(claims, marks))
         while holders:
             await asyncio.sleep(_LOOK_S)
-            _note(holders, await _read_again(what, marks, holders))
+            _note_holders(holders, await _read_again(what, marks, holders))
         if time.monotonic() >= settled_s:
             return
         await asyncio.sleep(_LOOK_S)
-        more = await _mark(what) - marks
+        more = await _mark_devices(what) - marks
         if more:
             marks |= more
             settled_s = time.monotonic() + _SETTLE_S
@@ -174,8 +177,8 @@ async def _read_again(
     return [holder for of_claim in found for holder in of_claim]
 
 
-def _note(holders: list[DrainedClaim], now: Sequence[DrainedClaim]) -> None:
-    """Take over who is there now, and say so where it is news."""
+def _note_holders(holders: list[DrainedClaim], now: Sequence[DrainedClaim]) -> None:
+    """Update the holders, and print them if they changed."""
     if list(now) != holders:
         names = ", ".join(map(str, now))
         are_held = counted(len(now), "claim is held", "claims are held")
@@ -183,7 +186,7 @@ def _note(holders: list[DrainedClaim], now: Sequence[DrainedClaim]) -> None:
     holders[:] = now
 
 
-async def _mark(what: Drain) -> set[DrainMark]:
+async def _mark_devices(what: Drain) -> set[DrainMark]:
     """Mark what is not marked yet; returns all that is.
 
     Raises:
@@ -209,7 +212,7 @@ async def _mark(what: Drain) -> set[DrainMark]:
 
 
 async def _check_names(what: Drain, devices: Sequence[str]) -> None:
-    """Say what is not there where nothing could be marked."""
+    """Find out which name is unknown where nothing could be marked."""
     if devices:
         near = difflib.get_close_matches(what.device, devices)
         place = f"device of node {what.node}"
@@ -222,8 +225,8 @@ async def _check_names(what: Drain, devices: Sequence[str]) -> None:
         raise UnknownNameError(f"device of node {what.node}", what.device)
 
 
-async def _undo(what: Drain, output: Format) -> int:
-    """Take the marks of the node, or of one of its devices, away."""
+async def _remove_marks(what: Drain, output: Format) -> int:
+    """Remove the marks of the node, or of one of its devices."""
     there = read_marks(await list_all(what.api, what.rules), what.node)
     marks = choose_marks(there, what.device)
     for name in marks.values():

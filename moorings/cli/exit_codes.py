@@ -1,4 +1,4 @@
-"""What the exit code of a command says."""
+"""Exit codes of commands."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ class ExitCode:
     USAGE = 2
     ERROR = 3
     CLOSED = 141
-    """128 and the number of SIGPIPE: who reads the answer went away."""
+    """128 and the number of SIGPIPE: the reader of the answer went away."""
     INTERRUPTED = 130
     """128 and the number of SIGINT, as shells count it."""

@@ -32,7 +32,7 @@ def explain(
     what: Annotated[
         str,
         typer.Argument(
-            help="Name, namespace/name or uid of a gang (or its start); or pod/NAME.",
+            help="Gang by name, namespace/name, uid or start of its uid; or pod/NAME.",
             autocompletion=complete_explained,
             show_default=False,
         ),
@@ -43,14 +43,14 @@ def explain(
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
-    """Say where a gang is and what it has, or why it waits and what was counted.
+    """Show where a gang is and which devices it has, or why it waits.
 
-    Pods of a running gang that are replaced are decided by themselves: each decision is
-    explained, as a list with -o json.
+    Replaced pods of a running gang are decided separately: each decision is explained,
+    with -o json as a list.
     """
     kind, name = parse_target(what, None)
     if kind not in ("gangs", "pods") or name is None:
-        raise UsageError(f"explain: {what!r} is no gang and no pod/NAME")
+        raise UsageError(f"explain: {what!r} is neither a gang nor pod/NAME")
 
     async def run() -> int:
         async with connect(server, state_dir, cluster) as client:
@@ -67,14 +67,14 @@ def explain(
             for explanation in explain_story(story, written, known.held)
         ]
         known.notify_unread()
-        _show(explanations, output)
+        _show_explanations(explanations, output)
         rejected = any(e["phase"] == GangPhase.REJECTED for e in explanations)
         return ExitCode.NO if rejected else ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
 
 
-def _show(explanations: list[dict[str, Any]], output: Format) -> None:
+def _show_explanations(explanations: list[dict[str, Any]], output: Format) -> None:
     if output is Format.TABLE:
         for explanation in explanations:
             print_explanation(explanation)
@@ -125,7 +125,7 @@ def _age_of(story: GangStory) -> tuple[bool, int]:
 
 
 def _is_of_pod(record: GangRecord, written: WrittenGangs, name: str) -> bool:
-    """Whether a submission asked for a pod of this name, or gave it claims."""
+    """True if the submission has a pod of this name, or its claims were written."""
     message = written.get(record.key)
     if message is not None and any(pod.pod == name for pod in message.pods):
         return True

@@ -43,24 +43,24 @@ Files = Annotated[
 GangNames = Annotated[
     list[str],
     typer.Argument(
-        help="Names, namespace/name, uids or beginnings of uids.",
+        help="Gangs by name, namespace/name, uid or start of the uid.",
         show_default=False,
         autocompletion=complete_gangs,
     ),
 ]
 Command = Callable[..., None]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is decided.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until all gangs are decided.")]
 Timeout = Annotated[
-    float, typer.Option(metavar="SEC", help="To wait at most.", min=0.1)
+    float, typer.Option(metavar="SEC", help="How long to wait.", min=0.1)
 ]
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     app.command()(submit)
-    text = "Say that a gang is not wanted any more, allocated or not."
+    text = "Cancel gangs that are no longer wanted, allocated or not."
     app.command("cancel", help=text)(_make_command(CancelGang, "cancelled"))
-    text = "Say that a gang's work is done; its devices are free again."
+    text = "Release gangs whose work is done; their devices become free."
     app.command("release", help=text)(_make_command(ReleaseGang, "released"))
 
 
@@ -83,7 +83,7 @@ def submit(
             check_cluster(client, solvers)
             await _warn_of_namesakes(client, [gang for _, gang in gangs])
             for _, gang in gangs:
-                submitted.append(await _submit(client, gang, output))
+                submitted.append(await _submit_gang(client, gang, output))
             is_told = notify_silence(client, solvers)
             if not wait:
                 if output is not Format.TABLE:
@@ -102,7 +102,7 @@ def submit(
         code = asyncio.run(run())
     except KeyboardInterrupt:
         if submitted:
-            notify("what was submitted stays so; `moorings cancel` takes it back")
+            notify("the gangs stay submitted; `moorings cancel` cancels them")
         raise
     raise typer.Exit(code)
 
@@ -119,9 +119,9 @@ def find_namesakes(gangs: Iterable[Gang]) -> list[str]:
 
 
 async def _warn_of_namesakes(client: Client, gangs: Collection[Gang]) -> None:
-    """Say which gangs have the name of another one that is not over: both stay."""
+    """Warn of gangs with the name of another unfinished one: both stay."""
     for name in find_namesakes(gangs):
-        notify(f"{name} is the name of several gangs here; a uid names one of them")
+        notify(f"several of these gangs are named {name}; use uids to tell them apart")
     try:
         records = await client.fetch_gangs()
     except CannotReadError:
@@ -133,15 +133,15 @@ async def _warn_of_namesakes(client: Client, gangs: Collection[Gang]) -> None:
             is_same = (record.namespace, record.name) == key
             if is_same and record.uid != meta.uid and not record.phase.is_terminal:
                 notify(
-                    f"gang/{meta.name} is one more of that name beside "
-                    f"{name_gang(record)}; a uid names one of them"
+                    f"another gang is named {meta.name}, too: "
+                    f"{name_gang(record)}; use uids to tell them apart"
                 )
 
 
-async def _submit(client: Client, gang: Gang, output: Format) -> GangUID:
+async def _submit_gang(client: Client, gang: Gang, output: Format) -> GangUID:
     uid, is_new = await client.submit(gang)
     if output is Format.TABLE:
-        word = "submitted" if is_new else "was submitted before"
+        word = "submitted" if is_new else "was already submitted"
         say(f"gang/{gang.metadata.name} {word} ({uid})")
     return uid
 
@@ -189,7 +189,7 @@ def _make_command(kind: type[CancelGang | ReleaseGang], done: str) -> Command:
                 records = await find_each(client, gangs, namespace)
                 for record in records:
                     if record.phase.is_terminal:
-                        told = f"gang/{record.name} is {record.phase} already"
+                        told = f"gang/{record.name} is already {record.phase}"
                         notify(f"{told} ({record.uid})")
                         continue
                     message = kind(

@@ -74,31 +74,31 @@ def release_gates(
         ),
     ] = None,
     all_: Annotated[
-        bool, typer.Option("--all", "-A", help="Every pod at the gate.")
+        bool, typer.Option("--all", "-A", help="All pods at the gate.")
     ] = False,
     namespace: Namespace = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Do it; without, only show.")
+        bool, typer.Option("--yes", help="Open the gates; without it, only show them.")
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Open the scheduling gate of pods without deciding for them, as Moorings goes.
+    """Open the scheduling gates of pods without deciding for them, to remove Moorings.
 
-    kube-scheduler then takes each pod by itself: gangs may run in parts. What else is
-    in the way is named, with what to do about it; nothing but gates is changed.
+    kube-scheduler then binds each pod by itself: gangs may run in parts. Only gates are
+    changed; what else is in the way is named, with a remedy.
     """
     if not (gangs or all_ or namespace):
         raise UsageError("release-gates: give --all, --namespace or names of gangs")
     access = read_access(find_kubeconfig(kubeconfig, os.environ), context)
     code = asyncio.run(
-        _release(access, namespace or "", frozenset(gangs or ()), output, yes=yes)
+        _release_pods(access, namespace or "", frozenset(gangs or ()), output, yes=yes)
     )
     raise typer.Exit(code)
 
 
-async def _release(
+async def _release_pods(
     access: ClusterAccess,
     namespace: str,
     names: frozenset[str],
@@ -132,22 +132,23 @@ async def _release(
     if output is not Format.TABLE or rows:
         show(value, output, COLUMNS, rows)
     if output is Format.TABLE:
-        _describe(obstacles, unread, leader, since)
+        _print_obstacles(obstacles, unread, leader, since)
         failed = sum(state not in (WOULD, OPENED) for state in states)
-        word = f"{len(pods) - failed} {OPENED}" if yes else "nothing changed: add --yes"
+        word = f"{len(pods) - failed} {OPENED}" if yes else "nothing changed; use --yes"
         say(f"{counted(len(pods), 'pod waits', 'pods wait')} at the gate; {word}")
     done = all(state in (WOULD, OPENED) for state in states)
     return ExitCode.YES if done else ExitCode.NO
 
 
-def _describe(
+def _print_obstacles(
     obstacles: Sequence[Obstacle], unread: Sequence[str], leader: str, since: str
 ) -> None:
-    """Say beside the table what else is to be known."""
+    """Print leader, obstacles and unread objects beside the table."""
     if leader:
         notify(
-            f"publisher {leader} leads and decides for pods at the gate: stop it first "
-            f"(kubectl -n {NAMESPACE} scale deployment/publisher --replicas=0)"
+            f"publisher {leader} leads and handles pods at the gate; stop it "
+            f"first (kubectl -n {NAMESPACE} scale deployment/publisher "
+            "--replicas=0)"
         )
     else:
         notify(f"no publisher leads (Lease last renewed: {since or 'never'})")
@@ -155,7 +156,7 @@ def _describe(
         notify(f"in the way: {item.kind} {item.name}: {item.reason}")
         notify(f"  {item.remedy}")
     for text in unread:
-        notify(f"not read: {text}")
+        notify(f"could not be read: {text}")
 
 
 async def _open_gate(
@@ -186,7 +187,7 @@ async def _open_gate(
             return f"failed: {error}"
         else:
             return OPENED
-    return "failed: it changes all the time"
+    return "failed: it keeps changing"
 
 
 async def _find_obstacles(api: KubernetesApi) -> tuple[list[Obstacle], list[str]]:
@@ -213,6 +214,6 @@ async def _find_obstacles(api: KubernetesApi) -> tuple[list[Obstacle], list[str]
 
 
 async def _find_leader(api: KubernetesApi) -> tuple[str, str]:
-    """Find who leads, in whatever namespace publishers keep their Lease."""
+    """Find the leading publisher, in whatever namespace its Lease is."""
     page = await api.list_page(LEASE, field_selector=f"metadata.name={LEASE_NAME}")
     return find_leader(page.items or (), datetime.now(UTC))

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from contracts.counts import counted
 from contracts.lifecycle import GangRecord
 from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode
@@ -55,7 +56,7 @@ KINDS = {
     **dict.fromkeys(("device", "devices", "dev"), "devices"),
     **dict.fromkeys(("solve", "solves"), "solves"),
 }
-"""What people call them, as they do with kubectl."""
+"""Kinds by the names that kubectl's users type."""
 OF_DEVICES: dict[str, Any] = {
     "rich_help_panel": "Nodes and devices",
     "show_default": False,
@@ -80,13 +81,13 @@ def parse_target(what: str, name: str | None) -> tuple[str, str | None]:
         return KINDS[what], name
     if name is None:
         return "gangs", what
-    raise UsageError(f"get: no {what!r} here; there are {_list_kinds()}")
+    raise UsageError(f"get: unknown kind {what!r}; the kinds are {_list_kinds()}")
 
 
 def hint_at_kinds(what: str, target: tuple[str, str | None]) -> tuple[str, ...]:
-    """Say which kinds there are, where one word that is no kind was read as a name."""
+    """Return a hint at the kinds where a word was read as a gang's name."""
     is_guessed = what not in KINDS and target[1] == what
-    return (f"there are also {_list_kinds()}",) if is_guessed else ()
+    return (f"the kinds to get are {_list_kinds()}",) if is_guessed else ()
 
 
 def _list_kinds() -> str:
@@ -102,17 +103,15 @@ def get(
         ),
     ] = "gangs",
     name: Annotated[
-        str | None, typer.Argument(help="Only the one of this name.")
+        str | None, typer.Argument(help="Only the one with this name.")
     ] = None,
     namespace: Namespace = None,
     everywhere: Annotated[
         bool,
-        typer.Option(
-            "--all-namespaces", "-A", help="In all namespaces, as without -n."
-        ),
+        typer.Option("--all-namespaces", "-A", help="In all namespaces; the default."),
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", "-a", help="Those that are over, too.")
+        bool, typer.Option("--all", "-a", help="Include finished gangs.")
     ] = False,
     server: Server = "",
     state_dir: StateDir = None,
@@ -126,13 +125,19 @@ def get(
             help="How to print: table, wide, json or yaml.",
         ),
     ] = ListFormat.TABLE,
-    node: Annotated[str, typer.Option(help="Devices of this node.", **OF_DEVICES)] = "",
-    driver: Annotated[str, typer.Option(help="Of this driver.", **OF_DEVICES)] = "",
-    pool: Annotated[str, typer.Option(help="Of this pool.", **OF_DEVICES)] = "",
+    node: Annotated[
+        str, typer.Option(help="Only devices of this node.", **OF_DEVICES)
+    ] = "",
+    driver: Annotated[
+        str, typer.Option(help="Only devices of this driver.", **OF_DEVICES)
+    ] = "",
+    pool: Annotated[
+        str, typer.Option(help="Only devices of this pool.", **OF_DEVICES)
+    ] = "",
     state: Annotated[
         str,
         typer.Option(
-            help=f"That are {', '.join(STATES).lower()}.",
+            help=f"Only devices in this state: {', '.join(STATES).lower()}.",
             autocompletion=lambda: [state.lower() for state in STATES],
             **OF_DEVICES,
         ),
@@ -140,33 +145,39 @@ def get(
     health: Annotated[
         str,
         typer.Option(
-            help=f"That are {', '.join(HEALTHS).lower()}, as their agents say.",
+            help="Only devices whose agent reports them as "
+            f"{', '.join(HEALTHS).lower()}.",
             autocompletion=lambda: [health.lower() for health in HEALTHS],
             **OF_DEVICES,
         ),
     ] = "",
     free: Annotated[
-        bool, typer.Option("--free", help="That nothing keeps away.", **OF_DEVICES)
+        bool,
+        typer.Option(
+            "--free", help="Only devices that can be allocated now.", **OF_DEVICES
+        ),
     ] = False,
     held: Annotated[
-        bool, typer.Option("--held", help="That somebody holds.", **OF_DEVICES)
+        bool, typer.Option("--held", help="Only devices that are held.", **OF_DEVICES)
     ] = False,
     kubeconfig: Annotated[
         Path | None,
         typer.Option(
-            help="Also devices of this cluster that Moorings does not give out.",
+            help="Also devices of this cluster that Moorings does not allocate.",
             **OF_DEVICES,
         ),
     ] = None,
     context: Annotated[
         str,
-        typer.Option(help="Of the kubeconfig, if not its current one.", **OF_DEVICES),
+        typer.Option(
+            help="Context of the kubeconfig; default: its current one.", **OF_DEVICES
+        ),
     ] = "",
 ) -> None:
-    """Show gangs, pods that have devices, nodes, devices, or recorded solves.
+    """Show gangs, pods with devices, nodes, devices, or recorded solves.
 
-    Devices are those that the solver may give out: of node agents, and of third-party
-    drivers as far as they are owned; with --kubeconfig all others, too.
+    Devices are those that Moorings may allocate: of node agents, and of the drivers
+    that it owns. With --kubeconfig all others are shown, too.
     """
     if everywhere and namespace is not None:
         raise UsageError("get: --all-namespaces and --namespace exclude each other")
@@ -182,11 +193,11 @@ def get(
     )
     if wanted and kind not in ("nodes", "devices"):
         given = ", ".join(wanted.options)
-        raise UsageError(f"get: {given}: of nodes and devices, not of {kind}")
+        raise UsageError(f"get: {given} is for nodes and devices, not for {kind}")
     if (kubeconfig is not None or context) and kind != "devices":
         raise UsageError(f"get: --kubeconfig is for devices, not for {kind}")
     if context and kubeconfig is None:
-        raise UsageError("get: --context is about --kubeconfig; give it")
+        raise UsageError("get: --context needs --kubeconfig")
     access = None if kubeconfig is None else read_access(kubeconfig, context)
     wide, form = output is ListFormat.WIDE, output.plain
 
@@ -247,9 +258,9 @@ async def _show_stories(
     known.notify_unread()
     hidden = len(stories) - len(shown)
     if hidden and wanted is None:
-        notify(f"{hidden} that are over are not shown (--all shows them)")
+        notify(f"{counted(hidden, 'finished gang')} hidden; use --all")
     where = f" in namespace {namespace}" if namespace else ""
-    nothing = f"no gangs that are alive{where}" if hidden else f"no gangs{where}"
+    nothing = f"no unfinished gangs{where}" if hidden else f"no gangs{where}"
     _show_gang_views(views, output, nothing, wide=wide)
 
 
@@ -296,7 +307,7 @@ async def _show_pods(
         views = _find_views(views, "pod", name)
     rows = ([_to_cell(view[c]) for c in POD_COLUMNS] for view in views)
     where = f" in namespace {namespace}" if namespace else ""
-    show(views, output, POD_COLUMNS, rows, f"no pods of gangs have devices{where}")
+    show(views, output, POD_COLUMNS, rows, f"no pods with devices{where}")
 
 
 def _to_cell(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What `get nodes` and `get devices` show: read as the solver reads, then selected."""
+"""`get nodes` and `get devices`: read as the solver reads, then filtered."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from moorings.views.inventory import (
 )
 from publisher.slices.layout import is_our_name, read_outline
 
-NODE_COLUMNS = ("name", "status", "devices", "free", "held", "sick", "pools")
+NODE_COLUMNS = ("name", "status", "devices", "free", "held", "unusable", "pools")
 DEVICE_COLUMNS = (
     "node",
     "driver",
@@ -51,15 +51,15 @@ DEVICE_COLUMNS = (
 )
 WIDE_COLUMNS = ("share", "taints", "why", "healthSince", "healthMessage", "drift")
 _WITHOUT = {
-    "INV": "devices that node agents announce are not shown",
-    "HEALTH": "which devices node agents find unhealthy, or drifted, is not known",
-    "HB": "which node agents are silent is not known",
-    "STATE": "devices of other drivers, and what the cluster holds, are not shown",
+    "INV": "devices of node agents are not shown",
+    "HEALTH": "unhealthy and drifted devices are not marked",
+    "HB": "silent node agents are not marked",
+    "STATE": "devices of other drivers, and who holds devices, are not shown",
 }
 
 
 class DeviceFilter(Struct, frozen=True, kw_only=True):
-    """Which devices somebody wants to see; empty: any."""
+    """Filters of devices; empty: all."""
 
     node: str = ""
     driver: str = ""
@@ -68,7 +68,7 @@ class DeviceFilter(Struct, frozen=True, kw_only=True):
     health: str = ""
     free: bool = False
     held: bool = False
-    """Whole or in part."""
+    """Held as a whole or in part."""
 
     def __post_init__(self) -> None:
         for option, value, known in (
@@ -78,9 +78,11 @@ class DeviceFilter(Struct, frozen=True, kw_only=True):
             words = {word.lower() for word in known}
             if value and value.lower() not in words:
                 listed = ", ".join(sorted(words))
-                raise UsageError(f"get: {option} {value!r} is none of {listed}")
+                raise UsageError(
+                    f"get: {option} {value!r} is unknown; use one of {listed}"
+                )
         if self.free and self.held:
-            raise UsageError("get: --free and --held exclude each other; give one")
+            raise UsageError("get: --free and --held exclude each other")
 
     def __bool__(self) -> bool:
         return self != DeviceFilter()
@@ -92,7 +94,7 @@ class DeviceFilter(Struct, frozen=True, kw_only=True):
         return tuple(f"--{field}" for field in fields if getattr(self, field))
 
     def lets_through(self, row: Mapping[str, Any]) -> bool:
-        """Whether a device is to be seen."""
+        """True if a device is shown."""
         return (
             self.node in ("", row["node"])
             and self.driver in ("", row["driver"])
@@ -121,7 +123,7 @@ async def show_nodes(
         names = {row["node"] for row in devices if wanted.lets_through(row)}
         views = [view for view in views if view["name"] in names]
     columns = (*NODE_COLUMNS, *(("drivers", "taints") if wide else ()))
-    _show(views, "node", name, columns, output)
+    _show_views(views, "node", name, columns, output)
 
 
 async def show_devices(
@@ -143,11 +145,11 @@ async def show_devices(
     await _check_there(client, wanted.node, nodes | {row["node"] for row in devices})
     views = [row for row in devices if wanted.lets_through(row)]
     columns = (*DEVICE_COLUMNS, *(WIDE_COLUMNS if wide else ()))
-    _show(views, "device", name, columns, output)
+    _show_views(views, "device", name, columns, output)
 
 
 async def _check_there(client: Client, node: str, nodes: Collection[str]) -> None:
-    """Refuse a node that nobody knows, and a cluster; say that no solver leads.
+    """Refuse an unknown node or cluster, and print that no solver leads.
 
     Raises:
         UnknownNameError: there is none of that name.
@@ -161,7 +163,7 @@ async def _check_there(client: Client, node: str, nodes: Collection[str]) -> Non
         raise UnknownNameError("node", node, near)
 
 
-def _show(
+def _show_views(
     views: list[dict[str, Any]],
     what: str,
     name: str | None,
@@ -169,13 +171,13 @@ def _show(
     output: Format,
 ) -> None:
     if name is not None:
-        views = _find(views, what, name)
+        views = _find_views(views, what, name)
     rows = ([_to_cell(view, column) for column in columns] for view in views)
     show(views, output, columns, rows, f"no {what}s to show")
 
 
 def _to_cell(view: Mapping[str, Any], column: str) -> str:
-    """Write one cell; who holds a device stands in several of them."""
+    """Write one cell; the holder of a device is in several."""
     match column:
         case "state":
             value: Any = view["states"]
@@ -195,7 +197,7 @@ def _to_cell(view: Mapping[str, Any], column: str) -> str:
 
 
 def _format_since(since: str) -> str:
-    """Write how long ago a time was; empty: nobody says when."""
+    """Write how long ago a time was; empty if it is unknown."""
     if not since:
         return ""
     try:
@@ -205,7 +207,9 @@ def _format_since(since: str) -> str:
         return since
 
 
-def _find(views: list[dict[str, Any]], what: str, name: str) -> list[dict[str, Any]]:
+def _find_views(
+    views: list[dict[str, Any]], what: str, name: str
+) -> list[dict[str, Any]]:
     """Find what has this name, or `pool/name`, or `driver/pool/name`.
 
     Raises:

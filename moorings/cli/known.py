@@ -1,7 +1,7 @@
-"""What a command that looks knows of gangs, and what it was not let to read.
+"""Gangs as commands read them, and what they may not read.
 
-What is said of gangs must be readable. Reports, and what the cluster holds, may be kept
-from a user of the bus: then that is said, and the rest shown.
+Messages about gangs must be readable. Reports, and what the cluster holds, may be kept
+from a user of the bus: then a notice says so, and the rest is shown.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ T = TypeVar("T")
 Solvers = Mapping[ClusterName, SolverSeen]
 """Which solver led last, by cluster."""
 _WITHOUT = {
-    "REPORT": "what pods wait for that were not submitted is not known",
-    "DEC": "whether a solver leads is not known",
-    "LEADS": "whether a publisher leads is not known",
-    "STATE": "which pods and claims of running gangs are gone is not known",
+    "REPORT": "pods that are not submitted yet are not shown",
+    "DEC": "whether a solver leads is unknown",
+    "LEADS": "whether a publisher leads is unknown",
+    "STATE": "pods and claims of running gangs that are gone are not marked",
 }
 NOT_YET = (
-    "pods that wait are known here after some seconds; until then `kubectl describe"
-    " pod` says why they do"
+    "waiting pods appear here after a few seconds; until then `kubectl describe "
+    "pod` says why they wait"
 )
 
 
@@ -49,12 +49,12 @@ class KnownGangs(Struct, kw_only=True):
     held: HeldObjects | None
     """None: it could not be read."""
     unread: list[str]
-    """What could not be read, and what is not known without it."""
+    """What could not be read, and what is unknown without it."""
     silences: tuple[str, ...] = ()
     """That no solver leads, or no publisher."""
 
     def notify_unread(self) -> None:
-        """Say what could not be read, and that nobody may act on the rest."""
+        """Print what could not be read, and that no solver or publisher leads."""
         for line in (*self.silences, *self.unread):
             notify(line)
 
@@ -107,7 +107,7 @@ def check_cluster(client: Client, solvers: Solvers | None) -> None:
 
 
 def notify_silence(client: Client, solvers: Solvers | None) -> bool:
-    """Say that no solver leads, and return whether that was said."""
+    """Print that no solver leads; return True if none does."""
     if solvers is None:
         return False
     seen = solvers.get(client.cluster)

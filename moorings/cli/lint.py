@@ -35,21 +35,21 @@ def lint(
         ),
     ],
     strict: Annotated[
-        bool, typer.Option("--strict", help="Warnings are a no, too.")
+        bool, typer.Option("--strict", help="Exit 1 for warnings, too.")
     ] = False,
     feature_gates: Annotated[
-        str, typer.Option(help="Kubernetes' gates: Name=true,...")
+        str, typer.Option(help="Feature gates of the cluster: Name=true,...")
     ] = "",
     kubernetes_version: Annotated[
-        str, typer.Option(help="The cluster's release: its gates' defaults.")
+        str, typer.Option(help="Kubernetes release, for the defaults of feature gates.")
     ] = DEFAULT_VERSION,
     output: Output = Format.TABLE,
 ) -> None:
-    """Find what in classes, slices, claims and gangs would only fail at run time.
+    """Find mistakes in classes, slices, claims and gangs before they fail at run time.
 
-    Selectors that fail on real devices, classes and requests that match none,
-    constraints that no node can meet, pools that nobody may use, values over limits.
-    Exit 0: nothing to do; 1: errors; 3: something could not be read.
+    Such as selectors that fail on real devices, classes and requests that match none,
+    constraints that no node can meet, unusable pools, values over limits. Exit 0: no
+    errors; 1: errors; 3: something could not be read.
 
     kubectl get resourceslices,deviceclasses -o yaml | moorings lint -f - -f claim.yaml
     """

@@ -1,4 +1,4 @@
-"""The executable `moorings`: all commands, and one way to say what went wrong.
+"""The executable `moorings`: all commands, and how errors are printed.
 
 Installed as `kubectl-moorings` too, which kubectl runs as `kubectl moorings`.
 """
@@ -33,8 +33,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Joint allocation of devices to gangs of pods (Kubernetes DRA). Exit code: 0 "
-    "when the answer is yes for everything asked, 1 no, 2 usage, 3 error.",
+    help="Allocate devices to gangs of pods, all together or not at all (Kubernetes "
+    "DRA). Exit codes: 0 yes to everything asked, 1 no, 2 wrong usage, 3 error.",
 )
 
 
@@ -77,7 +77,7 @@ def main() -> None:
     plugin = Path(sys.argv[0]).stem == "kubectl-moorings"
     program = "kubectl moorings" if plugin else "moorings"
     try:
-        code = _run(program)
+        code = _run_command(program)
         console.file.flush()
     except BrokenPipeError:
         code = _close_output()
@@ -85,10 +85,10 @@ def main() -> None:
         if not isinstance(request.__context__, BrokenPipeError):
             raise
         code = _close_output()
-    _leave(code)
+    _end_process(code)
 
 
-def _begin() -> None:
+def _begin_command() -> None:
     """Get ready for a command that is imported: garbage is collected from now on.
 
     Logs are of errors alone, on standard error, where anything can write some: standard
@@ -108,15 +108,15 @@ def _begin() -> None:
     )
 
 
-def _run(program: str) -> int:
-    """Run the command line and say what went wrong; returns the exit code.
+def _run_command(program: str) -> int:
+    """Run the command line and print errors; returns the exit code.
 
     Raises:
         BrokenPipeError: nobody reads the answer, or what is said of it.
         SystemExit: likewise.
     """
     try:
-        code = app(standalone_mode=False, prog_name=program, obj=_begin)
+        code = app(standalone_mode=False, prog_name=program, obj=_begin_command)
     except typer.Abort:
         notify("aborted")
         code = ExitCode.ERROR
@@ -128,7 +128,7 @@ def _run(program: str) -> int:
             notify(f"error: {message.replace(': Value error,', ':')}")
             context = getattr(error, "ctx", None)
             if _asks_for_files(message, context):
-                notify("files are given by -f FILE")
+                notify("give files with -f FILE")
             notify(f"try: {context.command_path if context else program} --help")
         code = ExitCode.USAGE
     except UsageError as error:
@@ -151,7 +151,7 @@ def _run(program: str) -> int:
 
 
 def _close_output() -> int:
-    """Let nothing more be written, as nobody reads it."""
+    """Drop all further output, as nobody reads it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # as it is where the process began with it closed
@@ -160,13 +160,13 @@ def _close_output() -> int:
 
 
 def _asks_for_files(message: str, context: Any) -> bool:
-    """Whether words were too many for a command that takes files by -f."""
+    """True if a command that takes files by -f got extra arguments."""
     if "unexpected extra argument" not in message or context is None:
         return False
     return any("-f" in option.opts for option in context.command.params)
 
 
-def _leave(code: int) -> NoReturn:
+def _end_process(code: int) -> NoReturn:
     """End the process, so that its memory goes back to the system as a whole.
 
     Object by object that took a second for each ten thousand nodes of a plan.

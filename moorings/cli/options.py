@@ -26,12 +26,12 @@ Server = Annotated[
 StateDir = Annotated[
     Path | None,
     typer.Option(
-        help="That of the `moorings up` to ask, if it was given one.",
+        help="State folder of `moorings up`, if it was given one.",
         show_default=False,
     ),
 ]
 Cluster = Annotated[
-    str, typer.Option(envvar="MOORINGS_CLUSTER", help="Which cluster's gangs.")
+    str, typer.Option(envvar="MOORINGS_CLUSTER", help="Name of the cluster on the bus.")
 ]
 Output = Annotated[
     Format,
@@ -45,12 +45,12 @@ Namespace = Annotated[
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
-        help="The cluster; by default $KUBECONFIG, or ~/.kube/config.",
+        help="Kubeconfig of the cluster; default: $KUBECONFIG or ~/.kube/config.",
         show_default=False,
     ),
 ]
 Context = Annotated[
-    str, typer.Option(help="Of the kubeconfig, if not its current one.")
+    str, typer.Option(help="Context of the kubeconfig; default: its current one.")
 ]
 
 

@@ -25,7 +25,7 @@ notices = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 NOTHING = "nothing to show"
-"""What is said where a table would have no rows."""
+"""Printed instead of a table without rows."""
 _QUIET_S, _REFRESH_S, _LONGEST_PAUSE_S = 1.0, 0.25, 60.0
 
 
@@ -103,10 +103,10 @@ def clean(text: str) -> str:
     Names and messages are others' words: a terminal must not take them for commands,
     nor a person one of their lines for one of ours.
     """
-    return "\n    ".join(map(_escape, text.split("\n")))
+    return "\n    ".join(map(_escape_line, text.split("\n")))
 
 
-def _escape(line: str) -> str:
+def _escape_line(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
@@ -144,7 +144,7 @@ def notify(text: str) -> None:
 
 @contextmanager
 def show_progress(text: str, *, asked: bool = False) -> Iterator[Callable[[str], None]]:
-    """Say on standard error what takes longer than a second, and for how long.
+    """Show on standard error what takes longer than a second, and for how long.
 
     On a terminal, or where it is asked for; there a line now and then. Yields what
     changes the text.
@@ -163,7 +163,7 @@ def show_progress(text: str, *, asked: bool = False) -> Iterator[Callable[[str],
 
 
 class _Progress:
-    """What is being done, for how long."""
+    """What is being done, and since when."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -171,7 +171,7 @@ class _Progress:
         self.done = threading.Event()
 
     def tell(self, text: str) -> None:
-        """Say what is done from now on."""
+        """Change the text."""
         self._text = text
 
     def run(self) -> None:
@@ -179,16 +179,16 @@ class _Progress:
         if self.done.wait(_QUIET_S):
             return
         if notices.is_terminal:
-            with notices.status(self._line) as status:
+            with notices.status(self._progress_line) as status:
                 while not self.done.wait(_REFRESH_S):
-                    status.update(self._line)
+                    status.update(self._progress_line)
             return
         pause_s = _QUIET_S
-        notify(self._line)
+        notify(self._progress_line)
         while not self.done.wait(pause_s):
-            notify(self._line)
+            notify(self._progress_line)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     @property
-    def _line(self) -> str:
+    def _progress_line(self) -> str:
         return f"{self._text} ({time.monotonic() - self._began_s:.0f} s)"

@@ -41,7 +41,7 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.service.garbage import after_batch, collecting_between_batches
 
 _KEPT: list[object] = []
-"""What the last plan was made of: it is given back with the process, all at once."""
+"""Input of the last plan, kept so that it is freed with the process, all at once."""
 COLUMNS = ("gang", "pod", "claim", "verdict", "node", "devices")
 
 
@@ -71,52 +71,54 @@ def plan(
     node: Annotated[
         str | None,
         typer.Option(
-            help="All undecided claims of a namespace together, on this node."
+            help="Allocate all claims that no pod uses together on this node."
         ),
     ] = None,
     order: Annotated[
         Order,
         typer.Option(
             metavar="ORDER",
-            help="optimal: jointly best; upstream: as kube-scheduler would.",
+            help="optimal: best for all together; upstream: as kube-scheduler would.",
         ),
     ] = Order.OPTIMAL,
     feature_gates: Annotated[
-        str, typer.Option(help="Kubernetes' gates: Name=true,...")
+        str, typer.Option(help="Feature gates of the cluster: Name=true,...")
     ] = "",
     kubernetes_version: Annotated[
-        str, typer.Option(help="The cluster's release: its gates' defaults.")
+        str, typer.Option(help="Kubernetes release, for the defaults of feature gates.")
     ] = DEFAULT_VERSION,
     time_limit: Annotated[
         float | None,
         typer.Option(
             metavar="SEC",
-            help="Search so long; what was found by then is the answer, as by Ctrl-C.",
+            help="Stop searching after this long, like Ctrl-C; the best answer by "
+            "then counts.",
             show_default=False,
         ),
     ] = None,
     jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="A case a line in, a Plan a line out.")
+        bool,
+        typer.Option("--jsonl", help="Read a case per line, write a Plan per line."),
     ] = False,
     every: Annotated[
         bool,
         typer.Option(
-            "--all", "-a", help=f"Each claim, also where there are over {MOST_CLAIMS}."
+            "--all", "-a", help=f"List every claim, even more than {MOST_CLAIMS}."
         ),
     ] = False,
     progress: Annotated[
         bool,
         typer.Option(
             "--progress",
-            help="Say on standard error what takes long, also without a terminal.",
+            help="Show progress on standard error, even without a terminal.",
         ),
     ] = False,
     output: Output = Format.TABLE,
 ) -> None:
-    """Decide offline what the pods, claims and gangs of some objects would get.
+    """Decide offline which devices pods, claims and gangs would get.
 
     Reads ResourceSlices, DeviceClasses, claims, templates, taint rules, Nodes, Pods,
-    Gangs and whatever embeds pod templates. Exit 0 only when all of it is allocated.
+    Gangs and workloads with pod templates. Exit 0 only when everything is allocated.
 
     moorings plan -f cluster/ -f job.yaml
 
@@ -183,7 +185,7 @@ def _check_time_limit(seconds: float | None, order: Order) -> None:
     if not (math.isfinite(seconds) and seconds > 0):
         raise UsageError(f"--time-limit must be more than 0 seconds: {seconds:g}")
     if order is Order.UPSTREAM:
-        raise UsageError("--time-limit is for --order optimal: the other has no search")
+        raise UsageError("--time-limit works only with --order optimal")
 
 
 def _drop_faulty_gangs(objects: list[PlanObject]) -> list[PlanObject]:
@@ -224,7 +226,7 @@ def _print_plan(result: Plan, *, every: bool) -> None:
     if is_large(result) and not every:
         show_table(SUMMARY_COLUMNS, summarize(result))
         are = counted(len(result.claims), "claim is", "claims are")
-        notify(f"{are} not listed (--all lists them)")
+        notify(f"{are} not listed; use --all")
     else:
         rows: Iterable[tuple[str, ...]] = [
             *(
@@ -243,8 +245,8 @@ def _print_plan(result: Plan, *, every: bool) -> None:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     stats = result.stats
     if stats.settled_pods:
-        settled = counted(stats.settled_pods, "pod")
-        counts = f"{counts or 'nothing to decide'}, {settled} settled"
+        bound = counted(stats.settled_pods, "pod")
+        counts = f"{counts or 'nothing to decide'}, {bound} bound or finished before"
     say(
         f"{result.status}: {counts or 'nothing to decide'}; "
         f"{counted(stats.devices, 'device')} on {counted(stats.nodes, 'node')}, "

@@ -1,4 +1,4 @@
-"""When a search ends that nobody wants to wait for: after some seconds, or by Ctrl-C.
+"""Ends a search early: after some seconds, or by Ctrl-C.
 
 A thread watches, as CP-SAT lets no signal handler of this one run: the system writes
 each signal into a socket (`signal.set_wakeup_fd`), and the thread reads it there.
@@ -21,9 +21,7 @@ from moorings.cli.exit_codes import ExitCode
 from moorings.cli.output import notify
 from solver.stopping import stopped_by
 
-INTERRUPTED = (
-    "interrupted: what was found so far is the answer (Ctrl-C again aborts at once)"
-)
+INTERRUPTED = "interrupted: answering with the best found so far (Ctrl-C again aborts)"
 _END = b"\0"
 """No signal has this number."""
 _AGAIN_S = 0.05
@@ -57,7 +55,10 @@ class SearchLimit:
             stack.enter_context(reading)
             stack.enter_context(writing)
             thread = threading.Thread(
-                target=self._watch, args=(reading,), name="search limit", daemon=True
+                target=self._watch_socket,
+                args=(reading,),
+                name="search limit",
+                daemon=True,
             )
             thread.start()
             stack.callback(thread.join)
@@ -76,7 +77,7 @@ class SearchLimit:
         self._entered.close()
 
     def is_stopped(self) -> bool:
-        """Whether the time is over, or somebody pressed Ctrl-C."""
+        """True if the time is up, or Ctrl-C was pressed."""
         if self._is_interrupted:
             return True
         return self._until_s is not None and time.monotonic() >= self._until_s
@@ -90,13 +91,13 @@ class SearchLimit:
         finally:
             self._running = None
 
-    def _watch(self, reading: socket.socket) -> None:
+    def _watch_socket(self, reading: socket.socket) -> None:
         while True:
             if select.select([reading], [], [], self._pause_s())[0]:
                 numbers = reading.recv(64)
                 for number in numbers:
                     if number == signal.SIGINT:
-                        self._interrupt()
+                        self._interrupt_search()
                 if _END in numbers:
                     return
             running = self._running
@@ -110,7 +111,7 @@ class SearchLimit:
             return None
         return max(self._until_s - time.monotonic(), 0.0)
 
-    def _interrupt(self) -> None:
+    def _interrupt_search(self) -> None:
         if self._is_interrupted:
             os._exit(ExitCode.INTERRUPTED)
         self._is_interrupted = True
@@ -118,7 +119,7 @@ class SearchLimit:
 
 
 def _hear_interrupts(stack: ExitStack, writing: socket.socket) -> None:
-    """Have Ctrl-C written to a socket, where nobody else wants to know of it."""
+    """Have Ctrl-C written to a socket, unless somebody else handles it."""
     if threading.current_thread() is not threading.main_thread():
         return
     handler = signal.getsignal(signal.SIGINT)

@@ -39,20 +39,20 @@ class Variable(Struct, frozen=True, kw_only=True):
 
     name: str
     text: str
-    """What it is."""
+    """Its help."""
     default: str | None
     """As it would be written; None: it is needed."""
 
     @property
     def note(self) -> str:
-        """What is said of its default, as of an option's."""
+        """Its default, as help shows that of an option."""
         if self.default is None:
             return "[required]"
         return f"[default: {self.default}]" if self.default else ""
 
 
 class ServiceCommand(TyperCommand):
-    """A command whose help says what the variables of its service are."""
+    """A command whose help lists the variables of its service."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help, and the variables below."""
@@ -76,7 +76,7 @@ def list_variables(prefix: str, config: type[Struct]) -> Iterator[Variable]:
         yield Variable(
             name=f"{prefix}_{field.name.upper()}",
             text=texts.get(field.name, ""),
-            default=_write(field.default),
+            default=_write_default(field.default),
         )
 
 
@@ -99,7 +99,7 @@ def run_module(module: str) -> None:
 
 
 def _read_texts(config: type[Struct]) -> dict[str, str]:
-    """Read what stands under each field of a class and of those that it is made of."""
+    """Return the docstring below each field of a class and its bases."""
     texts: dict[str, str] = {}
     for kind in reversed(config.__mro__):
         if kind in (object, Struct) or not issubclass(kind, Struct):
@@ -118,7 +118,7 @@ def _read_texts(config: type[Struct]) -> dict[str, str]:
     return texts
 
 
-def _write(default: Any) -> str | None:
+def _write_default(default: Any) -> str | None:
     """Write a default as a variable has it."""
     if default is NODEFAULT:
         return None

@@ -21,11 +21,13 @@ from solver.record import Recorded, dump_export, load_export
 if TYPE_CHECKING:
     from solver.replay import ReplayResult
 
-solves = typer.Typer(no_args_is_help=True, help="Recorded solves: the input of each.")
+solves = typer.Typer(
+    no_args_is_help=True, help="List, show and export recorded solves."
+)
 SolveName = Annotated[
     str,
     typer.Argument(
-        help="Id of a solve, or its beginning.",
+        help="Id of a solve, or the start of it.",
         show_default=False,
         autocompletion=complete_solves,
     ),
@@ -57,7 +59,7 @@ def list_command(
 
 def print_solves(entries: list[SolveEntry], output: Format) -> None:
     """Print recorded solves in a row each."""
-    columns = ("solve", "at", "status", "gangs", "in", "waiting", "ms")
+    columns = ("solve", "at", "status", "gangs", "allocated", "waiting", "ms")
     rows = (_to_row(entry) for entry in entries)
     show(entries, output, columns, rows, "no solves are recorded")
 
@@ -99,7 +101,7 @@ def show_command(
         }
         rows = [(gang.namespace, gang.name, gang.pods) for gang in problem.gangs]
         columns = ("namespace", "gang", "pods")
-        show(value, output, columns, rows, "no gangs were asked for in it")
+        show(value, output, columns, rows, "the solve has no gangs")
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
@@ -110,7 +112,7 @@ def export_command(
     solve: SolveName,
     file: Annotated[
         Path | None,
-        typer.Option("--file", help="Where to; by default <solve>.moorings."),
+        typer.Option("--file", help="File to write; default: <solve>.moorings."),
     ] = None,
     server: Server = "",
     state_dir: StateDir = None,
@@ -175,13 +177,13 @@ def print_replay(result: ReplayResult) -> None:
     """Print what solving again showed, for people."""
     verdict = {
         True: "same bytes",
-        False: "OTHER bytes",
+        False: "different bytes",
         None: "no answer was recorded to compare with",
     }[result.same_bytes]
     say(f"solve {result.solve}: {verdict}")
     say(f"  decision {result.replayed_decision}")
     if not result.same_versions:
-        say("  solved by other versions: bytes may differ, objectives not")
+        say("  solved with other versions: bytes may differ, objectives may not")
     if not result.same_platform:
         say("  solved on another platform: bytes may differ")
     for line in result.differences:

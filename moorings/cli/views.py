@@ -1,4 +1,4 @@
-"""What is known of a gang, printed for people."""
+"""Prints the explanation of a gang for people."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 from contracts.gang import GangPhase
 from moorings.cli.output import say
 from moorings.views.gangs import UNDECIDED
+from moorings.views.reasons import describe_facts
 
 NONE = "<none>"
-"""What kubectl shows where there is nothing."""
+"""As kubectl shows missing values."""
 MOST_LINES = 20
 MOST_NAMES = 5
 
@@ -28,9 +29,8 @@ def print_explanation(explanation: dict[str, Any]) -> None:
         where = f" ({reason['subject']})" if reason["subject"] else ""
         field = f" {reason['field']}" if reason["field"] else ""
         say(f"  {reason['rule']}{field}{where}: {reason['message']}")
-        facts = ", ".join(f"{key} {value}" for key, value in reason["facts"].items())
-        if facts:
-            say(f"    counted: {facts}")
+        if reason["facts"]:
+            say(f"    {describe_facts(reason['facts'])}")
     if explanation["phase"] == GangPhase.PENDING and not explanation["reasons"]:
         say(f"  {explanation['reason'] or UNDECIDED}")
     for report in explanation["reports"]:
@@ -41,9 +41,9 @@ def print_explanation(explanation: dict[str, Any]) -> None:
         say(f"  {_describe_member(member)}")
     hidden = len(explanation["members"]) - MOST_LINES
     if hidden > 0:
-        say(f"  ... and {hidden} more (-o json shows all)")
+        say(f"  ... and {hidden} more; use -o json")
     if explanation.get("namesOmitted"):
-        say("  pods and claims are not named: too many for one message")
+        say("  pods and claims are not named, as there are too many for one message")
 
 
 def _name_pods(report: dict[str, Any]) -> str:

@@ -41,7 +41,7 @@ def watch(
     gang: Annotated[
         str,
         typer.Option(
-            help="Only of this gang: its name, namespace/name or uid.",
+            help="Only events of this gang: its name, namespace/name or uid.",
             autocompletion=complete_gangs,
             show_default=False,
         ),
@@ -64,10 +64,10 @@ def watch(
     output: Output = Format.TABLE,
     count: Annotated[
         int,
-        typer.Option(metavar="N", help="End after so many events; 0: never.", min=0),
+        typer.Option(metavar="N", help="Stop after this many events; 0: never.", min=0),
     ] = 0,
 ) -> None:
-    """Follow what is decided and written as it happens, until Ctrl-C.
+    """Follow decisions and what becomes of them, until Ctrl-C.
 
     moorings watch --gang team-a/train --kind GangAllocated --kind GatesOpened
     """
@@ -85,7 +85,7 @@ def watch(
 
 
 class EventFilter(Struct, frozen=True, kw_only=True):
-    """Which events somebody wants to see; empty: all."""
+    """Filters of events; empty: all."""
 
     namespace: str | None = None
     """None: any."""
@@ -105,9 +105,9 @@ class EventFilter(Struct, frozen=True, kw_only=True):
             if kind.lower() not in by_lower:
                 near = difflib.get_close_matches(kind, KINDS)
                 listed = ", ".join(sorted(KINDS))
-                meant = f"; is it {near[0]}?" if near else ""
+                meant = f"; did you mean {near[0]}?" if near else ""
                 raise UsageError(
-                    f"watch: --kind {kind}: no such kind{meant}; there are {listed}"
+                    f"watch: unknown --kind {kind}; the kinds are {listed}{meant}"
                 )
         query = GangQuery.of(gang, None)
         if None not in (namespace, query.namespace) and namespace != query.namespace:
@@ -120,7 +120,7 @@ class EventFilter(Struct, frozen=True, kw_only=True):
 
     @property
     def topics(self) -> tuple[Topic[Any], ...]:
-        """Those on which anything that is wanted travels."""
+        """Topics of the wanted events."""
         return tuple(
             topic
             for topic in WATCHED
@@ -128,13 +128,13 @@ class EventFilter(Struct, frozen=True, kw_only=True):
         )
 
     def takes(self, message: DecisionMessage | ConfirmationMessage) -> bool:
-        """Whether a message may be wanted, as far as it shows without a name."""
+        """True if a message is wanted by namespace and kind."""
         return self.namespace in (None, message.namespace) and (
             not self.kinds or type(message).__name__ in self.kinds
         )
 
     def takes_gang(self, name: str, uid: GangUID) -> bool:
-        """Whether a gang of this name and uid is wanted."""
+        """True if a gang of this name and uid is wanted."""
         return self.gang in ("", name, uid)
 
 
@@ -153,9 +153,9 @@ class Watch:
 
     async def run(self) -> None:
         """Print events until there were enough, from the streams side by side."""
-        await together(tuple(map(self._follow, self._wanted.topics)))
+        await together(tuple(map(self._follow_topic, self._wanted.topics)))
 
-    async def _follow(self, topic: Topic[Any]) -> None:
+    async def _follow_topic(self, topic: Topic[Any]) -> None:
         namespace = self._wanted.namespace
         names = (self._client.cluster, *([namespace] if namespace else ()))
         batches = self._client.bus.read(
@@ -167,7 +167,7 @@ class Watch:
         )
         async for batch in batches:
             for refused in batch.refused:
-                notify(f"left out, as it cannot be read: {refused.subject}")
+                notify(f"skipped an unreadable message: {refused.subject}")
             for incoming in batch.messages:
                 await self._print_event(incoming)
                 if self._remaining == 0:

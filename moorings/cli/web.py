@@ -33,22 +33,23 @@ def console(
     cluster: Cluster = "local",
     port: Annotated[
         int,
-        typer.Option(metavar="PORT", help="On loopback; 0: any that is free."),
+        typer.Option(metavar="PORT", help="Port on loopback; 0: any free one."),
     ] = PORT,
     allow_changes: Annotated[
         bool,
         typer.Option(
             "--allow-changes",
-            help="Also print a link that lets its bearer submit, cancel and release.",
+            help="Also print a link that lets its bearer submit, cancel and release "
+            "gangs.",
         ),
     ] = False,
     browser: Annotated[
         bool, typer.Option("--open", help="Open the link in a browser.")
     ] = False,
 ) -> None:
-    """Serve a web page of the fleet, its gangs and solves until Ctrl-C.
+    """Serve a web page of the fleet, its gangs and solves, until Ctrl-C.
 
-    On this machine only, for who has the link: its token is made anew at each start.
+    On this machine only, to whoever has the link; each start makes a new token.
     From another machine: ssh -L 8440:127.0.0.1:8440 HOST
     """
     if not 0 <= port <= MAX_PORT:
@@ -71,7 +72,7 @@ def console(
             say(f"console: {address.link()}")
             if allow_changes:
                 link = address.link(ConsoleRight.CHANGE)
-                say(f"  who has this one may change gangs: {link}")
+                say(f"  with this link gangs can be changed: {link}")
             if browser:
                 webbrowser.open(address.link())
             await stop.wait()

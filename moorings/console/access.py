@@ -1,4 +1,4 @@
-"""Who may look, and who may change something: by token, host and origin. Pure.
+"""Access to the console by token, host and origin. Pure.
 
 A page of somebody else's in the same browser reaches loopback, too. It does not know
 the token, which no cookie carries; and a name of its own that it lets point to
@@ -30,7 +30,7 @@ HEADERS = {
 
 
 class ConsoleRight(StrEnum):
-    """What a token lets its bearer do."""
+    """What the bearer of a token may do."""
 
     NONE = "none"
     LOOK = "look"
@@ -43,7 +43,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
 
     look: str
     change: str = ""
-    """Empty: nobody may change anything."""
+    """Empty: changes are not allowed."""
 
     def right_of(self, authorization: str) -> ConsoleRight:
         """Return what the header of a request allows."""
@@ -58,7 +58,7 @@ class Tokens(Struct, frozen=True, kw_only=True):
 
 
 def is_local(host: str) -> bool:
-    """Whether the Host of a request is this machine by a name that is its own.
+    """True if the Host of a request names this machine.
 
     The port may be another: somebody may have forwarded one of theirs to ours.
     """
@@ -69,5 +69,5 @@ def is_local(host: str) -> bool:
 
 
 def is_same_origin(origin: str, host: str) -> bool:
-    """Whether a request comes from a page of ours; without an origin nobody says."""
+    """True if a request comes from our own page, or has no origin."""
     return not origin or origin == f"http://{host}"

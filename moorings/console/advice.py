@@ -1,4 +1,4 @@
-"""What would help a gang that waits, by the rule that says no.
+"""Advice for gangs that wait, by the rule of their reason.
 
 General advice, by what a rule means; which change would help this very gang is found
 out by solving again (`changes.py`). Pure.

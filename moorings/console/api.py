@@ -1,4 +1,4 @@
-"""What a page of the console asks for, one question at a time.
+"""The HTTP API of the console's page.
 
 Each handler turns a request into one answer of JSON. Who may ask is settled before
 (`server.py`); what cannot be answered is an error of ours, which becomes a status.
@@ -50,7 +50,7 @@ class ConsoleApi:
         self._client = client
         self._following = following
         self._changing = changing
-        """By whom gangs are submitted and ended; None: nobody may."""
+        """Client for changes; None: changes are not allowed."""
         self.solving = Solving(client)
 
     @property
@@ -91,7 +91,7 @@ class ConsoleApi:
                 ):
                     events += filter(None, map(view_event, batch.messages))
         written = await self._client.fetch_written(story.records)
-        return _answer(tell_story(story, events, written, model.held))
+        return _respond(tell_story(story, events, written, model.held))
 
     def _find_story(self, name: str) -> GangStory:
         for story in self._following.model.stories:
@@ -117,31 +117,31 @@ class ConsoleApi:
             for row in view_devices(known, name)
         ]
         node = msgspec.to_builtins(part) if part is not None else {}
-        return _answer({"record": record, "node": node, "devices": devices})
+        return _respond({"record": record, "node": node, "devices": devices})
 
     async def show_solve(self, request: web.Request) -> web.Response:
         """Show a recorded solve."""
         model = self._following.model
-        return _answer(await self.solving.show(model, request.match_info["id"]))
+        return _respond(await self.solving.show(model, request.match_info["id"]))
 
     # --- solving again ----------------------------------------------------------------
 
     async def replay(self, request: web.Request) -> web.Response:
         """Solve again what was recorded, and compare bytes."""
         model = self._following.model
-        return _answer(await self.solving.replay(model, request.match_info["id"]))
+        return _respond(await self.solving.replay(model, request.match_info["id"]))
 
     async def ask_what_if(self, request: web.Request) -> web.Response:
         """Solve a recorded question in another way."""
         what_if = WHAT_IF.decode(await request.read())
         model, solve = self._following.model, request.match_info["id"]
-        return _answer(await self.solving.ask(model, solve, what_if))
+        return _respond(await self.solving.ask(model, solve, what_if))
 
     async def find_help(self, request: web.Request) -> web.Response:
         """Try what would help a gang that waits."""
         namespace, uid = request.match_info["namespace"], request.match_info["uid"]
         model = self._following.model
-        return _answer(await self.solving.find_help(model, namespace, uid))
+        return _respond(await self.solving.find_help(model, namespace, uid))
 
     # --- changing ---------------------------------------------------------------------
 
@@ -153,17 +153,17 @@ class ConsoleApi:
         if not gangs:
             raise BadInputError("manifest", "holds no Gang")
         uids = [(await self._sender.submit(gang))[0] for gang in gangs]
-        return _answer({"uids": uids})
+        return _respond({"uids": uids})
 
     async def cancel(self, request: web.Request) -> web.Response:
-        """Say that a gang is not wanted any more."""
-        return await self._command(request, CancelGang)
+        """Cancel a gang."""
+        return await self._send_command(request, CancelGang)
 
     async def release(self, request: web.Request) -> web.Response:
-        """Say that a gang's work is done."""
-        return await self._command(request, ReleaseGang)
+        """Release a gang."""
+        return await self._send_command(request, ReleaseGang)
 
-    async def _command(
+    async def _send_command(
         self, request: web.Request, kind: type[CancelGang | ReleaseGang]
     ) -> web.Response:
         uid = GangUID(request.match_info["uid"])
@@ -175,16 +175,16 @@ class ConsoleApi:
         if gang is None or gang.is_over:
             raise UnknownNameError("living gang", f"{namespace}/{uid}")
         await self._sender.send_command(message)
-        return _answer({"uid": uid})
+        return _respond({"uid": uid})
 
     @property
     def _sender(self) -> Client:
         if self._changing is None:
-            raise BadInputError("console", "nobody may change anything by this console")
+            raise BadInputError("console", "this console does not allow changes")
         return self._changing
 
 
-def _answer(value: Any) -> web.Response:
+def _respond(value: Any) -> web.Response:
     data = msgspec.json.encode(value, enc_hook=str)
     return web.Response(body=data, content_type="application/json")
 

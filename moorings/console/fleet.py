@@ -40,7 +40,7 @@ Record = dict[str, Any]
 
 
 class FleetPicture:
-    """What was shown last of each node, and what that followed from."""
+    """The rows of all nodes as last shown, and what they were made from."""
 
     def __init__(self) -> None:
         self.records: dict[NodeName, Record] = {}
@@ -53,7 +53,7 @@ class FleetPicture:
         """The nodes in whose records a claim, a pod or a gang is."""
 
     def update(self, known: KnownDevices, touched: Iterable[str]) -> set[NodeName]:
-        """Follow what is known now; returns the nodes whose records changed.
+        """Update the records; returns the nodes whose records changed.
 
         `touched`: the claims, pods and gangs of which something was said. What is no
         more has no record any more.
@@ -138,12 +138,12 @@ def _view_node(
 
 
 def worst_state(states: Iterable[str]) -> str:
-    """Return of several states the one that matters most to who wants the device."""
+    """Return the state that matters most to whoever wants the device."""
     return next(state for state in _WORST_FIRST if state in states)
 
 
 def name_kind(row: Mapping[str, Any]) -> str:
-    """Name what a device is: its driver and its product, if that is told."""
+    """Name the kind of a device: its driver and its product, if known."""
     attributes: Mapping[str, DeviceAttribute] = row["attributes"]
     models = (attributes[key].string_value for key in _MODELS if key in attributes)
     return " ".join(filter(None, (row["driver"], next(models, None))))
@@ -170,7 +170,7 @@ def name_classes(known: KnownDevices) -> dict[str, list[str]]:
 
 
 def _list_mentioned(rows: Iterable[Mapping[str, Any]]) -> set[str]:
-    """List whose word on the holders of a node's devices counts."""
+    """List the claims, pods and gangs that hold devices of a node."""
     mentioned: set[str] = set()
     for row in rows:
         for holder in row["holders"]:

@@ -1,4 +1,4 @@
-"""Following the bus for a console: every topic into one model, and who is told."""
+"""Follows the bus for a console: every topic into one model, and its listeners."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ TOPICS: tuple[Topic[Any], ...] = (
 _STARTS: dict[str, Start] = {CONFIRMATIONS.entity: "all", SOLVES.entity: "all"}
 """That gates opened hides which pods were written; a solve has two messages."""
 GATHER_S = 0.02
-"""What comes within it is shown at once."""
+"""Changes within this time are shown together."""
 LOOK_S = 1.0
-"""The longest time between two looks at what only the clock changes."""
+"""Longest time between checks of what only the clock changes."""
 IDLE_SHARE = 2
 """Between two looks so many times as long as one takes, for others to work."""
 MOST_BEHIND = 64
-"""Updates that wait for a page; one that is further behind is told everything anew."""
+"""Updates that wait for a page; one further behind is sent everything again."""
 MOST_UNREAD = 10
 """Messages that are named when they could not be read: the last ones."""
 
@@ -73,15 +73,15 @@ class Following:
 
     @property
     def is_caught_up(self) -> bool:
-        """Whether everything that existed has been read."""
+        """True if everything that existed has been read."""
         return bool(self._caught_up)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Follow until `stop`; what was read is forgotten when a stream lost some."""
         while not stop.is_set():
-            readers = (self._read(topic, stop) for topic in TOPICS)
+            readers = (self._read_topic(topic, stop) for topic in TOPICS)
             try:
-                await together((*readers, self._tell(stop)))
+                await together((*readers, self._send_updates(stop)))
             except RestartError as error:
                 log.warning("console.restarted", reason=str(error))
                 self._caught_up = CaughtUp(TOPICS)
@@ -93,15 +93,15 @@ class Following:
         """Listen while the block runs: everything first, then what changes."""
         queue: asyncio.Queue[Update | None] = asyncio.Queue(MOST_BEHIND)
         await self._caught_up.event.wait()
-        self._look()
+        self._send_changes()
         queue.put_nowait(self.model.whole())
         self._listeners.add(queue)
         try:
-            yield _drain(queue)
+            yield _drain_queue(queue)
         finally:
             self._listeners.discard(queue)
 
-    async def _read(self, topic: Topic[Any], stop: asyncio.Event) -> None:
+    async def _read_topic(self, topic: Topic[Any], stop: asyncio.Event) -> None:
         batches = self._client.bus.read(
             topic, self._client.cluster, stop=stop, start=_STARTS.get(topic.entity)
         )
@@ -118,8 +118,8 @@ class Following:
             if batch.messages or batch.refused:
                 self._changed.set()
 
-    async def _tell(self, stop: asyncio.Event) -> None:
-        """Tell everybody who listens what changed, a few times a second at most."""
+    async def _send_updates(self, stop: asyncio.Event) -> None:
+        """Send changes to all listeners, a few times a second at most."""
         loop = asyncio.get_running_loop()
         await first_of(self._caught_up.event, stop)
         while not stop.is_set():
@@ -127,18 +127,18 @@ class Following:
             await first_of(stop, within_s=GATHER_S)
             self._changed.clear()
             began_s = loop.time()
-            self._look()
+            self._send_changes()
             await first_of(stop, within_s=IDLE_SHARE * (loop.time() - began_s))
 
-    def _look(self) -> None:
-        """Tell who listens what is otherwise than it was a look ago."""
+    def _send_changes(self) -> None:
+        """Send listeners what changed since the last time."""
         now_s = asyncio.get_running_loop().time()
         update = self.model.update(now_s, self._unread, list(self._last_unread))
         if not update:
             return
         for queue in list(self._listeners):
             if queue.full():
-                self._drop(queue)
+                self._drop_listener(queue)
             else:
                 queue.put_nowait(update)
 
@@ -149,10 +149,10 @@ class Following:
 
     def _drop_all(self) -> None:
         for queue in list(self._listeners):
-            self._drop(queue)
+            self._drop_listener(queue)
 
-    def _drop(self, queue: asyncio.Queue[Update | None]) -> None:
-        """End one who listens: it comes again, and is told everything."""
+    def _drop_listener(self, queue: asyncio.Queue[Update | None]) -> None:
+        """Drop a listener: it comes again, and is sent everything."""
         self._listeners.discard(queue)
         while queue.full():
             with suppress(asyncio.QueueEmpty):
@@ -160,6 +160,6 @@ class Following:
         queue.put_nowait(None)
 
 
-async def _drain(queue: asyncio.Queue[Update | None]) -> AsyncIterator[Update]:
+async def _drain_queue(queue: asyncio.Queue[Update | None]) -> AsyncIterator[Update]:
     while (update := await queue.get()) is not None:
         yield update

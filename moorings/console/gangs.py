@@ -52,7 +52,7 @@ class _Shown(Struct, frozen=True):
 
 
 class GangRows:
-    """The rows of gangs; one is made anew where anything was said of its gang."""
+    """The rows of gangs; a row is made again when its gang has a new message."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
@@ -68,7 +68,7 @@ class GangRows:
         over: list[tuple[int, str]] = []
         for story in stories:
             name = name_story(story)
-            shown[name] = entry = self._show(name, story, held)
+            shown[name] = entry = self._show_story(name, story, held)
             if entry.lives or is_recent(story):
                 rows[name] = entry.row
             else:
@@ -82,7 +82,7 @@ class GangRows:
         }
         return dict.fromkeys(before.keys() - rows.keys()) | changed
 
-    def _show(self, name: str, story: GangStory, held: HeldObjects) -> _Shown:
+    def _show_story(self, name: str, story: GangStory, held: HeldObjects) -> _Shown:
         """Return what was shown of a gang, unless something is otherwise."""
         said = (*story.records, *story.reports)
         pods = sum(
@@ -175,7 +175,7 @@ def _describe_claim(claim: MemberClaim) -> str:
 
 
 def _describe_request(request: Mapping[str, Any]) -> str:
-    """Say what one request is for: `8 gpu.example.com`."""
+    """Describe one request: `8 gpu.example.com`."""
     if alternatives := request.get("firstAvailable"):
         return " or ".join(_describe_request({"exactly": a}) for a in alternatives)
     exactly = request.get("exactly") or {}

@@ -1,6 +1,6 @@
-"""What a console knows, and what of it is another than what was shown last. Pure.
+"""The console's state, and how it differs from what was last shown. Pure.
 
-A page is told everything once, and from then on what changed: both in one form, parts
+A page is sent everything once, and from then on what changed: both in one form, parts
 of it by name, where `None` says that there is no such part any more.
 """
 
@@ -34,7 +34,7 @@ Update = dict[str, Any]
 
 
 class ConsoleModel:
-    """Everything that the bus has said so far, and what was shown of it last."""
+    """Everything read from the bus so far, and what was last shown of it."""
 
     def __init__(self, cluster: ClusterName) -> None:
         self.picture = FleetPicture()
@@ -54,7 +54,7 @@ class ConsoleModel:
 
     @property
     def known(self) -> KnownDevices:
-        """What is known of devices now."""
+        """The devices as known now."""
         return self._fold.known()
 
     @property
@@ -107,7 +107,7 @@ class ConsoleModel:
                 self._fold.apply(message, incoming.sequence)
 
     def _take_end(self, incoming: Incoming[Any]) -> None:
-        """Forget what was said on a subject: it counts no more."""
+        """Forget the last message of a subject: it no longer counts."""
         if incoming.topic is REPORTS:
             self._reports.pop(incoming.names, None)
             self._reports_taken += 1
@@ -155,7 +155,7 @@ class ConsoleModel:
         return {part: value for part, value in update.items() if value}
 
     def whole(self) -> Update:
-        """Return everything that was shown last, for who sees it for the first time."""
+        """Return everything that was last shown, for a new listener."""
         return {
             "whole": True,
             "nodes": self.picture.records,
@@ -165,7 +165,7 @@ class ConsoleModel:
         }
 
     def _update_rows(self, known: KnownDevices, *, has_touched: bool) -> dict[str, Any]:
-        """Follow what was said of gangs, if anything was; returns what changed."""
+        """Update the rows of gangs, if any changed; returns the changes."""
         rows_of = (self._fold.snapshot.gangs, self._reports_taken)
         if rows_of == self._rows_of and not has_touched:
             return {}
@@ -179,7 +179,7 @@ class ConsoleModel:
         }
 
     def _list_silences(self, now: datetime) -> list[str]:
-        """Say who does not lead: the solver first, without whom nothing is decided."""
+        """List that no solver or no publisher leads, the solver first."""
         no_solver = describe_no_solver(self._cluster, self._solver, now)
         return list(filter(None, (no_solver, describe_silence(self._leader, now))))
 

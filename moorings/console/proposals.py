@@ -39,7 +39,7 @@ class Holder(Struct, frozen=True, kw_only=True):
     devices: int
 
 
-_SICK = "sick devices and away nodes are"
+_SICK = "unhealthy devices and silent nodes are"
 
 
 def narrow(problem: Problem, decision: Decision, gang: GangKey) -> Problem:
@@ -59,7 +59,7 @@ def propose(
 ) -> Iterator[Proposal]:
     """Go through the changes to try, those that cost least first."""
     if sick := _count_sick(problem):
-        are_well = counted(sick, "sick device or away node is", _SICK)
+        are_well = counted(sick, "unhealthy device or silent node is", _SICK)
         text = f"{are_well} well again"
         yield Proposal(sort="heal", text=text, what_if=WhatIf(heal=True))
     placed = {each.uid for each in decision.gangs if not each.reasons}
@@ -90,14 +90,16 @@ def _propose_ends(
     others = [h for h in others if h.name != f"{gang.namespace}/{gang.name}"]
     for holder in others[:MOST_ENDED]:
         text = f"gang {holder.name} ends (it holds {counted(holder.devices, 'device')})"
-        yield Proposal(sort="end", text=text, what_if=_end((holder.name,), beside))
+        yield Proposal(
+            sort="end", text=text, what_if=_end_gangs((holder.name,), beside)
+        )
     if len(others) > 1:
         names = tuple(holder.name for holder in others)
         text = f"all {counted(len(names), 'gang')} that hold devices end"
-        yield Proposal(sort="end", text=text, what_if=_end(names, beside))
+        yield Proposal(sort="end", text=text, what_if=_end_gangs(names, beside))
 
 
-def _end(names: tuple[str, ...], beside: Mapping[str, str]) -> WhatIf:
+def _end_gangs(names: tuple[str, ...], beside: Mapping[str, str]) -> WhatIf:
     uids = tuple(beside[name] for name in names if name in beside)
     return WhatIf(end=names, leave_out=uids)
 

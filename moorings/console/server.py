@@ -99,11 +99,11 @@ async def serve_console(
         except (OSError, OverflowError) as error:
             raise BadInputError(f"port {port}", str(error)) from error
         task = asyncio.create_task(following.run(stop), name="console")
-        opened.push_async_callback(_end, task, stop)
+        opened.push_async_callback(_end_task, task, stop)
         yield ConsoleAddress(port=int(runner.addresses[0][1]), tokens=tokens)
 
 
-async def _end(task: asyncio.Task[None], stop: asyncio.Event) -> None:
+async def _end_task(task: asyncio.Task[None], stop: asyncio.Event) -> None:
     stop.set()
     task.cancel()
     with suppress(asyncio.CancelledError, ServiceError):
@@ -124,17 +124,17 @@ def _make_app(tokens: Tokens, api: ConsoleApi, following: Following) -> web.Appl
 
 
 def _make_guard(tokens: Tokens) -> Callable[..., Awaitable[web.StreamResponse]]:
-    """Make what stands before every handler: who may ask, and how errors look."""
+    """Make the middleware of every handler: it checks access and formats errors."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
-            _check(request, tokens)
+            _check_request(request, tokens)
             response = await handler(request)
         except web.HTTPException as error:
-            response = _refuse(error.status, error.reason)
+            response = _refuse_request(error.status, error.reason)
         except _EXPECTED as error:
-            response = _refuse(status_of(error), str(error))
+            response = _refuse_request(status_of(error), str(error))
         if not response.prepared:
             response.headers.update(HEADERS)
         return response
@@ -142,27 +142,27 @@ def _make_guard(tokens: Tokens) -> Callable[..., Awaitable[web.StreamResponse]]:
     return guard
 
 
-def _check(request: web.Request, tokens: Tokens) -> None:
-    """Refuse who may not ask this.
+def _check_request(request: web.Request, tokens: Tokens) -> None:
+    """Refuse a request without access.
 
     Raises:
         HTTPException: the request's host, origin or token is none of ours.
     """
     host = request.headers.get("Host", "")
     if not is_local(host):
-        raise web.HTTPMisdirectedRequest(reason="this host is not served here")
+        raise web.HTTPMisdirectedRequest(reason="this host is not served")
     if not is_same_origin(request.headers.get("Origin", ""), host):
-        raise web.HTTPForbidden(reason="asked by a page of another origin")
+        raise web.HTTPForbidden(reason="the request is from a page of another origin")
     if not request.path.startswith("/api/"):
         return
     right = tokens.right_of(request.headers.get("Authorization", ""))
     if right is ConsoleRight.NONE:
         raise web.HTTPUnauthorized(reason="the token is missing or wrong")
     if request.path.startswith(CHANGING) and right is not ConsoleRight.CHANGE:
-        raise web.HTTPForbidden(reason="this token lets nobody change anything")
+        raise web.HTTPForbidden(reason="this token does not allow changes")
 
 
-def _refuse(status: int, reason: str) -> web.Response:
+def _refuse_request(status: int, reason: str) -> web.Response:
     body = msgspec.json.encode({"error": reason})
     return web.Response(status=status, body=body, content_type="application/json")
 
@@ -182,10 +182,10 @@ def _make_events(tokens: Tokens, following: Following) -> Handler:
         pages += 1
         try:
             await response.prepare(request)
-            await _send(response, {"right": right})
+            await _send_update(response, {"right": right})
             async with following.listen() as updates:
                 async for update in updates:
-                    await _send(response, update)
+                    await _send_update(response, update)
         except ConnectionError:
             log.debug("console.page_closed")
         finally:
@@ -195,7 +195,7 @@ def _make_events(tokens: Tokens, following: Following) -> Handler:
     return events
 
 
-async def _send(response: web.StreamResponse, update: Update) -> None:
+async def _send_update(response: web.StreamResponse, update: Update) -> None:
     await response.write(b"data: " + msgspec.json.encode(update) + b"\n\n")
 
 

@@ -14,14 +14,14 @@ from solver.snapshot.parts import NodePart, PoolPart, UsePart
 from solver.tiers import Tier
 
 TIERS = {
-    Tier.GANGS: "weight of the gangs that are in",
-    Tier.EXTRA: "devices of pods that their gangs could be without",
-    Tier.ALTERNATIVES: "ranks of the alternatives taken",
-    Tier.LEFTOVER: "value lost of what is left over",
-    Tier.TOPOLOGY: "cost of preferences about topology",
-    Tier.NODES: "nodes that are used",
+    Tier.GANGS: "weight of the allocated gangs",
+    Tier.EXTRA: "devices of extra pods, beyond their gangs' minimum",
+    Tier.ALTERNATIVES: "ranks of the chosen alternatives",
+    Tier.LEFTOVER: "lost value of the remaining devices",
+    Tier.TOPOLOGY: "cost of topology preferences",
+    Tier.NODES: "nodes used",
 }
-"""What each tier of the objective counts (docs/contributing/objective.md)."""
+"""What each tier of the objective measures (docs/contributing/objective.md)."""
 Row = dict[str, Any]
 
 
@@ -103,7 +103,7 @@ def compare(before: Decision, after: Decision) -> Row:
         },
         "gangs": [
             {
-                "name": _name(old.get(key) or new[key]),
+                "name": _name_gang(old.get(key) or new[key]),
                 "before": _view_answer(old.get(key)),
                 "after": _view_answer(new.get(key)),
             }
@@ -125,11 +125,11 @@ def _count_pods(decision: Decision) -> dict[str, dict[str, int]]:
     counts: dict[str, Counter[str]] = {}
     for gang in decision.gangs:
         for member in gang.members:
-            counts.setdefault(member.node, Counter())[_name(gang)] += 1
+            counts.setdefault(member.node, Counter())[_name_gang(gang)] += 1
     return {node: dict(by_gang) for node, by_gang in counts.items()}
 
 
-def _name(gang: GangDecision | GangPart) -> str:
+def _name_gang(gang: GangDecision | GangPart) -> str:
     return f"{gang.namespace}/{gang.name}"
 
 
@@ -149,7 +149,7 @@ def _view_gang(gang: GangPart, answer: GangDecision | None) -> Row:
     members = answer.members if answer is not None else ()
     return {
         "uid": gang.uid,
-        "name": _name(gang),
+        "name": _name_gang(gang),
         "priority": gang.priority,
         "weight": gang.weight,
         "members": [
@@ -170,7 +170,7 @@ def _view_gang(gang: GangPart, answer: GangDecision | None) -> Row:
 
 
 def _describe_request(request: RequestPart) -> str:
-    """Say what a request is for: `8 gpu.example.com or 4 ...`."""
+    """Describe a request: `8 gpu.example.com or 4 ...`."""
     return " or ".join(
         f"{'all' if each.all_devices else each.count} {each.device_class}"
         for each in request.alternatives

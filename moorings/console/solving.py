@@ -67,7 +67,7 @@ class Solving:
 
         recorded = await fetch_solve(self._client, _find_entry(model, solve))
         problem = await asyncio.to_thread(recorded.problem)
-        data = await self._solve(problem)
+        data = await self._solve_problem(problem)
         result: Row = to_builtins(compare_replay(recorded, data))
         return result
 
@@ -80,10 +80,10 @@ class Solving:
             SolverError: it cannot be read or solved.
         """
         recorded = await fetch_solve(self._client, _find_entry(model, solve))
-        problem, before = await asyncio.to_thread(_read, recorded)
+        problem, before = await asyncio.to_thread(_read_recorded, recorded)
         freed = _find_freed(model, what_if)
         changed = await asyncio.to_thread(change_problem, problem, what_if, freed)
-        after = DECISION.decode(await self._solve(changed))
+        after = DECISION.decode(await self._solve_problem(changed))
         return compare(before, after)
 
     async def find_help(self, model: ConsoleModel, namespace: str, uid: str) -> Row:
@@ -97,7 +97,7 @@ class Solving:
         key = GangKey(Namespace(namespace), GangUID(uid))
         entry = _find_last(model, key)
         recorded = await fetch_solve(self._client, entry)
-        problem, decision = await asyncio.to_thread(_read, recorded)
+        problem, decision = await asyncio.to_thread(_read_recorded, recorded)
         (gang,) = [part for part in problem.gangs if part.key == key]
         narrowed = narrow(problem, decision, key)
         tried: list[Row] = []
@@ -112,7 +112,7 @@ class Solving:
                 break
             freed = _find_freed(model, proposal.what_if)
             changed = change_problem(narrowed, proposal.what_if, freed)
-            answer = DECISION.decode(await self._solve(changed))
+            answer = DECISION.decode(await self._solve_problem(changed))
             (mine,) = [each for each in answer.gangs if each.key == key]
             if not mine.reasons:
                 helped.add(proposal.sort)
@@ -123,9 +123,11 @@ class Solving:
         opened = entry.opened
         return {"solve": opened.solve, "at": opened.opened_at, "tried": tried}
 
-    async def _solve(self, problem: Problem) -> bytes:
+    async def _solve_problem(self, problem: Problem) -> bytes:
         if self._waiting >= MOST_WAITING:
-            raise BadInputError("console", f"{MOST_WAITING} questions wait already")
+            raise BadInputError(
+                "console", f"{MOST_WAITING} questions are already waiting"
+            )
         self._waiting += 1
         try:
             async with self._turn:
@@ -155,13 +157,15 @@ def _find_last(model: ConsoleModel, gang: GangKey) -> SolveEntry:
     for entry in reversed(model.solves.values()):
         if entry.decided is not None and gang in entry.opened.gangs:
             return entry
-    raise UnknownNameError("solve", f"of gang {gang}", why="none is recorded any more")
+    raise UnknownNameError(
+        "solve", f"of gang {gang}", why="none is recorded any longer"
+    )
 
 
-def _read(recorded: Recorded) -> tuple[Problem, Decision]:
+def _read_recorded(recorded: Recorded) -> tuple[Problem, Decision]:
     problem, decision = recorded.problem(), _read_decision(recorded)
     if decision is None:
-        raise BadInputError(recorded.opened.solve, "is not answered yet")
+        raise BadInputError(recorded.opened.solve, "has no answer yet")
     return problem, decision
 
 

@@ -1,4 +1,4 @@
-"""What-if: a recorded Problem with something changed, to be solved again.
+"""What-if: a recorded Problem with changes, to be solved again.
 
 Changes what is asked or what is there, and nothing else: the verdicts of selectors are
 those that were recorded, so added nodes are like one that was judged. Pure.
@@ -35,7 +35,7 @@ class WhatIf(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """What somebody would have otherwise; without anything it is a replay."""
+    """The changes of a what-if; without any it is a replay."""
 
     leave_out: tuple[str, ...] = ()
     """Gangs of the batch, by uid."""
@@ -46,7 +46,7 @@ class WhatIf(
     end: tuple[str, ...] = ()
     """Gangs that hold devices, by `namespace/name`: what they hold is free."""
     heal: bool = False
-    """Whether no device is sick and no node away."""
+    """True: all devices are healthy and all nodes ready."""
     add_nodes: AddedNodes = 0
     like: str = ""
     """The node that added ones are like, with nothing of their devices held."""
@@ -56,12 +56,12 @@ WHAT_IF: Codec[WhatIf] = Codec(WhatIf, "what-if")
 
 
 class Freed(Struct, frozen=True, kw_only=True):
-    """What ends with some gangs."""
+    """What is freed when some gangs end."""
 
     devices: Mapping[str, frozenset[DeviceName]] = {}
     """By pool key; held whole."""
     amounts: Mapping[NodeName, Mapping[str, int]] = {}
-    """What their pods use of nodes."""
+    """Resources of nodes that their pods use."""
 
 
 def change_problem(problem: Problem, what_if: WhatIf, freed: Freed) -> Problem:

@@ -1,1 +1,1 @@
-"""The main job on this machine, told step by step."""
+"""The main job on this machine, step by step."""

@@ -1,4 +1,4 @@
-"""The main job from end to end on this machine, told step by step; ends by itself.
+"""The main job from end to end on this machine, step by step.
 
 Real parts all the way: a nats-server, the node agent for a simulated fleet, the
 solver, the publisher. Each step measures what it did and keeps it for the summary.
@@ -27,6 +27,7 @@ from moorings.errors import LocalStackError
 from moorings.local.fleets import find_fleet, make_classes
 from moorings.local.stack import LocalStack
 from moorings.recorded import fetch_solve, find_solve
+from moorings.views.reasons import describe_facts
 from solver.replay import replay
 
 WAVES = 4
@@ -37,7 +38,7 @@ Say = Callable[[str], None]
 
 
 class DemoOptions(Struct, frozen=True, kw_only=True):
-    """What the demo is to show."""
+    """Options of the demo."""
 
     fleet: str = "openb"
     seed: int = 1
@@ -129,7 +130,7 @@ class Demo:
         seconds = time.perf_counter() - started
 
         # A later wave may have let in who waited: who is in is counted at the end.
-        self._allocated, self._waiting = self._split(gangs)
+        self._allocated, self._waiting = self._split_gangs(gangs)
         used = sum(
             len(list_devices(self._gangs.get_decision(gang)))
             for gang in self._allocated
@@ -168,13 +169,13 @@ class Demo:
         await self._gangs.submit(gangs)
         await self._gangs.wait_decided(gangs)
         seconds = time.perf_counter() - started
-        allocated, waiting = self._split(gangs)
+        allocated, waiting = self._split_gangs(gangs)
         self._say(
             f"wave {number + 1}   {len(gangs):>5,} gangs: {len(allocated):,} in, "
             f"{len(waiting):,} wait, all decided after {seconds:.2f} s"
         )
 
-    def _split(self, gangs: list[Gang]) -> tuple[list[Gang], list[Gang]]:
+    def _split_gangs(self, gangs: list[Gang]) -> tuple[list[Gang], list[Gang]]:
         """Return those that are in, and those that wait."""
         allocated = [gang for gang in gangs if self._gangs.is_allocated(gang)]
         waiting = [gang for gang in gangs if self._gangs.is_waiting(gang)]
@@ -188,7 +189,7 @@ class Demo:
             written = {
                 record.uid
                 for record in await self._client.fetch_gangs()
-                if record.phase == "Written"
+                if record.phase == "Allocated"
             }
             if allocated <= written:
                 break
@@ -222,7 +223,7 @@ class Demo:
         )
 
     async def _explain_one(self) -> None:
-        """Say why the largest gang that waits does; if none does, make one."""
+        """Explain why the largest waiting gang waits; make one if none does."""
         waiting = [gang for gang in self._waiting if self._gangs.is_waiting(gang)]
         largest = max(waiting, key=count_gpus, default=None)
         if largest is None:
@@ -236,11 +237,10 @@ class Demo:
         for reason in reasons:
             where = f" ({reason.subject})" if reason.subject else ""
             self._say(f"         {reason.rule}{where}: {reason.message}")
-            facts = ", ".join(f"{key} {value:,}" for key, value in reason.facts.items())
-            self._say(f"         counted: {facts}")
+            self._say(f"         {describe_facts(reason.facts)}")
 
     async def _break_a_device(self) -> None:
-        """Make a device unhealthy that a gang holds, and see who gets it afterwards."""
+        """Make a held device unhealthy, and see which gang gets it afterwards."""
         # First the fault, on the bus as a taint. Its holder is left alone.
         holder, decision = self._find_holder()
         sick = decision.members[0].claims[0].allocation.devices.results[0].device_id

@@ -132,11 +132,11 @@ class DemoGangs:
         return self._decisions[_uid_of(gang)][0]
 
     def is_allocated(self, gang: Gang) -> bool:
-        """Whether a decided gang is in."""
+        """True if a decided gang is allocated."""
         return isinstance(self.get_decision(gang), GangAllocated)
 
     def is_waiting(self, gang: Gang) -> bool:
-        """Whether a decided gang waits."""
+        """True if a decided gang waits."""
         return isinstance(self.get_decision(gang), GangPending)
 
     def measure_latency(self, gang: Gang) -> float:

@@ -1,1 +1,1 @@
-"""Looks at a cluster and a bus, and says what is wrong with them and what to do."""
+"""Checks a cluster and a bus, and names problems with remedies."""

@@ -1,4 +1,4 @@
-"""What the API server serves, and which of its features are on. Pure."""
+"""Checks what the API server serves, and its feature gates. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _USED = (
     "DRAPrioritizedList",
     "DRAResourceClaimDeviceStatus",
 )
-"""Gates without which something that Moorings offers cannot be had."""
+"""Gates that features of Moorings need."""
 
 
 def check_api(facts: ClusterFacts) -> Iterator[CheckLine]:
@@ -38,8 +38,12 @@ def check_api(facts: ClusterFacts) -> Iterator[CheckLine]:
 def _check_release(facts: ClusterFacts) -> CheckLine:
     name = "kubernetes.release"
     if not facts.release:
-        return warn(name, f"{facts.server} does not say which it is", "ask its admin")
-    if _number(facts.release) < _number(OLDEST):
+        return warn(
+            name,
+            f"{facts.server} does not report its version",
+            "ask the cluster's administrator",
+        )
+    if _parse_release(facts.release) < _parse_release(OLDEST):
         return fail(
             name,
             f"Kubernetes {facts.release} has no {RESOURCE_GROUP}/v1 by default",
@@ -50,7 +54,8 @@ def _check_release(facts: ClusterFacts) -> CheckLine:
         return warn(
             name,
             f"Kubernetes {facts.release} is newer than this Moorings ({known})",
-            "upgrade Moorings: gates are taken as those of the release before",
+            "upgrade Moorings; until then gates have the defaults of the newest "
+            "release it knows",
         )
     return ok(name, f"Kubernetes {facts.version} at {facts.server}")
 
@@ -66,7 +71,7 @@ def _check_served(facts: ClusterFacts) -> Iterator[CheckLine]:
         found = f"only {versions}" if versions else "nothing"
         yield fail(
             name,
-            f"of {RESOURCE_GROUP} {found} is served: no claim can be allocated",
+            f"{RESOURCE_GROUP}: {found} is served, so no claim can be allocated",
             f"start kube-apiserver with --runtime-config={RESOURCE_GROUP}/v1=true",
         )
         return
@@ -74,10 +79,9 @@ def _check_served(facts: ClusterFacts) -> Iterator[CheckLine]:
     if kinds.device_taint_rule is None:
         yield warn(
             "kubernetes.taint-rules",
-            f"no {DEVICE_TAINT_RULE.name} is served: neither devices of other drivers "
-            "can be kept for Moorings nor a node be drained",
-            "1.36 and newer serve them, with the gates DRADeviceTaints and "
-            "DRADeviceTaintRules",
+            f"no {DEVICE_TAINT_RULE.name} is served: devices of other drivers "
+            "cannot be kept for Moorings, and nodes cannot be drained",
+            "use 1.36 or newer, with the gates DRADeviceTaints and DRADeviceTaintRules",
         )
 
 
@@ -88,7 +92,7 @@ def _check_gang(facts: ClusterFacts) -> CheckLine:
     if not facts.gang_served:
         return warn(
             name,
-            "Gang objects are not served; gangs by label are all that there is",
+            "Gang objects are not served; only gangs by label work",
             "kubectl apply -f k8s/crd",
         )
     return ok(name, "gangs.moorings.dev is served")
@@ -102,8 +106,8 @@ def _check_gates(facts: ClusterFacts) -> Iterator[CheckLine]:
     if not facts.gates.get(_MAIN, True):
         yield fail(
             name,
-            f"{_MAIN} is off: kube-scheduler and kubelet know no claims",
-            "take it out of --feature-gates of all components",
+            f"{_MAIN} is off: kube-scheduler and kubelet ignore claims",
+            "remove it from --feature-gates of all components",
         )
         return
     changed = _list_changed(facts.release, facts.gates)
@@ -111,23 +115,23 @@ def _check_gates(facts: ClusterFacts) -> Iterator[CheckLine]:
     if lost:
         yield warn(
             name,
-            f"off, though this release has them on: {name_some(lost)}; what needs "
-            "them is not allocated",
-            "take them out of --feature-gates, or tell the solver: "
-            f"SOLVER_FEATURE_GATES={_assign(changed)}",
+            f"off, though on by default in this release: {name_some(lost)}; what "
+            "needs them is not allocated",
+            "remove them from --feature-gates, or set "
+            f"SOLVER_FEATURE_GATES={_format_gates(changed)}",
         )
     elif changed:
         yield warn(
             name,
-            f"changed from their defaults: {_assign(changed)}",
-            f"the solver goes by defaults: SOLVER_FEATURE_GATES={_assign(changed)}, "
-            "unless it has that already",
+            f"changed from the defaults: {_format_gates(changed)}",
+            f"set SOLVER_FEATURE_GATES={_format_gates(changed)}, unless the solver has "
+            "it already",
         )
     else:
-        yield ok(name, "all that concern devices are as the release has them")
+        yield ok(name, "all gates about devices have the release's defaults")
 
 
-def _number(release: str) -> tuple[int, ...]:
+def _parse_release(release: str) -> tuple[int, ...]:
     return tuple(map(int, release.split(".")))
 
 
@@ -143,5 +147,5 @@ def _list_changed(release: str, gates: Mapping[str, bool]) -> dict[str, bool]:
     }
 
 
-def _assign(gates: Mapping[str, bool]) -> str:
+def _format_gates(gates: Mapping[str, bool]) -> str:
     return ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())

@@ -1,4 +1,4 @@
-"""Whether nats-server keeps what it acknowledged, and has room for more. Pure."""
+"""Checks that nats-server keeps what it acknowledged, and has room. Pure."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _check_version(facts: BusFacts) -> CheckLine:
     found = _NUMBERS.match(facts.version)
     said = f"nats-server {facts.version or 'of no known version'} at {facts.server}"
     if found is None:
-        return warn(name, said, "ask who runs it")
+        return warn(name, said, "ask whoever runs it")
     version = (int(found[1]), int(found[2]))
     if version < OLDEST:
         return fail(name, f"{said} has no atomic batches", "upgrade to 2.15")
@@ -55,7 +55,7 @@ def _check_version(facts: BusFacts) -> CheckLine:
 
 
 def _check_there(streams: Mapping[str, Reading[StreamHealth]]) -> Iterator[CheckLine]:
-    """Say which streams could not be looked at, by reason."""
+    """Report which streams could not be read, by reason."""
     reasons: dict[Unread, list[str]] = {}
     for name, health in streams.items():
         if isinstance(health, Unread):
@@ -65,7 +65,11 @@ def _check_there(streams: Mapping[str, Reading[StreamHealth]]) -> Iterator[Check
         if reading.remedy:
             yield fail("nats.streams", said, reading.remedy)
         else:
-            yield warn("nats.streams", f"not known: {said}", "ask as `viewer`, who may")
+            yield warn(
+                "nats.streams",
+                f"unknown: {said}",
+                "use the bus user `viewer`, which may read it",
+            )
 
 
 def _check_replicas(
@@ -78,15 +82,15 @@ def _check_replicas(
     if counts == {1}:
         return warn(
             name,
-            "each stream is on one server: with its disk all that was said is lost",
+            "each stream is on one server: losing its disk loses all messages",
             "three servers, and SOLVER_REPLICAS=3, PUBLISHER_REPLICAS=3 (k8s/base)",
         )
     few = [stream for stream, health in streams.items() if health.replicas < 3]
     if few:
         return warn(
             name,
-            f"fewer than three copies of {name_some(few)}: one server that is away "
-            "stops them",
+            f"fewer than three copies of {name_some(few)}: they stop when one "
+            "server is down",
             "SOLVER_REPLICAS=3 and PUBLISHER_REPLICAS=3, then restart one of them",
         )
     return ok(name, f"{', '.join(map(str, sorted(counts)))} copies of each stream")
@@ -103,15 +107,15 @@ def _check_copies(streams: Mapping[str, StreamHealth]) -> Iterator[CheckLine]:
     if unled:
         yield fail(
             name,
-            f"nobody leads {name_some(unled)}: nothing is stored there",
-            "bring back the servers that are away: a majority must be there",
+            f"{name_some(unled)} without a leader: nothing is stored there",
+            "bring back the servers that are down: a majority is needed",
         )
     if lagging:
         listed = [f"{stream} on {servers}" for stream, servers in lagging.items()]
         yield warn(
             name,
-            f"copies that are away or behind: {name_some(listed)}",
-            "wait; else look at these servers (docs/operate.md, NATS)",
+            f"copies offline or behind: {name_some(listed)}",
+            "wait; if it lasts, check these servers (docs/operate.md, NATS)",
         )
     if not unled and not lagging:
         yield ok(name, "all copies are up to date")
@@ -123,9 +127,9 @@ def _check_settings(streams: Mapping[str, StreamHealth]) -> CheckLine:
     if newer := [v for v in versions if v > SETTINGS_VERSION]:
         return warn(
             name,
-            f"streams have settings of version {max(newer)}, this command knows "
-            f"{SETTINGS_VERSION}",
-            "use the command of the version that runs",
+            f"streams have settings version {max(newer)}; this command knows "
+            f"version {SETTINGS_VERSION}",
+            "use the command of the installed version",
         )
     different = [
         f"{stream} ({', '.join(health.different)})"
@@ -136,8 +140,8 @@ def _check_settings(streams: Mapping[str, StreamHealth]) -> CheckLine:
         said = name_some(different) or f"version {min(versions)}"
         return warn(
             name,
-            f"not as this version wants them: {said}",
-            "restart a solver or publisher: it brings older settings up to date",
+            f"differ from what this version needs: {said}",
+            "restart a solver or publisher: it updates older settings",
         )
     where = counted(len(streams), "stream")
     return ok(name, f"settings of version {SETTINGS_VERSION} in {where}")
@@ -148,13 +152,15 @@ def _check_room(streams: Mapping[str, StreamHealth]) -> CheckLine:
     disposable = {stream.name for stream in STREAMS if stream.disposable}
     shares = {s: h.share for s, h in streams.items() if s not in disposable}
     listed = [f"{s} {share:.0%}" for s, share in shares.items() if share >= FILLING]
-    remedy = "end gangs that nobody needs, or raise max_bytes and the volume"
+    remedy = "end unneeded gangs, or raise max_bytes and the volume"
     if any(share >= FULL for share in shares.values()):
-        return fail(name, f"full: {name_some(listed)}; what comes is refused", remedy)
+        return fail(
+            name, f"full: {name_some(listed)}; new messages are refused", remedy
+        )
     if listed:
         return warn(name, f"filling: {name_some(listed)}", remedy)
     most = max(shares.values(), default=0.0)
-    return ok(name, f"the fullest stream that must not lose anything has {most:.0%}")
+    return ok(name, f"the fullest stream that must lose nothing is {most:.0%} full")
 
 
 def _check_monitor(facts: BusFacts) -> Iterator[CheckLine]:
@@ -165,27 +171,27 @@ def _check_monitor(facts: BusFacts) -> Iterator[CheckLine]:
         yield unread(name, monitor)
         return
     if monitor.sync == _ALWAYS:
-        yield ok(name, "what is acknowledged is on disk")
+        yield ok(name, "acknowledged messages are on disk")
     else:
         yield warn(
             name,
-            f"synced every {monitor.sync or 'now and then'}: a loss of power loses "
-            "what was acknowledged since",
-            "jetstream { sync_interval: always }, unless other servers have copies "
-            "in another place with power of its own",
+            f"synced every {monitor.sync or 'few minutes'}: a power failure loses "
+            "what was acknowledged since the last sync",
+            "set jetstream { sync_interval: always }, unless copies are on "
+            "servers with separate power",
         )
     if monitor.max_payload < ENOUGH_PAYLOAD:
         yield fail(
             "nats.payload",
-            f"messages of {monitor.max_payload} bytes at most; an inventory or a "
-            "decision may have 8 MiB",
-            "max_payload: 8MB",
+            f"messages are limited to {monitor.max_payload} bytes; an inventory "
+            "or a decision may take 8 MiB",
+            "set max_payload: 8MB",
         )
     wanted = sum(s.max_bytes for s in STREAMS if s.storage == "file")
     if 0 < monitor.room_bytes < wanted:
         yield fail(
             "nats.disk",
-            f"streams may take {monitor.room_bytes / _GIB:.1f} GiB, and want "
+            f"streams are limited to {monitor.room_bytes / _GIB:.1f} GiB and need "
             f"{wanted / _GIB:.1f}",
             "raise max_file and the volume",
         )

@@ -1,4 +1,4 @@
-"""Whether the clocks agree: ours, the API server's, NATS', and those of nodes. Pure.
+"""Checks that the clocks agree: ours, the API server's, NATS', the nodes'. Pure.
 
 Decisions do not depend on clocks. What does: tokens and certificates, which are valid
 for a time, ages that people read, and taints that evict after seconds.
@@ -26,7 +26,7 @@ def check_cluster_clocks(facts: ClusterFacts, now_s: float) -> Iterator[CheckLin
 
     `now_s` is ours, when the Leases of the nodes were read.
     """
-    yield _check("clock.api-server", facts.clock)
+    yield _check_clock("clock.api-server", facts.clock)
     name, leases = "clock.nodes", facts.node_leases
     if isinstance(leases, Unread):
         yield unread(name, leases)
@@ -34,7 +34,7 @@ def check_cluster_clocks(facts: ClusterFacts, now_s: float) -> Iterator[CheckLin
     server_s = now_s - facts.clock.ahead_s
     ahead = []
     for lease in leases:
-        renewed_s = _seconds((lease.get("spec") or {}).get("renewTime"))
+        renewed_s = _parse_time((lease.get("spec") or {}).get("renewTime"))
         # One that is behind cannot be told from one that is silent.
         if renewed_s - server_s - facts.clock.within_s > WARN_S:
             ahead.append(str(lease["metadata"]["name"]))
@@ -55,21 +55,21 @@ def check_bus_clock(facts: BusFacts) -> Iterator[CheckLine]:
     if isinstance(facts.clock, Unread):
         yield unread("clock.nats", facts.clock)
     else:
-        yield _check("clock.nats", facts.clock)
+        yield _check_clock("clock.nats", facts.clock)
 
 
-def _check(name: str, clock: Clock) -> CheckLine:
-    side = "ahead of" if clock.ahead_s > 0 else "behind"
-    said = f"this machine is {abs(clock.ahead_s):.1f} s {side} it"
+def _check_clock(name: str, clock: Clock) -> CheckLine:
+    side = "ahead" if clock.ahead_s > 0 else "behind"
+    said = f"this machine is {abs(clock.ahead_s):.1f} s {side}"
     if clock.least_s > FAIL_S:
-        return fail(name, f"{said}: tokens and certificates are refused", _REMEDY)
+        return fail(name, f"{said}: tokens and certificates may be refused", _REMEDY)
     if clock.least_s > WARN_S:
-        return warn(name, f"{said}: ages are shown wrong", _REMEDY)
+        return warn(name, f"{said}: ages are wrong", _REMEDY)
     most_s = ceil(10 * (abs(clock.ahead_s) + clock.within_s)) / 10
     return ok(name, f"differs by at most {most_s} s")
 
 
-def _seconds(text: object) -> float:
+def _parse_time(text: object) -> float:
     try:
         return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:

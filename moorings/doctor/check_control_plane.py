@@ -25,8 +25,8 @@ _CLAIM_CONTROLLER = "resourceclaim-controller"
 _NEEDED_PLUGINS = ("DynamicResources", "NodeAffinity", "SchedulingGates")
 """Without one of them pods start without their devices, elsewhere, or never."""
 _SLOW = (
-    "each claim of a template is two of its requests, so gangs wait for their claims "
-    "long after they are decided"
+    "each claim of a template takes two of its requests, so gangs wait long for "
+    "their claims"
 )
 
 
@@ -59,10 +59,10 @@ def _read_flags(pods: Sequence[Json], component: str) -> dict[str, str]:
 def _hidden_manager() -> CheckLine:
     return warn(
         "controller-manager.limits",
-        f"not known: no Pod of {_MANAGER} is in kube-system",
-        f"ask who runs it for --kube-api-qps={ENOUGH_QPS} "
-        f"--kube-api-burst={ENOUGH_BURST} or more: by default it has 20 and 30, and "
-        f"{_SLOW}",
+        f"unknown: {_MANAGER} has no Pod in kube-system",
+        f"ask whoever runs it for --kube-api-qps={ENOUGH_QPS} "
+        f"--kube-api-burst={ENOUGH_BURST} or more: the defaults are 20 and 30, "
+        f"and {_SLOW}",
     )
 
 
@@ -72,19 +72,19 @@ def _check_manager(flags: dict[str, str]) -> Iterator[CheckLine]:
     if not is_named or f"-{_CLAIM_CONTROLLER}" in chosen:
         yield fail(
             "controller-manager.controllers",
-            f"{_CLAIM_CONTROLLER} does not run: no claim is made of a template, and "
-            "none is freed when its pod ends",
-            "name it, or *, in --controllers",
+            f"{_CLAIM_CONTROLLER} does not run: no claims are made from templates "
+            "or freed when pods end",
+            "add it, or *, to --controllers",
         )
     yield _check_limits(
         _MANAGER, flags.get("kube-api-qps"), flags.get("kube-api-burst")
     )
-    syncs = _number(flags.get("concurrent-resourceclaim-syncs"), _DEFAULT_SYNCS)
+    syncs = _parse_number(flags.get("concurrent-resourceclaim-syncs"), _DEFAULT_SYNCS)
     if syncs < _FEW_SYNCS:
         yield warn(
             "controller-manager.syncs",
             f"--concurrent-resourceclaim-syncs={syncs:g}: {_SLOW}",
-            f"leave the flag out: the default is {_DEFAULT_SYNCS}",
+            f"remove the flag: the default is {_DEFAULT_SYNCS}",
         )
 
 
@@ -92,7 +92,7 @@ def _check_limits(component: str, qps: object, burst: object) -> CheckLine:
     """Check how many requests a second a component may send, and how many at once."""
     name = f"{component.removeprefix('kube-')}.limits"
     usual_qps, usual_burst = _DEFAULT_LIMITS[component]
-    rate, most = _number(qps, usual_qps), _number(burst, usual_burst)
+    rate, most = _parse_number(qps, usual_qps), _parse_number(burst, usual_burst)
     said = f"{component} may send {rate:g} requests a second, {most:g} at once"
     wanted = (ENOUGH_QPS, ENOUGH_BURST)
     if component == _SCHEDULER:
@@ -109,7 +109,7 @@ def _check_limits(component: str, qps: object, burst: object) -> CheckLine:
     return ok(name, said)
 
 
-def _number(value: object, default: float) -> float:
+def _parse_number(value: object, default: float) -> float:
     """Read a number of a flag or file; what is none is the default, as 0 is there."""
     try:
         return float(str(value)) or default
@@ -128,8 +128,9 @@ def _check_scheduler(facts: ClusterFacts) -> Iterator[CheckLine]:
         where = flags.get("config", "its own host")
         yield warn(
             name,
-            f"not known: no API serves what {_SCHEDULER} has in {where}",
-            "give a copy of that file: --scheduler-config FILE",
+            f"unknown: no API serves the configuration that {_SCHEDULER} has in "
+            f"{where}",
+            "give a copy of it: --scheduler-config FILE",
         )
         return
     yield ok(name, f"{_SCHEDULER} has no configuration of its own: all plugins are on")
@@ -147,7 +148,7 @@ def _check_config(config: Json) -> Iterator[CheckLine]:
         if off:
             yield fail(
                 name,
-                f"profile {who} has switched off {name_some(off)}",
+                f"profile {who} disables {name_some(off)}",
                 "enable them at multiPoint, or keep pods with devices off this profile",
             )
             continue

@@ -53,9 +53,9 @@ def _check_drivers(nodes: Mapping[str, Json], facts: ClusterFacts) -> CheckLine:
     if missing:
         return fail(
             name,
-            f"claims are allocated where their driver publishes nothing: "
+            "claims are allocated on nodes where their driver publishes nothing: "
             f"{name_some(missing)}; their pods do not start",
-            "look at the driver's pod on that node, or delete the pods of these claims",
+            "check the driver's pod on that node, or delete the pods of these claims",
         )
     count = len({node for where in published.values() for node in where} - {""})
     return ok(
@@ -108,18 +108,18 @@ def _check_agents(
     problems = (
         (
             labelled - heard,
-            "have the label of an agent, and none is heard of",
-            f"look at the agent's pod and log, or take the label {AGENT_LABEL} off",
+            "have the agent's label, but no agent is heard from",
+            f"check the agent's pod and log, or remove the label {AGENT_LABEL}",
         ),
         (
             known.keys() - heard - labelled,
-            "announced devices, and their agents are silent: no gang begins there",
-            "start the agent; after a day of silence the devices are forgotten",
+            "announced devices, but their agents are silent: no gang is placed there",
+            "start the agent; after a day of silence its devices are forgotten",
         ),
         (
             agents - nodes.keys(),
-            "have an agent and no Node: nothing is published for them",
-            "give the agent the name of its Node (NODEAGENT_NODE)",
+            "have an agent but no Node: nothing is published for them",
+            "set the agent's NODEAGENT_NODE to the name of its Node",
         ),
     )
     found = False
@@ -130,7 +130,7 @@ def _check_agents(
             yield warn(name, f"{those} {what}: {name_some(names)}", remedy)
     if not found:
         are_heard = counted(len(heard), "agent is", "agents are")
-        yield ok(name, f"{are_heard} heard of, all where they should be")
+        yield ok(name, f"{are_heard} heard from, all where they should be")
 
 
 def check_pools(facts: ClusterFacts) -> Iterator[CheckLine]:
@@ -149,16 +149,16 @@ def check_pools(facts: ClusterFacts) -> Iterator[CheckLine]:
         yield fail(
             name,
             f"{counted(len(broken), 'pool')} cannot be used: {name_some(broken)}",
-            "a pool is one publisher's: give each its own name (of its node); then "
-            "kubectl delete the slices that nobody keeps up",
+            "only one driver may publish a pool: give each pool its own name "
+            "(such as its node's); then kubectl delete the stale slices",
         )
     else:
         whole = counted(len(pools), "pool")
-        yield ok(name, f"{whole}, each whole and of one publisher")
+        yield ok(name, f"{whole}, each complete and from one publisher")
 
 
 def _describe_pool(pool: _Pool, slices: list[Json]) -> str:
-    """Say what is wrong with a pool; empty: nothing that its slices show."""
+    """Return what is wrong with a pool by its slices; empty: nothing."""
     title = "/".join(pool)
     specs = [item["spec"] for item in slices]
     # Of any generation: two who publish one pool outdo each other's.

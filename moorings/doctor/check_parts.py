@@ -47,8 +47,8 @@ def _check_workloads(
     if len(missing) == len(PARTS) - len(_OPTIONAL):
         yield warn(
             "parts.workloads",
-            "none of Moorings' parts is installed in this namespace",
-            "kubectl apply --server-side -k k8s/site, unless it runs elsewhere",
+            "no part of Moorings is installed in this namespace",
+            "kubectl apply --server-side -k k8s/site, unless it is installed elsewhere",
         )
         return
     if missing:
@@ -77,7 +77,7 @@ def _check_ready(workloads: dict[str, Json]) -> Iterator[CheckLine]:
         yield fail(
             "parts.ready",
             f"not ready: {', '.join(lacking)}",
-            "kubectl -n moorings-system describe the pods, and read their logs",
+            "check the pods with kubectl -n moorings-system describe, and their logs",
         )
     else:
         yield ok("parts.ready", f"all pods of {', '.join(sorted(workloads))} are ready")
@@ -96,7 +96,7 @@ def _check_images(workloads: dict[str, Json], own_version: str) -> CheckLine:
         return warn(
             name,
             f"services run different images: {name_some(listed)}",
-            "let the upgrade end (kubectl rollout status), or apply k8s/site again",
+            "let the upgrade finish (kubectl rollout status), or apply k8s/site again",
         )
     if not images:
         return warn(name, "no service is installed", "kubectl apply -k k8s/site")
@@ -127,8 +127,8 @@ def _check_kubelets(nodes: tuple[Json, ...], server_version: str) -> CheckLine:
     if unfit:
         return fail(
             name,
-            f"kubelets that do not go with the API server ({server_version}), or have "
-            f"no resource.k8s.io/v1: {name_some(unfit)}",
+            f"kubelets incompatible with the API server ({server_version}) or "
+            f"without resource.k8s.io/v1: {name_some(unfit)}",
             "upgrade these nodes to 1.34 or newer",
         )
     return ok(name, f"kubelets: {', '.join(sorted(versions)) or 'none says'}")
@@ -145,8 +145,8 @@ def _check_runtimes(nodes: tuple[Json, ...]) -> Iterator[CheckLine]:
     if old:
         yield fail(
             "parts.runtimes",
-            f"no CDI, so no device reaches a container: {name_some(old)}",
-            "containerd 2, or 1.7 with enable_cdi = true",
+            f"no CDI, so containers get no devices: {name_some(old)}",
+            "use containerd 2, or 1.7 with enable_cdi = true",
         )
 
 
@@ -166,7 +166,8 @@ def check_lease(facts: ClusterFacts, now: datetime) -> CheckLine:
         name,
         f"no publisher leads (Lease last renewed: {since or 'never'}): pods at the "
         "gate wait",
-        "kubectl -n moorings-system rollout status deployment/publisher, and its log",
+        "check kubectl -n moorings-system rollout status deployment/publisher, "
+        "and its log",
     )
 
 
@@ -176,14 +177,14 @@ def check_leader(facts: BusFacts, now: datetime) -> Iterator[CheckLine]:
     if isinstance(leader, Unread):
         yield unread(name, leader)
     elif leader is not None:
-        silent_s = (now - _time(leader.at)).total_seconds()
+        silent_s = (now - _parse_time(leader.at)).total_seconds()
         if silent_s < SILENT_S:
             yield ok(name, f"{leader.holder} leads")
         else:
             yield fail(
                 name,
-                f"{leader.holder} was last heard of at {leader.at}",
-                "start a publisher that speaks to this bus",
+                f"{leader.holder} was last heard from at {leader.at}",
+                "start a publisher on this bus",
             )
 
 
@@ -194,13 +195,11 @@ def check_solver(facts: BusFacts, now_s: float) -> CheckLine:
         return unread(name, seen)
     now = datetime.fromtimestamp(now_s, UTC)
     if why := describe_no_solver(facts.cluster, seen, now):
-        return fail(
-            name, why, "start a solver that speaks to this bus, or look at its log"
-        )
+        return fail(name, why, "start a solver on this bus, or check its log")
     return ok(name, f"{seen.claim.holder if seen else 'a solver'} leads")
 
 
-def _time(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Whether our service accounts may do what they must, and no more. Pure."""
+"""Checks that our service accounts have just the rights that they need. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_rights(facts: ClusterFacts) -> Iterator[CheckLine]:
 
 
 def _check_account(account: str, reviews: Iterable[Review]) -> CheckLine:
-    """Check what an account lacks, and what it has that nobody of ours may have."""
+    """Check which rights an account lacks, and which it must not have."""
     name = f"rights.{account}"
     lacking, excess = [], []
     count = 0
@@ -47,11 +47,11 @@ def _check_account(account: str, reviews: Iterable[Review]) -> CheckLine:
     if excess:
         return warn(
             name,
-            f"the service account may {name_some(excess)}, which it has no use for",
+            f"the service account may {name_some(excess)}, which it does not need",
             "find the binding that grants it, and remove it",
         )
     needed = counted(count, "right")
-    return ok(name, f"has the {needed} that it needs, and none that ends bounds")
+    return ok(name, f"has the {needed} that it needs, and no dangerous ones")
 
 
 def _is_forbidden(right: Right) -> bool:
@@ -69,5 +69,5 @@ def _describe_own(reviews: Iterable[Review]) -> CheckLine:
         for name, rights in lacking.items()
         if rights
     ]
-    said = f"you have the rights of {', '.join(have) or 'none of our roles'}"
+    said = f"you have the rights of {', '.join(have) or 'no role of Moorings'}"
     return ok("rights.you", f"{said}; not those of {'; '.join(lack)}" if lack else said)

@@ -35,7 +35,7 @@ def diagnose(
     now_s: float,
     own_version: str,
 ) -> Diagnosis:
-    """Judge what was observed; None: nobody asked for it.
+    """Judge observations; None: not observed.
 
     What is `Unread` as a whole was not reachable. `now_s` is our clock.
     """

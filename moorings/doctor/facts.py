@@ -1,4 +1,4 @@
-"""What the doctor observed of a cluster and a bus, before anybody judges it.
+"""Observations of a cluster and a bus, not judged yet.
 
 Objects of Kubernetes are as the API server serves them. What could not be read is
 `Unread`: a check says so, and never takes it for an answer.
@@ -19,7 +19,7 @@ from runtime.bus.streams import StreamHealth
 
 T = TypeVar("T")
 LOCAL_STACK = "the local stack"
-"""What is looked at where no server is named: the bus of `moorings up`."""
+"""Name of the bus of `moorings up`, which is checked where no server is given."""
 Json = Mapping[str, Any]
 
 
@@ -44,7 +44,7 @@ class Clock(Struct, frozen=True):
     def compare(
         cls, asked_s: float, theirs_s: float, answered_s: float, exact_s: float = 0.0
     ) -> Clock:
-        """Compare our clock to one that was read between two looks at ours.
+        """Compare our clock to one that was read between two readings of ours.
 
         `exact_s`: how exactly the other was read.
         """
@@ -80,7 +80,7 @@ class Right(Struct, frozen=True, order=True):
 
 
 class Review(Struct, frozen=True, kw_only=True):
-    """What the API server answered: whether a persona has a right."""
+    """The API server's answer whether a persona has a right."""
 
     persona: str
     right: Right
@@ -96,7 +96,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     release: str
     """Such as `1.37`, the emulated one where there is one; empty: it does not say."""
     served: Reading[Mapping[str, frozenset[str]]]
-    """What resource.k8s.io serves, by version: the plurals."""
+    """The plurals that resource.k8s.io serves, by version."""
     gang_served: Reading[bool]
     gates: Reading[Mapping[str, bool]]
     """The feature gates of the API server."""
@@ -111,7 +111,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     control_plane: Reading[tuple[Json, ...]]
     """The Pods of kube-system."""
     scheduler_config: Json | None
-    """A KubeSchedulerConfiguration; None: nobody gave one."""
+    """A KubeSchedulerConfiguration; None: not given."""
     workloads: Reading[tuple[Json, ...]]
     """Deployments, StatefulSets and DaemonSets where Moorings is installed."""
     publisher_lease: Reading[Json] | None
@@ -121,7 +121,7 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
 
 
 class ServerMonitor(Struct, frozen=True, kw_only=True):
-    """What a nats-server says of itself on its monitoring port."""
+    """A nats-server's report on its monitoring port."""
 
     sync: str
     """How often it syncs to disk, such as `always` or `2m0s`."""
@@ -143,9 +143,9 @@ class BusFacts(Struct, frozen=True, kw_only=True):
     monitor: Reading[ServerMonitor]
     inventories: Reading[Mapping[NodeName, DevicesAnnounced]]
     heard: Reading[frozenset[str]]
-    """Nodes whose agents were heard of in the last seconds."""
+    """Nodes whose agents were heard from in the last seconds."""
     leader: Reading[PublisherLeads | None]
     cluster: ClusterName
-    """Of which gangs are looked at."""
+    """The cluster whose gangs are read."""
     solver: Reading[SolverSeen | None]
     """That led last there; None: none ever did."""

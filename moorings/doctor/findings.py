@@ -1,4 +1,4 @@
-"""What the doctor says: one line a check, with its reason and its remedy."""
+"""The doctor's findings: one line a check, with its reason and its remedy."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Level(StrEnum):
 
 
 class CheckLine(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What one check found."""
+    """The finding of one check."""
 
     level: Level
     check: str
     """Its name in docs/doctor.md, such as `nats.replicas`."""
     why: str
     remedy: str = ""
-    """What to do; empty where it is ok."""
+    """What to do; empty if ok."""
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -50,22 +50,22 @@ class Diagnosis(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def ok(check: str, why: str) -> CheckLine:
-    """Say that a check found nothing wrong."""
+    """Make the line of a check that found nothing wrong."""
     return CheckLine(level=Level.OK, check=check, why=why)
 
 
 def warn(check: str, why: str, remedy: str) -> CheckLine:
-    """Say what may not work, or only for now."""
+    """Make the line of what may not work, or not for long."""
     return CheckLine(level=Level.WARN, check=check, why=why, remedy=remedy)
 
 
 def fail(check: str, why: str, remedy: str) -> CheckLine:
-    """Say what does not work."""
+    """Make the line of what does not work."""
     return CheckLine(level=Level.FAIL, check=check, why=why, remedy=remedy)
 
 
 def unread(check: str, reading: Unread) -> CheckLine:
-    """Say that a check could not look, which is never ok."""
+    """Make the line of a check that could not read its facts; never ok."""
     return warn(
-        check, f"not known: {reading.why}", reading.remedy or "let this user read it"
+        check, f"unknown: {reading.why}", reading.remedy or "let this user read it"
     )

@@ -23,14 +23,14 @@ Rules = Mapping[str, str]
 
 
 class Persona(Struct, frozen=True, kw_only=True):
-    """Somebody who needs rights: a service account of ours, or a role for people."""
+    """A holder of rights: a service account of ours, or a role for people."""
 
     name: str
     everywhere: Rules = {}
     in_system: Rules = {}
     """In the namespace where Moorings is installed."""
     in_namespace: Rules = {}
-    """In a namespace in which somebody works."""
+    """Rights in a namespace with workloads."""
 
     def list_rights(self, system: str, namespace: str) -> Iterator[Right]:
         """List each right by itself, for these two namespaces."""
@@ -107,7 +107,7 @@ FORBIDDEN = (
     Right("impersonate", "", "users"),
     Right("create", "rbac.authorization.k8s.io", "clusterrolebindings"),
 )
-"""What none of our service accounts may: with it all other bounds end."""
+"""Rights that none of our service accounts may have, as they include all others."""
 
 ACCOUNTS = ("publisher", "nodeagent", "authcallout", "solver", "nats")
 

@@ -1,1 +1,1 @@
-"""What in a cluster's objects would only fail at run time, found without deciding."""
+"""Finds mistakes in a cluster's objects before they fail at run time."""

@@ -68,7 +68,7 @@ def gather_claims(
             namespace=meta.namespace,
             name=meta.name,
             path=path,
-            part=_resolve(meta, spec, classes, features),
+            part=_resolve_claim(meta, spec, classes, features),
         )
         for entry in objects
         for kind, meta, path, spec in _find_specs(entry)
@@ -95,7 +95,7 @@ def _find_specs(
             return
 
 
-def _resolve(
+def _resolve_claim(
     meta: ObjectMeta, spec: ResourceClaimSpec, classes: Classes, features: Features
 ) -> ClaimPart:
     spec = default_claim_spec(spec)

@@ -30,8 +30,8 @@ def check_constraints(claim: LintClaim, matches: Matches) -> Iterator[Finding]:
         yield from _check_missing(claim, path, name, scope, matches)
         if constraint.match_attribute and not _is_possible(name, scope, matches):
             message = (
-                f"on no node enough devices share a value of {name} for "
-                f"{counted(len(scope), 'request')}, by counting"
+                f"no node has enough devices with one value of {name} for "
+                f"{counted(len(scope), 'request')}"
             )
             yield claim.report(path, LintRule.CONSTRAINT, message)
 

@@ -1,4 +1,4 @@
-"""Whether the domains of one key have room for the pods that a topology names.
+"""Checks that the domains of a key have room for the pods of a topology rule.
 
 By counting only: each member alone, every domain as if nobody else took of it. What
 passes may still not fit; what falls short cannot. The words name the domains that come
@@ -35,7 +35,7 @@ class Shortfall(Struct, frozen=True, kw_only=True):
 def find_shortfall(
     topology: GangTopology, counts: Mapping[str, int], rooms: Rooms
 ) -> Shortfall | None:
-    """Say how much room is missing; None: counting finds enough.
+    """Return how much room is missing; None if counting finds enough.
 
     `counts`: pods by member. Only members that the topology names are looked at.
     """
@@ -60,13 +60,13 @@ def _find_plain_shortfall(
 ) -> Shortfall | None:
     """Look for one domain that has room for all."""
     asked = sum(counts[member] for member in named)
-    room = _unite(named, counts, rooms)
+    room = _add_up_members(named, counts, rooms)
     best = max(room.values(), default=0)
     if best >= asked:
         return None
     return Shortfall(
         message=f"all {counted(asked, 'pod')} in one domain of {topology.key}: "
-        f"{_describe(room, asked)}",
+        f"{_describe_rooms(room, asked)}",
         asked=asked,
         room=best,
         domains=len(room),
@@ -82,13 +82,13 @@ def _find_spread_shortfall(
     """Add up what all domains may take."""
     asked = sum(counts[member] for member in named)
     most = topology.max_per_domain or asked
-    room = _unite(named, counts, rooms)
+    room = _add_up_members(named, counts, rooms)
     total = sum(min(pods, most) for pods in room.values())
     if total >= asked:
         return None
     return Shortfall(
         message=f"at most {most} of {counted(asked, 'pod')} in one domain of "
-        f"{topology.key}: the {len(room)} that have room take {total} of {asked}",
+        f"{topology.key}: the {len(room)} with room can take {total} of {asked}",
         asked=asked,
         room=total,
         domains=len(room),
@@ -111,20 +111,19 @@ def _find_group_shortfall(
     groups += bool(rest)
     found = min(found, groups - bool(rest))
     return Shortfall(
-        message=f"groups of {counted(size, 'pod')} of {member} in one domain of "
-        f"{topology.key} each: there is room for {found} of "
-        f"{counted(groups, 'group')}; "
-        f"{_describe(capped, size)}",
+        message=f"groups of {counted(size, 'pod')} of {member}, each in one domain of "
+        f"{topology.key}: room for {found} of {counted(groups, 'group')}; "
+        f"{_describe_rooms(capped, size)}",
         asked=groups,
         room=found,
         domains=len(room),
     )
 
 
-def _unite(
+def _add_up_members(
     named: Sequence[str], counts: Mapping[str, int], rooms: Rooms
 ) -> dict[str, int]:
-    """Add up members by domain, each at most as often as it is asked for."""
+    """Add up members by domain, each at most by its count."""
     united: dict[str, int] = {}
     for member in named:
         for domain, pods in rooms.get(member, {}).items():
@@ -132,7 +131,7 @@ def _unite(
     return {domain: pods for domain, pods in united.items() if pods}
 
 
-def _describe(room: Mapping[str, int], asked: int) -> str:
+def _describe_rooms(room: Mapping[str, int], asked: int) -> str:
     """Name the domains with most room: what the nearest have, of how many."""
     nearest = sorted(room.items(), key=lambda pair: (-pair[1], pair[0]))
     if not nearest:
@@ -144,7 +143,7 @@ def _describe(room: Mapping[str, int], asked: int) -> str:
         f"{name or '(empty)'} for {pods}" for name, pods in others[: MOST_NAMED - 1]
     ]
     hidden = len(nearest) - MOST_NAMED
-    more = f", {hidden} more for as many or fewer" if hidden > 0 else ""
+    more = f", and {hidden} more for as many or fewer" if hidden > 0 else ""
     return ", ".join(parts) + more
 
 

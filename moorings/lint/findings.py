@@ -1,4 +1,4 @@
-"""What lint says: rules by name, each finding with its object and field."""
+"""Findings of lint: rules by name, each with its object and field."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Severity(StrEnum):
-    """Whether it cannot work, or works only for now."""
+    """How bad a finding is: it cannot work, or may stop working."""
 
     ERROR = "error"
     WARNING = "warning"

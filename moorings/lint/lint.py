@@ -157,9 +157,9 @@ def _check_fields(entry: PlanObject) -> Iterator[Finding]:
     if not isinstance(decoded.value, WritableObject):
         return
     is_refused = bool(find_refused_fields(decoded))
-    message = "is not a field we know, and is ignored"
+    message = "unknown field; ignored"
     if is_refused:
-        message = "is not a field that is read"
+        message = "unknown field"
     for path in decoded.unknown:
         yield Finding(
             severity=Severity.ERROR if is_refused else Severity.WARNING,

@@ -26,10 +26,10 @@ from solver.snapshot.pages import Page
 
 
 class SelectorMatch(Struct, frozen=True):
-    """What a list of selectors says of all devices."""
+    """The verdicts of a list of selectors on all devices."""
 
     devices: tuple[str, ...]
-    """Those that pass, as `driver/pool/device`."""
+    """Devices that pass, as `driver/pool/device`."""
     faults: dict[int, str]
     """By selector: how many devices it fails on, the first of them, and why."""
     most_on_node: int = 0
@@ -66,10 +66,10 @@ class Matches:
         """Hold selectors against all devices."""
         match = self._matches.get(selectors)
         if match is None:
-            match = self._matches.keep(selectors, self._match(selectors))
+            match = self._matches.keep(selectors, self._match_selectors(selectors))
         return match
 
-    def _match(self, selectors: tuple[str, ...]) -> SelectorMatch:
+    def _match_selectors(self, selectors: tuple[str, ...]) -> SelectorMatch:
         devices: list[str] = []
         faults: dict[int, list[tuple[str, str]]] = {}
         by_owner, shareable = Counter[str](), 0
@@ -96,7 +96,7 @@ class Matches:
         return SelectorMatch(tuple(devices), described, most, shareable > 0)
 
     def has_capacity(self, subrequest: SubrequestPart) -> bool:
-        """Whether any device that passes can give the capacity that is requested."""
+        """True if any matching device has the requested capacity."""
         kind = request_kind_of(subrequest)
         if not kind.capacity:
             return True
@@ -160,4 +160,6 @@ def _describe_faults(rows: list[tuple[str, str]], total: int) -> str:
     first, error = min(rows)
     if "compile error" in error:
         return error
-    return f"fails on {len(rows)} of {counted(total, 'device')}, first {first}: {error}"
+    return (
+        f"fails on {len(rows)} of {counted(total, 'device')}, such as {first}: {error}"
+    )

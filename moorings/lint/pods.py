@@ -1,4 +1,4 @@
-"""What is wrong with pods and with what makes them, and which of them would wait."""
+"""Checks pods and workloads, and collects those that would wait."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _HOPELESS = (
     "PodsTooMany",
     "TopologyInvalid",
 )
-"""Those of them that no pod that comes can take away."""
+"""Reasons that no further pod can resolve."""
 _BYPASSED = (
-    "no scheduler sees a pod with a node: nobody allocates its claims, and kubelet "
-    "refuses it; use nodeSelector: {kubernetes.io/hostname: ...}"
+    "schedulers ignore pods with a nodeName: nobody allocates its claims, and "
+    "kubelet refuses it; use nodeSelector: {kubernetes.io/hostname: ...}"
 )
 _UNGATED = (
-    f"its pods have the label {GANG} but not the gate {GATE}: kube-scheduler takes "
-    "them one by one"
+    f"its pods have the label {GANG} but not the gate {GATE}: kube-scheduler "
+    "binds them one by one"
 )
 _Requests = Mapping[str, frozenset[str]]
 """By `namespace/name` of a claim or template, the names of its requests."""
@@ -72,24 +72,24 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
             continue
         for path, meta, spec in list_patterns(value):
             for violation in check_pod_spec(spec, path):
-                yield _report(
+                yield _make_finding(
                     entry, violation.field, LintRule.INVALID, violation.reason
                 )
             for number, message in list_unknown_gates(spec):
                 place = f"{path}.schedulingGates[{number}]"
-                yield _report(entry, place, LintRule.NO_EFFECT, message)
+                yield _make_finding(entry, place, LintRule.NO_EFFECT, message)
             if spec.node_name and spec.resource_claims:
                 place, message = f"{path}.nodeName", _BYPASSED
-                yield _report(entry, place, LintRule.NODE_NAME, message)
+                yield _make_finding(entry, place, LintRule.NODE_NAME, message)
             yield from _check_references(entry, spec, path, claims, templates)
             if GANG in meta.labels and not has_gate(spec):
                 place, message = f"{path}.schedulingGates", _UNGATED
-                found = _report(entry, place, LintRule.NO_EFFECT, message)
+                found = _make_finding(entry, place, LintRule.NO_EFFECT, message)
                 yield structs.replace(found, severity=Severity.WARNING)
 
 
 def _is_bound(pod: Pod) -> bool:
-    """Whether a scheduler gave the pod its node: a cluster has it already."""
+    """True if a scheduler has bound the pod."""
     return bool(pod.spec.node_name and pod.metadata.uid)
 
 
@@ -133,7 +133,7 @@ def _check_references(
                 requests[claim.name] = known[key]
             else:
                 place = f"{path}.resourceClaims[{index}].{field}"
-                yield _report(entry, place, rule, f"{name!r} does not exist")
+                yield _make_finding(entry, place, rule, f"{name!r} does not exist")
     for field, container in list_containers(spec):
         for number, reference in enumerate(container.resources.claims):
             names = requests.get(reference.name)
@@ -141,10 +141,10 @@ def _check_references(
                 continue
             place = f"{path}.{field}.resources.claims[{number}].request"
             message = (
-                f"{reference.request!r} is no request of claim {reference.name}: "
-                f"container {container.name} gets no device of it"
+                f"claim {reference.name} has no request {reference.request!r}: "
+                f"container {container.name} gets no device from it"
             )
-            yield _report(entry, place, LintRule.UNKNOWN_REQUEST, message)
+            yield _make_finding(entry, place, LintRule.UNKNOWN_REQUEST, message)
 
 
 def check_gangs(gangs: Iterable[WaitingGang]) -> Iterator[Finding]:
@@ -196,7 +196,9 @@ _CLAIM = LintRule.UNKNOWN_CLAIM
 _TEMPLATE = LintRule.UNKNOWN_TEMPLATE
 
 
-def _report(entry: PlanObject, field: str, rule: LintRule, message: str) -> Finding:
+def _make_finding(
+    entry: PlanObject, field: str, rule: LintRule, message: str
+) -> Finding:
     meta = entry.decoded.value.metadata
     return Finding(
         severity=Severity.ERROR,

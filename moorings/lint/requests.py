@@ -1,4 +1,4 @@
-"""What is wrong with classes and requests, held against the devices of the input."""
+"""Checks classes and requests against the devices of the input."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_class(device_class: DeviceClass, matches: Matches) -> Iterator[Finding
             kind="DeviceClass",
             name=name,
             rule=LintRule.CLASS_EMPTY,
-            message=f"none of the input's {counted(matches.total, 'device')} is of it",
+            message=f"matches none of the input's {counted(matches.total, 'device')}",
         )
 
 
@@ -75,7 +75,7 @@ def _check_request(
         )
         same = [sub for sub in earlier if _is_same(sub, subrequest)]
         if same:
-            message = f"is equal to {same[0].name}, which is tried before it"
+            message = f"is the same as {same[0].name}, which is tried before it"
             rule = LintRule.ALTERNATIVE_UNREACHABLE
             yield claim.report(place, rule, message, Severity.WARNING)
         earlier.append(subrequest)
@@ -83,7 +83,7 @@ def _check_request(
 
 
 def _is_same(one: SubrequestPart, other: SubrequestPart) -> bool:
-    """Whether whoever cannot have one cannot have the other; faulty: nobody knows."""
+    """True if both match the same devices, so that the second never helps."""
     return (
         not (one.fault or other.fault)
         and one.selectors == other.selectors
@@ -115,7 +115,7 @@ def _check_subrequest(
     if not matches.total or matched.faults:
         return
     if not matched.devices:
-        message = f"none of the input's {counted(matches.total, 'device')} matches"
+        message = f"matches none of the input's {counted(matches.total, 'device')}"
         rule = LintRule.REQUEST_EMPTY
         yield claim.report(place, rule, message, Severity.WARNING)
     elif not matches.has_capacity(subrequest):

@@ -42,7 +42,7 @@ def _find_shortages(part: GangPart, matches: Matches) -> Iterator[str]:
             most = matches.of(selectors).most_on_node
             if member.least and most < count:
                 yield (
-                    f"a pod of {member.name} needs {count} devices of "
+                    f"a pod of {member.name} needs {counted(count, 'device')} of "
                     f"{', '.join(classes[selectors])} on one node; the largest node "
                     f"has {most}"
                 )
@@ -52,8 +52,9 @@ def _find_shortages(part: GangPart, matches: Matches) -> Iterator[str]:
         there = len(matches.of(selectors).devices)
         if there < count:
             yield (
-                f"{counted(pods[selectors], 'pod needs', 'pods need')} {count} devices "
-                f"of {', '.join(classes[selectors])}; the input has {there}"
+                f"{counted(pods[selectors], 'pod needs', 'pods need')} "
+                f"{counted(count, 'device')} of {', '.join(classes[selectors])}; "
+                f"the input has {there}"
             )
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with ResourceSlices: pools, counters, names, nodes."""
+"""Checks ResourceSlices: pools, counters, names, nodes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ def _check_features(pool_slice: PoolSlice, features: Features) -> Iterator[Findi
         ][:1]
     for field, gate in needed:
         message = f"the gate {gate} is off: nothing is allocated from the slice"
-        yield _report(pool_slice, field, LintRule.FEATURE_OFF, Severity.ERROR, message)
+        yield _make_finding(
+            pool_slice, field, LintRule.FEATURE_OFF, Severity.ERROR, message
+        )
 
 
 def _check_counters(pool: PoolPart) -> Iterator[Finding]:
@@ -114,10 +116,13 @@ def _check_counters(pool: PoolPart) -> Iterator[Finding]:
                     if counter.value.nano < 0:
                         message = (
                             f"{device.name} draws {counter.value} from "
-                            f"{consumption.counter_set}/{name}: nobody gets it"
+                            f"{consumption.counter_set}/{name}: it cannot be "
+                            "allocated"
                         )
                         rule = LintRule.COUNTER_NEGATIVE
-                        yield _report(pool_slice, field, rule, Severity.ERROR, message)
+                        yield _make_finding(
+                            pool_slice, field, rule, Severity.ERROR, message
+                        )
                     total = totals.get((consumption.counter_set, name))
                     if total is not None and counter.value > total:
                         message = (
@@ -125,7 +130,9 @@ def _check_counters(pool: PoolPart) -> Iterator[Finding]:
                             f"{consumption.counter_set}/{name}, which has {total}"
                         )
                         rule = LintRule.COUNTER_EXCEEDED
-                        yield _report(pool_slice, field, rule, Severity.ERROR, message)
+                        yield _make_finding(
+                            pool_slice, field, rule, Severity.ERROR, message
+                        )
 
 
 def _check_slice(
@@ -136,15 +143,15 @@ def _check_slice(
             field = f"spec.devices[{index}].{name}"
             message = f"{device.name} has it under its bare and its full name"
             rule = LintRule.ATTRIBUTE_TWICE
-            yield _report(pool_slice, field, rule, Severity.WARNING, message)
+            yield _make_finding(pool_slice, field, rule, Severity.WARNING, message)
     if (
         nodes
         and not pool_slice.per_device_node_selection
         and not _is_somewhere(pool_slice, nodes)
     ):
-        message = "no Node of the input is meant by it"
+        message = "it applies to no Node of the input"
         rule = LintRule.SLICE_NOWHERE
-        yield _report(pool_slice, "spec", rule, Severity.WARNING, message)
+        yield _make_finding(pool_slice, "spec", rule, Severity.WARNING, message)
 
 
 def _list_doubles(device: Device, driver: str) -> list[str]:
@@ -178,7 +185,7 @@ def _report_pool(
     return Finding(severity=severity, kind=POOL, name=name, rule=rule, message=message)
 
 
-def _report(
+def _make_finding(
     pool_slice: PoolSlice, field: str, rule: LintRule, severity: Severity, message: str
 ) -> Finding:
     return Finding(

@@ -129,7 +129,7 @@ def _check_topology(
         for member in ruled.part.members
     }
     if topology.attribute is not None and not any(rooms.values()):
-        message = f"no device that the pods may get has {topology.attribute}"
+        message = f"no device that the pods may use has {topology.attribute}"
         yield ruled.report(f"{path}.key", LintRule.TOPOLOGY_KEY, message, severity)
         return
     counts = {member.name: member.least for member in ruled.part.members}

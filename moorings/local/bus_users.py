@@ -41,9 +41,9 @@ class LocalUsers:
                 f"{password_variable(login)}: {password}"
                 for login, password in passwords.items()
             ]
-            self._write(self.password_file(user), f"{first}:{passwords[first]}\n")
-        self._write(self.folder / PASSWORDS, "\n".join([*lines, ""]))
-        self._write(self.folder / PERMISSIONS, server_configuration())
+            self._write_file(self.password_file(user), f"{first}:{passwords[first]}\n")
+        self._write_file(self.folder / PASSWORDS, "\n".join([*lines, ""]))
+        self._write_file(self.folder / PERMISSIONS, server_configuration())
 
     def password_file(self, user: str) -> Path:
         """Name the file with what a user presents."""
@@ -53,7 +53,7 @@ class LocalUsers:
         """Speak as a user."""
         return BusLogin(user=user, password_file=str(self.password_file(user)))
 
-    def _write(self, path: Path, text: str) -> None:
+    def _write_file(self, path: Path, text: str) -> None:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         # Made anew, so that no former right to it lasts.
         path.unlink(missing_ok=True)

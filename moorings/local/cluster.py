@@ -47,13 +47,13 @@ def read_access(file: Path, context: str = "") -> ClusterAccess:
     try:
         config = yaml.safe_load(file.read_text())
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is no text"
+        reason = error.strerror if isinstance(error, OSError) else "is not text"
         raise BadInputError(str(file), str(reason)) from error
     except yaml.YAMLError as error:
         raise BadInputError(str(file), describe_yaml_error(error)) from error
     contexts = _read_named(config, "contexts", "context")
     if not contexts:
-        raise BadInputError(str(file), "is no kubeconfig: it has no contexts")
+        raise BadInputError(str(file), "is not a kubeconfig: it has no contexts")
     names = ", ".join(sorted(contexts))
     chosen = context or str(config.get("current-context") or "")
     if not chosen:
@@ -65,7 +65,7 @@ def read_access(file: Path, context: str = "") -> ClusterAccess:
     name = str(contexts[chosen].get("cluster"))
     server = str(clusters.get(name, {}).get("server") or "")
     if not server:
-        reason = f"context {chosen!r} is of cluster {name!r}, which has no server here"
+        reason = f"context {chosen!r} is of cluster {name!r}, which has no server"
         raise BadInputError(str(file), reason)
     return ClusterAccess(kubeconfig=file.resolve(), context=chosen, server=server)
 
@@ -140,7 +140,7 @@ async def _find_missing_rights(api: KubernetesApi, kinds: Iterable[Kind]) -> lis
 
 
 async def _check_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None:
-    """Wait until a Lease that was never given back expires; who renews it, leads.
+    """Wait until an abandoned Lease expires; one that is renewed has a leader.
 
     Raises:
         BadInputError: a publisher leads. It has another bus, so ours cannot stand by.
@@ -151,12 +151,12 @@ async def _check_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None
         await asyncio.sleep(_LOOK_S)
         holder, new_version, _ = await _read_lease(api)
         if holder and new_version != version:
-            reason = f"Lease {_LEASE}: held by {holder}, which decides for this cluster"
+            reason = f"Lease {_LEASE}: held by {holder}, which serves this cluster"
             raise BadInputError(access.server, reason)
 
 
 async def _read_lease(api: KubernetesApi) -> tuple[str, str, float]:
-    """Return who holds the Lease, its resourceVersion, and its duration in seconds."""
+    """Return the Lease's holder, resourceVersion, and duration in seconds."""
     from publisher.kube.leadership import lease_of  # noqa: PLC0415
     from runtime.kube.errors import NotFoundError  # noqa: PLC0415
     from runtime.kube.kinds import LEASE  # noqa: PLC0415

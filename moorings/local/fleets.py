@@ -29,7 +29,9 @@ def find_fleet(name: str) -> Path:
     file = ours if ours.is_file() else Path(name)
     if not file.is_file():
         names = ", ".join(list_fleets())
-        raise LocalStackError("fleet", f"no file {name!r}, and ours are: {names}")
+        raise LocalStackError(
+            "fleet", f"no file {name!r}; the shipped fleets are {names}"
+        )
     kind = _KIND.search(file.read_text(encoding="utf-8", errors="replace"))
     if kind is not None and kind[1] != "Fleet":
         raise LocalStackError("fleet", f"{name}: must be a Fleet, and is a {kind[1]}")

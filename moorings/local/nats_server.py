@@ -82,7 +82,7 @@ class LocalServer:
         self.monitor_port = find_free_port()
         self._sync = sync
         self.process = ChildProcess(store_dir / "nats-server.log")
-        """Whether it runs, and what it said."""
+        """The server's process and log."""
 
     @property
     def url(self) -> str:
@@ -153,7 +153,7 @@ class LocalServer:
         raise LocalServerError(f"not healthy after {_START_S} s: {self._last_line()}")
 
     def _last_line(self) -> str:
-        return self.process.read_last_words(1) or "it ended without a word"
+        return self.process.read_last_words(1) or "it ended without a message"
 
 
 def find_server_program() -> str:

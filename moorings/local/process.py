@@ -34,7 +34,7 @@ class ChildProcess:
 
     def __init__(self, log: Path) -> None:
         self.log = log
-        """What it prints, over all its starts."""
+        """The file with its output, over all starts."""
         self._process: subprocess.Popen[bytes] | None = None
         self._began_at = 0
         """How long its log was when it was started last."""
@@ -46,11 +46,11 @@ class ChildProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it was started and ended without being told to."""
+        """True if it was started and ended without being stopped."""
         return self._process is not None and self._process.poll() is not None
 
     def describe_end(self) -> str:
-        """Say how it ended: `was killed by SIGKILL`, `ended with exit code 3`."""
+        """Describe how it ended: `was killed by SIGKILL`, `ended with exit code 3`."""
         code = self._process.poll() if self._process is not None else None
         if code is None:
             return "has not ended"
@@ -116,7 +116,7 @@ def find_last_reason(lines: Sequence[str]) -> str:
 
 
 def find_free_port() -> int:
-    """Find a port on loopback that nobody uses and the kernel gives to nobody.
+    """Find a free port on loopback, outside of the kernel's ephemeral range.
 
     Raises:
         LocalServerError: there is none.

@@ -40,7 +40,7 @@ from runtime.wire import Outgoing
 
 READY_S = 60.0
 _MOST_ENDS_AT_START = 2
-"""What does not come up is told soon, with its last words."""
+"""After so many ends at the start, a component is given up, with its last words."""
 
 
 class TendedChild:
@@ -117,7 +117,7 @@ def _clean_environment() -> dict[str, str]:
 
 
 class StackOptions(Struct, frozen=True, kw_only=True):
-    """What a stack runs, and for which cluster."""
+    """Options of a stack."""
 
     folder: Path
     """Where its state and logs are."""
@@ -127,17 +127,17 @@ class StackOptions(Struct, frozen=True, kw_only=True):
     """Where decisions are written if not to a cluster; None: in `folder`."""
     cluster: ClusterAccess | None = None
     cluster_id: str = ""
-    """What tells the cluster from others: each has its own data of the bus, so that no
+    """Identifies the cluster: each has its own data of the bus, so that no
     cluster is given what another has, or what was simulated without one."""
     owned: dict[str, tuple[str, ...]] = {}
-    """What is decided for, by variable of the publisher; what is empty means all."""
+    """Ownership, by variable of the publisher; empty: all."""
     objects: tuple[WritableObject, ...] = ()
-    """What a cluster would hold where there is none: classes, templates, taint rules.
+    """Objects in place of a cluster's: classes, templates, taint rules.
     Each driver of the fleet has a class besides."""
 
 
 class LocalStack:
-    """What runs, where, and how to reach it."""
+    """A running stack: its folder and addresses."""
 
     def __init__(self, options: StackOptions) -> None:
         self.folder = folder = options.folder
@@ -203,7 +203,7 @@ class LocalStack:
         write_state(self.folder, running)
 
     def _make_bus_variables(self, service: str) -> dict[str, str]:
-        """Make the variables that say where the bus is, and as whom it is used."""
+        """Make the variables with the address and the user of the bus."""
         prefix = service.upper()
         return {
             f"{prefix}_SERVERS": self.server,
@@ -336,7 +336,7 @@ async def _wait_ready(stack: LocalStack, client: Client) -> None:
 
 
 async def _wait_announced(stack: LocalStack, client: Client) -> None:
-    """Wait until every node of the fleet has said which devices it has."""
+    """Wait until every node of the fleet has announced its devices."""
     if stack.fleet is None:
         return
     nodes = count_nodes(stack.fleet)

@@ -22,7 +22,7 @@ _LOCK_FILE = "stack.lock"
 
 
 def find_state_home() -> Path:
-    """Return where stacks keep their state unless told otherwise."""
+    """Return the default folder for the state of stacks."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "moorings"
 
@@ -45,12 +45,14 @@ def find_stack(folder: Path) -> RunningStack:
     is_usual = folder == find_state_home()
     again = f"`moorings up{'' if is_usual else f' --state-dir {folder}'}` starts one"
     if not _is_locked(folder):
-        reason = f"that with its state in {folder} has ended"
+        reason = f"the one with its state in {folder} has ended"
         if stack is None:
-            reason = f"none has its state in {folder}"
+            reason = f"none runs with its state in {folder}"
         raise LocalStackError("stack", f"{reason}; {again}")
     if stack is None:
-        raise LocalStackError("stack", f"that with its state in {folder} is starting")
+        raise LocalStackError(
+            "stack", f"the one with its state in {folder} is starting"
+        )
     return stack
 
 
@@ -70,7 +72,7 @@ def claim_folder(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            reason = f"one runs already with its state in {folder}; give this one"
+            reason = f"another one runs with its state in {folder}; give this one"
             raise LocalStackError("stack", f"{reason} another --state-dir") from error
         try:
             yield
@@ -94,7 +96,7 @@ def _read_state(folder: Path) -> RunningStack | None:
 
 
 def _is_locked(folder: Path) -> bool:
-    """Whether a stack holds the folder."""
+    """True if a running stack holds the folder's lock."""
     try:
         with (folder / _LOCK_FILE).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

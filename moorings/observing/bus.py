@@ -23,7 +23,7 @@ from runtime.errors import BusError, BusRefusedError, NotAllowedError
 
 T = TypeVar("T")
 _MONITOR_S = 5.0
-_NOBODY_MADE_IT = "start a solver or a publisher: they make it"
+_NOBODY_MADE_IT = "start a solver or a publisher: they create it"
 
 
 async def observe_bus(
@@ -31,7 +31,7 @@ async def observe_bus(
 ) -> BusFacts:
     """Read a bus that answers; `monitor` is the URL of a server's monitoring port."""
     streams: dict[str, Reading[StreamHealth]] = {}
-    clock: Reading[Clock] = Unread("no stream could be looked at")
+    clock: Reading[Clock] = Unread("no stream could be read")
     for stream in STREAMS:
         asked_s = time.time()
         health = streams[stream.name] = await _read_stream(client, stream)
@@ -43,19 +43,19 @@ async def observe_bus(
         streams=streams,
         clock=clock,
         monitor=await asyncio.to_thread(_read_monitor, monitor, ca_file),
-        inventories=await _read(client.fetch_inventories()),
-        heard=await _read(_fetch_heard(client)),
-        leader=await _read(client.fetch_leader()),
+        inventories=await _read_or_unread(client.fetch_inventories()),
+        heard=await _read_or_unread(_fetch_heard(client)),
+        leader=await _read_or_unread(client.fetch_leader()),
         cluster=client.cluster,
-        solver=await _read(_fetch_solver(client)),
+        solver=await _read_or_unread(_fetch_solver(client)),
     )
 
 
-async def _read(reading: Awaitable[T]) -> Reading[T]:
+async def _read_or_unread(reading: Awaitable[T]) -> Reading[T]:
     try:
         return await reading
     except CannotReadError as error:
-        return Unread(str(error), "ask as `viewer`")
+        return Unread(str(error), "use the bus user `viewer`")
 
 
 async def _fetch_heard(client: Client) -> frozenset[str]:
@@ -74,7 +74,7 @@ async def _read_stream(client: Client, stream: Stream) -> Reading[StreamHealth]:
     except BusRefusedError as error:
         if error.code == NO_STREAM:
             return Unread("there is no such stream", _NOBODY_MADE_IT)
-        return Unread(error.reason, "ask who runs NATS")
+        return Unread(error.reason, "ask whoever runs NATS")
     except BusError as error:
         return Unread(str(error), "bring back a majority of the servers")
 
@@ -83,11 +83,13 @@ def _read_monitor(url: str, ca_file: str) -> Reading[ServerMonitor]:
     """Ask a server how it keeps what it stores."""
     if not url:
         return Unread(
-            "how often it syncs to disk stands on its monitoring port alone",
-            "give its address: --monitor https://HOST:8222",
+            "only its monitoring port says how often it syncs to disk",
+            "give that port: --monitor https://HOST:8222",
         )
     if not url.startswith(("http://", "https://")):
-        return Unread(f"{url} is no http:// or https:// address", "correct --monitor")
+        return Unread(
+            f"{url} is not an http:// or https:// address", "correct --monitor"
+        )
     try:
         trusted = ssl.create_default_context(cafile=ca_file or None)
         asked = f"{url.rstrip('/')}/varz"

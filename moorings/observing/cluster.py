@@ -73,16 +73,16 @@ async def observe_cluster(
                 version=str(version.get("gitVersion") or ""),
                 release=release_of(version),
                 clock=await _read_clock(api),
-                gang_served=await _read(_serves_gangs(api)),
-                gates=await _read(read_gates(api)),
-                reviews=await _read(_review_services(api, system)),
-                own_reviews=await _read(_review_self(api, system, namespace)),
-                nodes=await _list(api, NODE),
-                control_plane=await _list(api, POD, KUBE_SYSTEM),
+                gang_served=await _read_or_unread(_serves_gangs(api)),
+                gates=await _read_or_unread(read_gates(api)),
+                reviews=await _read_or_unread(_review_services(api, system)),
+                own_reviews=await _read_or_unread(_review_self(api, system, namespace)),
+                nodes=await _list_objects(api, NODE),
+                control_plane=await _list_objects(api, POD, KUBE_SYSTEM),
                 scheduler_config=scheduler_config,
                 workloads=await _list_all(api, _WORKLOADS, system),
-                publisher_lease=await _read(_get_lease(api, system)),
-                node_leases=await _list(api, LEASE, NODE_LEASES),
+                publisher_lease=await _read_or_unread(_get_lease(api, system)),
+                node_leases=await _list_objects(api, LEASE, NODE_LEASES),
                 **await _read_devices(api),
             )
     except (ApiError, ClusterError, ValueError) as error:
@@ -91,15 +91,15 @@ async def observe_cluster(
 
 async def _read_devices(api: KubernetesApi) -> dict[str, Any]:
     """Read slices and claims in the version that is served."""
-    served = await _read(api.fetch_served(RESOURCE_GROUP))
+    served = await _read_or_unread(api.fetch_served(RESOURCE_GROUP))
     kinds = None if isinstance(served, Unread) else choose_kinds(served)
     if kinds is None:
         unserved = Unread(f"{RESOURCE_GROUP} is not served", "see kubernetes.served")
         return {"served": served, "slices": unserved, "claims": unserved}
     return {
         "served": served,
-        "slices": await _list(api, kinds.resource_slice),
-        "claims": await _list(api, kinds.resource_claim),
+        "slices": await _list_objects(api, kinds.resource_slice),
+        "claims": await _list_objects(api, kinds.resource_claim),
     }
 
 
@@ -117,18 +117,18 @@ def read_scheduler_config(file: Path) -> Json:
         raise BadInputError(str(file), " ".join(str(error).split())) from error
     kind = config.get("kind") if isinstance(config, dict) else None
     if kind != "KubeSchedulerConfiguration":
-        raise BadInputError(str(file), "is no KubeSchedulerConfiguration")
+        raise BadInputError(str(file), "is not a KubeSchedulerConfiguration")
     return dict(config)
 
 
-async def _read(reading: Awaitable[T]) -> Reading[T]:
+async def _read_or_unread(reading: Awaitable[T]) -> Reading[T]:
     try:
         return await reading
     except ApiError as error:
         return Unread(str(error))
 
 
-async def _list(
+async def _list_objects(
     api: KubernetesApi, kind: Kind, namespace: str = ""
 ) -> Reading[tuple[Json, ...]]:
     return await _list_all(api, (kind,), namespace)
@@ -186,7 +186,7 @@ async def _review_services(api: KubernetesApi, system: str) -> tuple[Review, ...
     bodies = [
         {"user": f"system:serviceaccount:{system}:{account}"} for account, _ in asked
     ]
-    return await _review(api, _OF_OTHERS, asked, bodies)
+    return await _review_rights(api, _OF_OTHERS, asked, bodies)
 
 
 async def _review_self(
@@ -197,10 +197,10 @@ async def _review_self(
         for persona in PEOPLE
         for right in persona.list_rights(system, namespace)
     ]
-    return await _review(api, _OF_SELF, asked, [{} for _ in asked])
+    return await _review_rights(api, _OF_SELF, asked, [{} for _ in asked])
 
 
-async def _review(
+async def _review_rights(
     api: KubernetesApi,
     kind: Kind,
     asked: Sequence[tuple[str, Right]],

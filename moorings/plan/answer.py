@@ -28,7 +28,8 @@ from solver.snapshot.parts import NodePart, PoolPart
 Consumers = Mapping[str, tuple[ResourceClaimConsumerReference, ...]]
 """The pods that use a claim, by its `namespace/name`."""
 GROWING = Reason(
-    rule=Rule.GROWING, message="its gang is in without it, and has no place for more"
+    rule=Rule.GROWING,
+    message="its gang is allocated without it, and there is no room for more pods",
 )
 _WORST = (Status.OPTIMAL, Status.FEASIBLE, Status.NOT_PROVEN)
 
@@ -54,7 +55,7 @@ def make_plan(
     gangs: list[GangPlan] = []
     consumers = _find_consumers(answers)
     for answer in answers:
-        for message, part, gang in _pair(answer):
+        for message, part, gang in _pair_gangs(answer):
             claims += _plan_claims(answer.work, message, part, gang, consumers)
             gangs.append(_plan_gang(message, gang))
     for waiting in last.work.waiting:
@@ -72,7 +73,9 @@ def make_plan(
     )
 
 
-def _pair(answer: SolvedWork) -> Iterator[tuple[SubmitGang, GangPart, GangDecision]]:
+def _pair_gangs(
+    answer: SolvedWork,
+) -> Iterator[tuple[SubmitGang, GangPart, GangDecision]]:
     decisions = {gang.uid: gang for gang in answer.decision.gangs}
     parts = {gang.uid: gang for gang in answer.problem.gangs}
     for message in answer.work.gangs:
@@ -85,7 +88,7 @@ def _find_consumers(answers: Iterable[SolvedWork]) -> Consumers:
     """Find the real pods that use each claim, of the gangs that are in."""
     consumers: dict[str, list[ResourceClaimConsumerReference]] = {}
     for answer in answers:
-        for message, _, gang in _pair(answer):
+        for message, _, gang in _pair_gangs(answer):
             for member in gang.members if message.places else ():
                 place = message.places[member.member][member.index]
                 for ref in place.pods:
@@ -241,7 +244,7 @@ def _plan_unallocated(
             for claim in member.claims:
                 name, uid = named.get(claim.name) or (claim.claim_name or "", "")
                 if not uid and resolved is not None:
-                    ref = _refer(part, resolved, index, claim.name)
+                    ref = _name_claim(part, resolved, index, claim.name)
                     name, uid = name or ref[0], ref[1]
                 yield ClaimPlan(
                     namespace=gang.namespace,
@@ -260,7 +263,7 @@ def _plan_unallocated(
                 )
 
 
-def _refer(
+def _name_claim(
     part: GangPart, member: MemberPart, index: int, claim: str
 ) -> tuple[str, str]:
     """Return the name and uid that the solver gives a claim."""

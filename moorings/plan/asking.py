@@ -1,4 +1,4 @@
-"""Which gangs of a View are asked for now, and which wait and why.
+"""Finds which gangs of a View are submitted, and which wait and why.
 
 Nothing is decided here twice: the publisher's own plan is asked, as if it had just
 come up and nothing had been submitted yet. Pure.
@@ -48,16 +48,16 @@ class WaitingGang(Struct, frozen=True, kw_only=True):
 
     @property
     def is_shared(self) -> bool:
-        """Whether it waits for a claim that another gang asks for now."""
+        """True if it waits for a claim that another gang requests now."""
         return any(str(reason.rule) == SHARED for reason in self.reasons)
 
 
 class Asked(Struct, kw_only=True):
-    """What was asked for, and what waits; written as it is found."""
+    """Collects what is submitted and what waits."""
 
     gangs: list[SubmitGang] = []
     groups: dict[GangKey, GroupKey] = {}
-    """Whose each is."""
+    """The group of each gang."""
     waiting: list[WaitingGang] = []
     notes: list[str] = []
 
@@ -97,7 +97,7 @@ def submit_before_pods(gang: Gang) -> SubmitGang:
 
 
 def _is_before_pods(view: View, group: GroupKey, gang: Gang) -> bool:
-    """Whether a Gang object is asked for without pods.
+    """True if a Gang object is submitted before its pods.
 
     One that holds its devices is, and one that no cluster has yet: a what-if.
     """
@@ -140,7 +140,7 @@ def _take_report(asked: Asked, group: GroupKey, report: StatusReport) -> None:
 
 
 def name_unknown(waiting: WaitingGang, unknown: dict[str, Reason]) -> WaitingGang:
-    """Say what pods refer to that is not there, rather than that it is missing."""
+    """Name the missing object that pods refer to, if that is why they wait."""
     for pod in waiting.pods:
         reason = unknown.get(pod.metadata.uid)
         if reason is not None:
@@ -149,16 +149,16 @@ def name_unknown(waiting: WaitingGang, unknown: dict[str, Reason]) -> WaitingGan
 
 
 def find_bound_without(view: View, pods: Iterable[Pod]) -> Iterator[WaitingGang]:
-    """Find pods that are on a node and have no devices: nobody allocates any more."""
+    """Find bound pods without devices, to which nothing is allocated any longer."""
     for pod in pods:
         if not pod.spec.node_name or is_over(pod) or is_gated(pod):
             continue
         without = next(_list_unallocated(view, pod), None)
         if without is not None:
             message = (
-                f"it is on node {pod.spec.node_name}, and {without} holds no devices: "
-                "who binds a pod has to allocate its claims before; to ask for a "
-                "node, select it by its label"
+                f"it is on node {pod.spec.node_name}, but {without} holds no "
+                "devices: claims are allocated before a pod is bound; to choose "
+                "a node, select it by its label"
             )
             reason = WaitReason(rule=LOST, message=message)
             group = view.group_of(pod)
@@ -166,7 +166,7 @@ def find_bound_without(view: View, pods: Iterable[Pod]) -> Iterator[WaitingGang]
 
 
 def _list_unallocated(view: View, pod: Pod) -> Iterator[str]:
-    """Go through the claims of a bound pod that nobody allocated.
+    """Go through the claims of a bound pod that are not allocated.
 
     One that runs has had its claims, whether the input has them or not.
     """

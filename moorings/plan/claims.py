@@ -111,11 +111,11 @@ class PodClaims:
             name = claim.resource_claim_name
             if name and object_key(namespace, name) not in self.by_key:
                 key = object_key(namespace, name)
-                return _unknown(Rule.UNKNOWN_CLAIM, subject, key)
+                return _make_unknown(Rule.UNKNOWN_CLAIM, subject, key)
             template = claim.resource_claim_template_name
             if template and claim.name not in known:
                 key = object_key(namespace, template)
-                return _unknown(Rule.UNKNOWN_TEMPLATE, subject, key)
+                return _make_unknown(Rule.UNKNOWN_TEMPLATE, subject, key)
         return None
 
     def list_unknown_requests(self, pod: Pod) -> Iterator[str]:
@@ -129,9 +129,8 @@ class PodClaims:
                     if reference.request not in names:
                         yield (
                             f"pod {pod.metadata.name}: container {container.name} "
-                            f"asks for request {reference.request!r} of claim "
-                            f"{reference.name}, which has none of that name: it gets "
-                            "no device of it"
+                            f"gets no device from claim {reference.name}, which has no "
+                            f"request {reference.request!r}"
                         )
 
     def _find_or_make(self, pod: Pod, claim: PodResourceClaim) -> str:
@@ -158,7 +157,7 @@ class PodClaims:
         owner = OwnerReference(
             api_version="v1", kind="Pod", name=meta.name, uid=meta.uid, controller=True
         )
-        self._make(key, template, claim.name, owner)
+        self._make_claim(key, template, claim.name, owner)
         return name
 
     def _make_for_group(self, wanted: GroupClaim) -> str:
@@ -177,10 +176,10 @@ class PodClaims:
                 uid=f"PodGroup/{wanted.group}",
                 controller=True,
             )
-            self._make(key, template, wanted.claim, owner)
+            self._make_claim(key, template, wanted.claim, owner)
         return name
 
-    def _make(
+    def _make_claim(
         self,
         key: str,
         template: ResourceClaimTemplate,
@@ -205,7 +204,7 @@ def owner_of(claim: ResourceClaim) -> OwnerReference | None:
     return next((o for o in owners if o.controller and o.kind == "Pod"), None)
 
 
-def _unknown(rule: Rule, subject: str, key: str) -> Reason:
+def _make_unknown(rule: Rule, subject: str, key: str) -> Reason:
     namespace, _, name = key.partition("/")
     message = f"{name!r} does not exist in namespace {namespace}"
     return Reason(rule=rule, subject=subject, message=message)

@@ -1,4 +1,4 @@
-"""The cluster of an input as the publisher would see it: a View, and who is left out.
+"""The cluster of an input as the publisher would see it: a View, and what is left out.
 
 Pods without our gate are kube-scheduler's in a cluster. They are answered as if they
 had it, unless others of their gang have it: then the gang waits for them as it would
@@ -53,7 +53,7 @@ _GATE = PodSchedulingGate(name=GATE)
 
 
 class PlannedCluster(Struct, frozen=True, kw_only=True):
-    """What the publisher would see, and what is known beside."""
+    """The cluster as the publisher would see it, and what is known besides."""
 
     view: View
     claims: PodClaims
@@ -67,7 +67,7 @@ class PlannedCluster(Struct, frozen=True, kw_only=True):
     """By uid of a pod, what it refers to and the input does not have."""
     waiting: tuple[WaitingGang, ...]
     lone_claims: tuple[ResourceClaim, ...]
-    """Those without an allocation that no pod uses or will use."""
+    """Claims without an allocation that no pod uses or will use."""
     notes: tuple[str, ...]
 
 
@@ -100,7 +100,7 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         {claim for entry in entries for claim in list_group_claims(entry.raw)},
     )
     gangs = {
-        place: _complete(value)
+        place: _complete_gang(value)
         for place, value in enumerate(values)
         if isinstance(value, Gang)
     }
@@ -174,7 +174,7 @@ def _wait_for_ever(refused: RefusedPod) -> WaitingGang:
 
 
 def _note_requests(pods: list[PlannedPod], claims: PodClaims) -> Iterator[str]:
-    """Say which containers refer to nothing, once for pods that are alike."""
+    """Note containers that refer to missing requests, once for equal pods."""
     notes = (text for each in pods for text in claims.list_unknown_requests(each.pod))
     yield from list(notes)[:_NAMED]
 
@@ -240,7 +240,7 @@ def _sort_out(
     return _SortedPods(ours=ours, ungated=frozenset(ungated), notes=notes)
 
 
-def _complete(gang: Gang) -> Gang:
+def _complete_gang(gang: Gang) -> Gang:
     meta = gang.metadata
     namespace = meta.namespace or DEFAULT_NAMESPACE
     uid = meta.uid or str(uuid5(UUIDS, f"gang/{namespace}/{meta.name}"))

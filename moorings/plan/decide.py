@@ -42,7 +42,7 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
     """`optimal` or `upstream`."""
     features: Features = Features()
     as_stored: bool = False
-    """Whether the `upstream` order fills in nothing that the API server would."""
+    """True if the `upstream` order fills in no defaults of the API server."""
     timeout_seconds: float | None = None
     """Of the `upstream` order; the other has limits in work units."""
 
@@ -73,7 +73,7 @@ class Planner:
         evaluations_before = self._evaluations
         try:
             entries = list(objects)
-            answers, solve_seconds = self._answer(entries, options, started)
+            answers, solve_seconds = self._decide_objects(entries, options, started)
         except (ContractsError, SolverError, ValueError) as error:
             return Plan(status="Error", error=str(error))
         return make_plan(
@@ -82,10 +82,10 @@ class Planner:
             seconds=(solve_seconds, time.perf_counter() - started),
         )
 
-    def _answer(
+    def _decide_objects(
         self, entries: list[PlanObject], options: PlanOptions, started: float
     ) -> tuple[list[SolvedWork], float]:
-        """Decide what is asked now, then what waited for that; and how long it took."""
+        """Decide what is submitted now, then what waited for it; with the seconds."""
         answers: list[SolvedWork] = []
         solve_seconds = 0.0
         self._tell(f"reading {counted(len(entries), 'object')}")
@@ -104,7 +104,7 @@ class Planner:
             self._tell(f"deciding {gangs} of {counted(pods, 'pod')}")
             solving = time.perf_counter()
             with limit:
-                decision = _decide(problem, options, started)
+                decision = _decide_problem(problem, options, started)
             solve_seconds += time.perf_counter() - solving
             answers.append(SolvedWork(work=work, problem=problem, decision=decision))
             work = continue_work(work, decision)
@@ -140,7 +140,7 @@ class Planner:
         return assemble(work.snapshot, gangs, self._table, parameters, expected)
 
 
-def _decide(problem: Problem, options: PlanOptions, started: float) -> Decision:
+def _decide_problem(problem: Problem, options: PlanOptions, started: float) -> Decision:
     if options.order == "upstream":
         limit = options.timeout_seconds
         until = float("inf") if limit is None else started + limit

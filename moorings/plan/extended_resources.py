@@ -1,4 +1,4 @@
-"""Who asks for devices: by claims, or by extended resources. Pure.
+"""Finds pods that request devices, by claims or extended resources. Pure.
 
 Source: k8s.io/kubernetes/pkg/apis/core/v1/helper, IsExtendedResourceName.
 """
@@ -16,7 +16,7 @@ _NOT_WISHES = ("metadata", "status")
 
 
 def asks_for_devices(spec: PodSpec, devices: Collection[str] | None = None) -> bool:
-    """Whether a pod asks for a device: it has claims, or asks for some of `devices`.
+    """True if a pod requests devices: by claims, or by resources in `devices`.
 
     `devices` are the extended resources that are devices, as where all DeviceClasses
     and Nodes are known. None: nobody says which are, so any of them may be one. An

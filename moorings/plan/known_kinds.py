@@ -1,4 +1,4 @@
-"""Kinds of workload whose fields we know: in which versions, and what they default.
+"""Kinds of workload whose fields we know, with versions and defaults.
 
 Anything else that has a pod template is read by its shape, so that the kinds of
 operators count like a Job. But the shape says how many pods there are only where the
@@ -43,15 +43,15 @@ _ONE_UNLESS_SAID = {
 """By group, the kinds that have one pod of a role where no number is written."""
 
 
-_RUNTIME = "it makes no pods itself, a TrainJob that names it does"
-_QUOTA = "the quota of Kueue is not looked at"
-_ADMISSION = "what admission would change or refuse is not looked at"
+_RUNTIME = "it makes no pods itself; a TrainJob that names it does"
+_QUOTA = "Kueue's quotas are not checked"
+_ADMISSION = "what admission would change or refuse is not checked"
 _MAKE_NO_PODS = {
-    "": {"PodTemplate": "it makes no pods itself, who names it does"},
-    "apps": {"ControllerRevision": "it is what a workload was before"},
-    "karpenter.sh": {"NodeClaim": "it makes a node, and the pods are others'"},
+    "": {"PodTemplate": "it makes no pods itself; what refers to it does"},
+    "apps": {"ControllerRevision": "it is an older revision of a workload"},
+    "karpenter.sh": {"NodeClaim": "it makes a node, not pods"},
     "kueue.x-k8s.io": {
-        "Workload": "it makes no pods itself, the job that it queues does"
+        "Workload": "it makes no pods itself; the job that it queues does"
     },
     "trainer.kubeflow.org": {
         "ClusterTrainingRuntime": _RUNTIME,
@@ -68,7 +68,7 @@ _PASSED_BY = {
     },
     "apps": {
         **_MAKE_NO_PODS["apps"],
-        "DaemonSet": "it asks for no device, and what its pods use is that of Pods",
+        "DaemonSet": "it requests no devices, and its pods are counted as Pods",
     },
     "kueue.x-k8s.io": {
         **_MAKE_NO_PODS["kueue.x-k8s.io"],
@@ -78,13 +78,13 @@ _PASSED_BY = {
         "ResourceFlavor": _QUOTA,
     },
     "moorings.dev": {
-        "DeviceParameters": "it decides nothing here",
-        "Fleet": "it is for node agents: their ResourceSlices are read",
-        "Sources": "it is for node agents: their ResourceSlices are read",
+        "DeviceParameters": "it does not affect a plan",
+        "Fleet": "it is for node agents; their ResourceSlices are read instead",
+        "Sources": "it is for node agents; their ResourceSlices are read instead",
     },
     "resource.k8s.io": {
-        "PodSchedulingContext": "it is of classic DRA, which is gone",
-        "ResourcePoolStatusRequest": "it asks what a pool has, and decides nothing",
+        "PodSchedulingContext": "it belongs to classic DRA, which was removed",
+        "ResourcePoolStatusRequest": "it only queries a pool",
     },
     "scheduling.k8s.io": {"PriorityClass": _ADMISSION},
 }
@@ -103,31 +103,31 @@ def check_version(api_version: str, kind: str, name: str) -> None:
         return
     if version not in versions:
         known = " and ".join(f"{group}/{each}".lstrip("/") for each in versions)
-        reason = f"{api_version} is not read; {known} {_verb(versions)}"
+        reason = f"{api_version} is not supported; {known} {_verb(versions)}"
         raise DecodeError(name, "apiVersion", reason)
     for known_kind in _ONE_UNLESS_SAID.get(group, ()):
         if kind != known_kind and kind.lower() == known_kind.lower():
-            reason = f"{api_version} has no kind {kind}; {known_kind} is one"
+            reason = f"{api_version} has no kind {kind}; did you mean {known_kind}?"
             raise DecodeError(name, "kind", reason)
 
 
 def is_one_unless_said(raw: Mapping[str, Any]) -> bool:
-    """Whether a workload has one pod of a role where it does not say how many."""
+    """True if a workload has one pod of a role by default."""
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]
     return raw.get("kind") in _ONE_UNLESS_SAID.get(group, ())
 
 
 def makes_no_pods(raw: Mapping[str, Any]) -> bool:
-    """Whether an object only describes pods, whatever templates it has."""
+    """True if an object only describes pods and makes none."""
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]
     return raw.get("kind") in _MAKE_NO_PODS.get(group, {})
 
 
 def explain_passed_by(error: UnknownKindError) -> str:
-    """Say of a kind that is known why it is left out; empty: it is not known."""
+    """Return why a known kind is skipped; empty if it is unknown."""
     group = error.api_version.rpartition("/")[0]
     why = _PASSED_BY.get(group, {}).get(error.kind, "")
-    return why and f"{error.kind} of {error.api_version} is known and left out: {why}"
+    return why and f"{error.kind} of {error.api_version} is skipped: {why}"
 
 
 def _verb(versions: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""What the cluster of a plan can do and lets in: its features, its labels, its Nodes.
+"""Limits of a plan's cluster: features, namespace labels, Nodes.
 
 What is not in the input limits nothing. Without a Namespace object nobody knows its
 labels; without any Node object nobody has said what nodes have, are called or keep
@@ -51,7 +51,7 @@ def read_features(version: str, gates: Mapping[str, bool]) -> Features:
         raise UsageError(str(error)) from error
 
 
-def _refuse(gang: GangPart, reason: Reason) -> GangPart:
+def _refuse_gang(gang: GangPart, reason: Reason) -> GangPart:
     if gang.refused:
         return gang
     return structs.replace(gang, refused=(reason,), rejected=True)
@@ -124,5 +124,5 @@ def _refuse_admin_access(gang: GangPart) -> GangPart:
                         field="exactly.adminAccess",
                         message=NO_ADMIN_ACCESS,
                     )
-                    return _refuse(gang, reason)
+                    return _refuse_gang(gang, reason)
     return gang

@@ -1,4 +1,4 @@
-"""What controllers write on the pods that they make: labels, annotations, owner.
+"""Labels, annotations and owner that controllers give their pods.
 
 By these marks pods say whose gang they are (`contracts/pods/membership.py`). Kinds that
 are not listed make pods that name their maker and nothing else. Pure.
@@ -21,7 +21,7 @@ HEAD = "headgroupspec"
 
 
 class PodMarks(Struct, frozen=True, kw_only=True):
-    """What a controller adds to the metadata of a pod."""
+    """Metadata that a controller gives a pod."""
 
     owner: OwnerReference
     labels: dict[str, str] = {}
@@ -37,7 +37,7 @@ def make_marks(
     return PodMarks(owner=maker) if make is None else make(raw, maker, role, index)
 
 
-def _job(
+def _mark_job_pods(
     raw: Mapping[str, Any], maker: OwnerReference, _role: str, index: int
 ) -> PodMarks:
     is_indexed = (raw.get("spec") or {}).get("completionMode") == "Indexed"
@@ -99,7 +99,7 @@ def _owned_job(maker: OwnerReference, role: str) -> OwnerReference:
 
 _Maker = Callable[[Mapping[str, Any], OwnerReference, str, int], PodMarks]
 _MAKERS: dict[tuple[str, str], _Maker] = {
-    ("batch", "Job"): _job,
+    ("batch", "Job"): _mark_job_pods,
     ("jobset.x-k8s.io", "JobSet"): _job_set,
     ("kubeflow.org", "MPIJob"): _mpi_job,
     ("ray.io", "RayCluster"): _ray_cluster,

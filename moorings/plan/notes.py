@@ -1,4 +1,4 @@
-"""What a plan says beside its answer: what was taken otherwise than it is written."""
+"""Notes of a plan: where the input was not taken as it is written."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _NAMED = 3
 
 
 def note_gates(names: list[str]) -> Iterator[str]:
-    """Say that pods are answered as if they had our gate."""
+    """Note that pods are planned as if they had our gate."""
     if names:
         yield (
-            f"{_enumerate(names)}: without the gate {GATE}; answered as if it were "
-            "there, in a cluster kube-scheduler takes such pods one by one"
+            f"{_enumerate_pods(names)}: planned as if the gate {GATE} were there; in a "
+            "cluster kube-scheduler binds pods without it one by one"
         )
 
 
 def note_missed(names: list[str], *, counts: bool) -> Iterator[str]:
-    """Say that pods lack the gate of their gang, which `counts` them or does not."""
+    """Note that pods lack the gate of their gang, which `counts` them or does not."""
     if names:
-        then = "counts them once they are there" if counts else "does not count them"
+        then = "counts them once they exist" if counts else "does not count them"
         yield (
-            f"{_enumerate(names)}: without the gate {GATE}, which others of the gang "
-            f"have; kube-scheduler takes such pods, and the gang {then}"
+            f"{_enumerate_pods(names)}: without the gate {GATE} that others of the "
+            f"gang have; kube-scheduler binds such pods, and the gang {then}"
         )
 
 
 def note_plain(count: int) -> Iterator[str]:
-    """Say that pods are nobody's who asks for devices."""
+    """Note that pods request no devices."""
     if count:
-        ask = counted(count, "pod asks", "pods ask")
+        ask = counted(count, "pod requests", "pods request")
         are = "it is" if count == 1 else "they are"
-        yield f"{ask} for no device of DRA; {are} kube-scheduler's alone"
+        yield f"{ask} no DRA device; {are} left to kube-scheduler"
 
 
 def note_schedulers(pods: Iterable[Pod]) -> Iterator[str]:
-    """Say that pods are for another scheduler than the one that binds them."""
+    """Note that kube-scheduler does not bind pods of another scheduler."""
     names: dict[str, list[str]] = {}
     for pod in pods:
         scheduler = pod.spec.scheduler_name
@@ -50,15 +50,15 @@ def note_schedulers(pods: Iterable[Pod]) -> Iterator[str]:
             names.setdefault(scheduler, []).append(pod.metadata.name)
     for scheduler, own in names.items():
         yield (
-            f"{_enumerate(own)}: schedulerName {scheduler}; kube-scheduler binds no "
-            "such pods, unless that is a profile of its own"
+            f"{_enumerate_pods(own)}: kube-scheduler does not bind pods with "
+            f"schedulerName {scheduler}, unless that is a profile of its own"
         )
 
 
 def note_volumes(
     values: Iterable[KubernetesObject], *, is_known: bool
 ) -> Iterator[str]:
-    """Say that volumes of pods are not looked at; `is_known`: they are."""
+    """Note that volumes of pods are not checked, unless `is_known`."""
     has_volumes = any(
         volume.persistent_volume_claim is not None
         for value in values
@@ -67,12 +67,12 @@ def note_volumes(
     )
     if has_volumes and not is_known:
         yield (
-            "no PersistentVolumeClaim, PersistentVolume or StorageClass is in the "
-            "input: where volumes can be had is not looked at"
+            "the input has no PersistentVolumeClaim, PersistentVolume or "
+            "StorageClass, so the nodes of volumes are not checked"
         )
 
 
-def _enumerate(names: list[str]) -> str:
+def _enumerate_pods(names: list[str]) -> str:
     """Name the first of some pods."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     noun = "pod" if len(names) == 1 else "pods"

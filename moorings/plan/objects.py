@@ -55,7 +55,7 @@ class PlanObject(Struct, frozen=True, kw_only=True):
 
 
 def with_defaults(entry: PlanObject) -> PlanObject:
-    """Fill in what the API server would, where the author said nothing."""
+    """Fill in the API server's defaults."""
     value = entry.decoded.value
     match value:
         case ResourceClaim():
@@ -80,9 +80,9 @@ def unite_objects(entries: Iterable[PlanObject]) -> tuple[list[PlanObject], list
         if before is None:
             united[key] = named
             continue
-        united[key] = _unite(before, named)
+        united[key] = _unite_copies(before, named)
         twice.setdefault(f"{key[0]} {key[1]}", before.source)
-    return list(united.values()), list(_describe(twice))
+    return list(united.values()), list(_describe_twice(twice))
 
 
 def _with_name(entry: PlanObject, number: int) -> PlanObject:
@@ -92,7 +92,7 @@ def _with_name(entry: PlanObject, number: int) -> PlanObject:
         return entry
     name = f"{metadata.generate_name}{number:05d}"
     if entry.raw:
-        return _decode(entry, {**entry.raw["metadata"], "name": name}, entry.raw)
+        return _decode_entry(entry, {**entry.raw["metadata"], "name": name}, entry.raw)
     return _with_value(entry, metadata=structs.replace(metadata, name=name))
 
 
@@ -108,7 +108,7 @@ def _key_of(entry: PlanObject) -> tuple[str, ...]:
     return key
 
 
-def _unite(before: PlanObject, after: PlanObject) -> PlanObject:
+def _unite_copies(before: PlanObject, after: PlanObject) -> PlanObject:
     old, new = before.decoded.value.metadata, after.decoded.value.metadata
     if old.resource_version and new.resource_version:
         return after if new.version_number >= old.version_number else before
@@ -134,10 +134,10 @@ def _unite_written(before: PlanObject, after: PlanObject) -> PlanObject:
     }
     metadata |= after.raw["metadata"]
     status = {"status": before.raw["status"]} if "status" in before.raw else {}
-    return _decode(after, metadata, {**status, **after.raw})
+    return _decode_entry(after, metadata, {**status, **after.raw})
 
 
-def _decode(
+def _decode_entry(
     entry: PlanObject, metadata: dict[str, Any], raw: dict[str, Any]
 ) -> PlanObject:
     raw = {**raw, "metadata": metadata}
@@ -149,12 +149,12 @@ def _with_value(entry: PlanObject, **changes: Any) -> PlanObject:
     return structs.replace(entry, decoded=structs.replace(entry.decoded, value=value))
 
 
-def _describe(twice: dict[str, str]) -> Iterator[str]:
+def _describe_twice(twice: dict[str, str]) -> Iterator[str]:
     if not twice:
         return
     names = ", ".join(list(twice)[:_NAMED])
     more = f" and {len(twice) - _NAMED} more" if len(twice) > _NAMED else ""
     yield (
-        f"{names}{more}: in the input more than once; counted once, a pod or claim as "
-        "the cluster has it, anything else as it is written last"
+        f"{names}{more}: more than once in the input; a pod or claim counts as "
+        "the cluster has it, anything else as in its last copy"
     )

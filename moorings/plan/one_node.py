@@ -1,4 +1,4 @@
-"""What is asked of one node: claims that no pod uses, all together. Pure.
+"""Plans claims that no pod uses together on one node. Pure.
 
 That is the question which kube-scheduler asks its allocator for one pod and one node.
 Gangs, and pods that ask for devices or wait for us, are other questions, so they are
@@ -23,7 +23,7 @@ from publisher.gangs.view import is_over
 
 
 def check_one_node(entries: Iterable[PlanObject], node: str) -> None:
-    """Require that everything that is asked can be asked of a node that is there.
+    """Require that everything can be planned on the one node, and that it exists.
 
     Raises:
         UsageError: the objects ask for more than claims.
@@ -33,12 +33,12 @@ def check_one_node(entries: Iterable[PlanObject], node: str) -> None:
     others = list(_name_others(entries))
     if others:
         raise UsageError(
-            "--node asks for claims that no pod uses, on that node alone; it would "
-            f"leave out {name_some(others)}"
+            "--node plans only claims that no pod uses; it would leave out "
+            f"{name_some(others)}"
         )
     values = [entry.decoded.value for entry in entries]
     if not _is_known(values, node):
-        reason = "no Node of that name is in the input, and no ResourceSlice names it"
+        reason = "no Node or ResourceSlice of the input has that name"
         raise BadInputError(f"--node {node}", reason)
 
 
@@ -74,7 +74,7 @@ def _is_ours(spec: PodSpec) -> bool:
 
 
 def _is_known(values: list[KubernetesObject], node: str) -> bool:
-    """Whether a node is in the input; without Nodes a selector may mean any node."""
+    """True if a node is in the input; without Nodes a selector may match any node."""
     slices = [value.spec for value in values if isinstance(value, ResourceSlice)]
     named = {value.name for value in values if isinstance(value, Node)}
     if not named and any(

@@ -1,4 +1,4 @@
-"""What `moorings plan -o json` prints: the contract that others test against."""
+"""The output of `moorings plan -o json`, a contract that others test against."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from moorings.plan.asking import WaitReason
 from solver.decision import TierValue
 
 NOTHING_UNDERSTOOD = (
-    "error: nothing of the input asks for devices, and some of it was not read"
+    "error: nothing that was read requests devices, and some input was skipped"
 )
 
 
@@ -21,7 +21,7 @@ class PlanPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
 
 
 class ClaimPlan(PlanPart, frozen=True, kw_only=True):
-    """What one claim gets, or why not."""
+    """The allocation of one claim, or why it has none."""
 
     namespace: str
     name: str
@@ -56,7 +56,7 @@ class PodPlan(PlanPart, frozen=True, kw_only=True):
 
 
 class GangPlan(PlanPart, frozen=True, kw_only=True):
-    """What one gang gets, or why not."""
+    """The placement of one gang, or why it has none."""
 
     namespace: str
     name: str
@@ -82,7 +82,7 @@ class PlanStatistics(PlanPart, frozen=True, kw_only=True):
     engine_reason: str = ""
     patterns: int = 0
     settled_pods: int = 0
-    """Pods of the input that are on a node or over: nothing is asked for them."""
+    """Pods of the input that are bound or finished: nothing is requested for them."""
     allocated_claims: int = 0
     """Claims of the input that hold their devices."""
     selector_evaluations: int = 0
@@ -102,18 +102,18 @@ class Plan(Struct, frozen=True, kw_only=True, rename="camel"):
     claims: tuple[ClaimPlan, ...] = ()
     gangs: tuple[GangPlan, ...] = ()
     notes: tuple[str, ...] = ()
-    """What was taken otherwise than it is written, or is left out."""
+    """Where the input was not taken as it is written, or was skipped."""
     stats: PlanStatistics = PlanStatistics()
     problem_hash: str = ""
 
     @property
     def is_yes(self) -> bool:
-        """Whether everything asked is allocated."""
+        """True if everything requested is allocated."""
         verdicts = [gang.verdict for gang in self.gangs]
         return self.status != "Error" and all(v == "allocated" for v in verdicts)
 
     @property
     def has_errors(self) -> bool:
-        """Whether anything could not even be decided."""
+        """True if anything could not be decided."""
         verdicts = [gang.verdict for gang in self.gangs]
         return self.status == "Error" or "error" in verdicts

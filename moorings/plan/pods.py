@@ -56,7 +56,7 @@ def read_pods(
     """
 
     def complete(pod: Pod) -> Pod:
-        return _complete(pod, any_node=any_node, any_volume=any_volume)
+        return _complete_pod(pod, any_node=any_node, any_volume=any_volume)
 
     values = [entry.decoded.value for entry in entries]
     real = [value for value in values if isinstance(value, Pod)]
@@ -104,7 +104,7 @@ def read_owner(entry: PlanObject) -> GangOwner | None:
 
 
 def find_fault(spec: PodSpec, subject: str, path: str = "spec") -> Reason | None:
-    """Return why the API server would not take a pod, or nobody would let it go.
+    """Return why the API server would refuse a pod, or no gate would ever open.
 
     None: neither is so.
     """
@@ -139,7 +139,7 @@ def _find_template_faults(workload: Workload) -> Iterator[RefusedPod]:
 def _find_uncounted(
     workload: Workload, entry: PlanObject, owner: GangOwner | None
 ) -> Iterator[RefusedPod]:
-    """Find pods that ask for something, in a number that nobody knows."""
+    """Find workloads with requests but an unknown number of pods."""
     if owner is not None or is_one_unless_said(entry.raw):
         return
     for replicated in workload.templates:
@@ -152,16 +152,16 @@ def _find_uncounted(
                 rule=Rule.NOT_MODELLED,
                 subject=f"{meta.name}/{replicated.name}".rstrip("/"),
                 field="replicas",
-                message=f"how many pods a {workload.kind} of {workload.api_version} "
-                "makes is not known: none of replicas, parallelism and completions "
-                "is beside its template",
+                message=f"cannot tell how many pods a {workload.kind} of "
+                f"{workload.api_version} makes: there is no replicas, parallelism "
+                "or completions beside its template",
             )
             metadata = structs.replace(meta, labels=replicated.template.metadata.labels)
             pod = Pod(metadata=metadata, spec=spec)
             yield RefusedPod(pod=pod, name=meta.name, reason=reason)
 
 
-def _complete(pod: Pod, *, any_node: bool, any_volume: bool) -> Pod:
+def _complete_pod(pod: Pod, *, any_node: bool, any_volume: bool) -> Pod:
     meta, spec = pod.metadata, pod.spec
     namespace = meta.namespace or DEFAULT_NAMESPACE
     uid = meta.uid or str(uuid5(UUIDS, f"pod/{namespace}/{meta.name}"))
@@ -195,7 +195,7 @@ def _without_ports(container: Container) -> Container:
 
 
 def has_gate(spec: PodSpec) -> bool:
-    """Whether a pod, or a pattern for pods, waits for us by our gate."""
+    """True if a pod or pod template has our gate."""
     return any(gate.name == GATE for gate in spec.scheduling_gates)
 
 

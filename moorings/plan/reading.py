@@ -63,7 +63,7 @@ class Reader:
         """By name each value that was read, once: most devices have what others have.
         None: so many that they are looked at no more, such as those of a uuid."""
         self._capacities: dict[Hashable, dict[str, DeviceCapacity]] = {}
-        """Likewise all that a device has of capacities, by how that is written."""
+        """Decoded capacities of devices, by how they are written."""
 
     def read(self, documents: Iterable[tuple[str, Any]]) -> Iterator[PlanObject]:
         """Decode (source, raw) pairs; unknown kinds are named once.
@@ -72,11 +72,11 @@ class Reader:
         """
         for source, raw in documents:
             try:
-                decoded = raw if isinstance(raw, Decoded) else _decode(raw)
+                decoded = raw if isinstance(raw, Decoded) else _decode_raw(raw)
                 if not self._as_stored:
                     _check_stored(decoded, find_refused_fields(decoded))
             except UnknownKindError as error:
-                self._skip(explain_passed_by(error) or str(error))
+                self._skip_object(explain_passed_by(error) or str(error))
                 continue
             except ContractsError as error:
                 self.refused += 1
@@ -86,14 +86,14 @@ class Reader:
             if not (self._as_stored and isinstance(decoded.value, WritableObject)):
                 self._note_unknown(source, decoded)
             written = {} if isinstance(raw, Decoded) else raw
-            yield self._keep(source, written, decoded)
+            yield self._keep_object(source, written, decoded)
 
     def _note_unknown(self, source: str, decoded: Decoded) -> None:
         for path in decoded.unknown:
             key = f"{decoded.kind} {path}"
             if key not in self._noted:
                 self._noted.add(key)
-                self._say(f"note: {source}: {key} is not a field we know; ignored")
+                self._say(f"note: {source}: unknown field {key}; ignored")
 
     def read_list(self, objects: list[Any]) -> list[PlanObject]:
         """Decode a parsed list, Lists taken apart."""
@@ -104,7 +104,7 @@ class Reader:
         )
         return list(self.read(documents))
 
-    def _keep(
+    def _keep_object(
         self, source: str, raw: Mapping[str, Any], decoded: Decoded
     ) -> PlanObject:
         if isinstance(decoded.value, ResourceSlice):
@@ -135,14 +135,14 @@ class Reader:
                 shared = self._capacities.setdefault(key, device.capacity)
                 structs.force_setattr(device, "capacity", shared)
 
-    def _skip(self, text: str) -> None:
+    def _skip_object(self, text: str) -> None:
         self.skipped += 1
         if text not in self._noted:
             self._noted.add(text)
             self._say(f"note: {text}; skipped")
 
 
-def _decode(raw: Any) -> Decoded:
+def _decode_raw(raw: Any) -> Decoded:
     """Decode an object; raises more than `decode_object` does.
 
     Raises:
@@ -151,14 +151,14 @@ def _decode(raw: Any) -> Decoded:
     """
     for field in ("apiVersion", "kind"):
         if isinstance(raw, Mapping) and not isinstance(raw.get(field), str):
-            raise DecodeError(_name(raw), field, "required: says what the object is")
+            raise DecodeError(_name_object(raw), field, "required")
     if isinstance(raw, Mapping) and makes_no_pods(raw):
         raise UnknownKindError(raw["apiVersion"], raw["kind"], _name_in(raw))
     try:
         decoded = decode_object(raw)
     except UnknownKindError as error:
         if error.explained is not None:
-            raise DecodeError(_name(raw), *error.explained) from error
+            raise DecodeError(_name_object(raw), *error.explained) from error
         if read_gang_owner(raw) is not None:
             list(list_group_claims(raw))
             return Decoded(kind=error.kind, value=_read_without_pods(raw))
@@ -170,9 +170,9 @@ def _decode(raw: Any) -> Decoded:
     if isinstance(decoded.value, Pod | Workload):
         for path in decoded.unknown:
             if _WISH.search(path):
-                raise DecodeError(_name(raw), path, "unknown field")
+                raise DecodeError(_name_object(raw), path, "unknown field")
     if isinstance(decoded.value, Workload):
-        check_version(decoded.value.api_version, decoded.kind, _name(raw))
+        check_version(decoded.value.api_version, decoded.kind, _name_object(raw))
         entry = PlanObject.of("", raw, decoded)
         read_gang_owner(with_next_job(entry).raw)
         _check_rest(raw)
@@ -216,12 +216,12 @@ def _check_stored(decoded: Decoded, unknown: tuple[str, ...]) -> None:
 
 def _read_without_pods(raw: Mapping[str, Any]) -> Workload:
     """Read an object that says how many pods a gang has, and makes none."""
-    metadata = read(raw.get("metadata") or {}, ObjectMeta, _name(raw), [])
+    metadata = read(raw.get("metadata") or {}, ObjectMeta, _name_object(raw), [])
     return Workload(api_version=raw["apiVersion"], kind=raw["kind"], metadata=metadata)
 
 
 def _has_claims(value: Any) -> bool:
-    """Whether there are pods with claims somewhere in an object."""
+    """True if an object has pod specs with claims anywhere."""
     if isinstance(value, Mapping):
         return bool(value.get("resourceClaims")) or any(
             map(_has_claims, value.values())
@@ -232,11 +232,11 @@ def _has_claims(value: Any) -> bool:
 def _not_read(raw: Mapping[str, Any], wish: str, where: str = "") -> DecodeError:
     """Make the error that an object may make pods, and how many is not known."""
     of_kind = f"of {raw['apiVersion']} {raw['kind']}"
-    reason = f"pods with {wish} {of_kind}{where} are not read"
-    return DecodeError(_name(raw), "kind", reason)
+    reason = f"pods with {wish} {of_kind}{where} are not supported"
+    return DecodeError(_name_object(raw), "kind", reason)
 
 
-def _name(raw: Mapping[str, Any]) -> str:
+def _name_object(raw: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (str(raw.get("kind") or "object"), _name_in(raw))))
 
 

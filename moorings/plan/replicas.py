@@ -53,7 +53,7 @@ def find_makers(workloads: Iterable[Workload], pods: Iterable[Pod]) -> list[Work
     busy: set[_Key] = set()
     for pod in pods:
         for key in _list_owners(pod.metadata):
-            busy |= set(_climb(key, by_key))
+            busy |= set(_list_owner_chain(key, by_key))
     return [
         workload
         for key, alike in by_key.items()
@@ -61,7 +61,7 @@ def find_makers(workloads: Iterable[Workload], pods: Iterable[Pod]) -> list[Work
         if key not in busy
         and ("", key[1]) not in busy
         and not any(
-            owner in by_key and key not in _climb(owner, by_key)
+            owner in by_key and key not in _list_owner_chain(owner, by_key)
             for owner in _list_owners(workload.metadata)
         )
     ]
@@ -158,7 +158,7 @@ def _key_of(workload: Workload) -> _Key:
 
 
 def _list_owners(metadata: ObjectMeta) -> Iterator[_Key]:
-    """Name who made an object, and what is known of who made that."""
+    """List the controller of an object, and its controller as far as known."""
     for owner in metadata.owner_references:
         if owner.controller:
             yield owner.kind, object_key(metadata.namespace, owner.name)
@@ -171,7 +171,9 @@ def _list_owners(metadata: ObjectMeta) -> Iterator[_Key]:
             yield "", object_key(metadata.namespace, metadata.labels[label])
 
 
-def _climb(key: _Key, workloads: dict[_Key, list[Workload]]) -> Iterator[_Key]:
+def _list_owner_chain(
+    key: _Key, workloads: dict[_Key, list[Workload]]
+) -> Iterator[_Key]:
     """Go from an owner up to those that own it."""
     seen: set[_Key] = set()
     waiting = [key]

@@ -1,4 +1,4 @@
-"""What comes after a decision: pods that waited for a claim which another gang got.
+"""After a decision: pods that waited for a claim which another gang got.
 
 One gang at a time asks for the devices of a claim. Once it has them, pods of other
 gangs that use the claim are bound by it, and are asked for in their turn. Pure.
@@ -68,11 +68,11 @@ def _carry_out(
         )
         for member in gang.members if message.places else ():
             place = message.places[member.member][member.index]
-            _bind(message, member, place, cluster.view)
+            _bind_place(message, member, place, cluster.view)
     return decided
 
 
-def _bind(
+def _bind_place(
     message: SubmitGang, member: MemberAllocated, place: Place, view: View
 ) -> None:
     """Let the claims of a place hold their devices, and its pods be on their node."""
@@ -88,7 +88,7 @@ def _bind(
     for claim in member.claims:
         if claim.claim in claims:
             key = object_key(namespace, claims[claim.claim])
-            _hold(view, key, claim.allocation, users)
+            _hold_claim(view, key, claim.allocation, users)
     for ref in place.pods:
         pod = view.pod_of(namespace, ref.name, ref.uid)
         if pod is not None:
@@ -103,7 +103,7 @@ def _bind(
             view.apply_pod(object_key(namespace, ref.name), bound)
 
 
-def _hold(
+def _hold_claim(
     view: View,
     key: str,
     allocation: AllocationResult,

@@ -51,7 +51,7 @@ def _name_uniquely(
 
 
 def _is_waiting(value: KubernetesObject) -> bool:
-    """Whether it is a pod without a node, which uses nothing yet."""
+    """True if it is a pod without a node."""
     if not isinstance(value, Pod) or value.spec.node_name:
         return False
     return GANG_UID not in value.metadata.annotations

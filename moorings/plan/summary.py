@@ -10,12 +10,12 @@ from moorings.plan.plan import ClaimPlan, GangPlan, Plan
 from moorings.views.names import name_some
 
 MOST_CLAIMS = 60
-"""A larger plan is shown by its counts, unless somebody asks for each claim."""
+"""A larger plan is shown by its counts, unless --all is given."""
 SUMMARY_COLUMNS = ("verdict", "gangs", "pods", "claims", "devices", "nodes")
 
 
 def is_large(plan: Plan) -> bool:
-    """Whether its claims are too many to be read one by one."""
+    """True if it has too many claims to list."""
     return len(plan.claims) > MOST_CLAIMS
 
 
@@ -40,7 +40,7 @@ def summarize(plan: Plan) -> Iterator[tuple[object, ...]]:
 
 
 def group_reasons(gangs: Iterable[GangPlan]) -> Iterator[str]:
-    """Say each reason once, with the gangs that have it."""
+    """Write each reason once, with the gangs that have it."""
     names: dict[str, dict[str, None]] = {}
     gangs = list(gangs)
     # In one namespace the name alone is what people call it.

@@ -1,4 +1,4 @@
-"""Extended resources that nobody offers, neither a Node nor a DeviceClass. Pure.
+"""Extended resources that neither a Node nor a DeviceClass offers. Pure.
 
 A pod that asks for one asks for a device, so it is not passed by. Nodes that say what
 they have say that none has it; of a Node that does not, nobody knows whether it would.
@@ -18,7 +18,7 @@ from publisher.gangs.view import is_over
 def find_unoffered(
     pods: Iterable[PlannedPod], served: frozenset[str], nodes: Iterable[Node]
 ) -> dict[str, frozenset[str]]:
-    """Return what waiting pods ask for and nobody offers, by uid of the pod."""
+    """Return requested resources that nothing offers, by uid of the pod."""
     offered = {
         name
         for node in nodes
@@ -38,7 +38,7 @@ def find_unoffered(
 def refuse_unoffered(
     pods: Iterable[PlannedPod], unoffered: dict[str, frozenset[str]]
 ) -> tuple[list[PlannedPod], list[RefusedPod]]:
-    """Take out pods that ask for what nobody offers, and say what that is."""
+    """Refuse pods that request what nothing offers."""
     kept, refused = list[PlannedPod](), list[RefusedPod]()
     for each in pods:
         missing = unoffered.get(each.pod.metadata.uid)
@@ -49,8 +49,8 @@ def refuse_unoffered(
         reason = Reason(
             rule=Rule.UNKNOWN_CLASS,
             subject=name,
-            message=f"no DeviceClass of the input serves {', '.join(sorted(missing))}, "
-            "and no Node of the input says that it has it",
+            message=f"no DeviceClass of the input offers {', '.join(sorted(missing))}, "
+            "and no Node of the input reports it",
         )
         refused.append(RefusedPod(pod=each.pod, name=name, reason=reason))
     return kept, refused

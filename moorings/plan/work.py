@@ -34,7 +34,7 @@ from solver.snapshot.snapshot import Snapshot, apply
 
 
 class Settled(Struct, frozen=True, kw_only=True):
-    """What of the input needs no decision: it has what it needs, or is over."""
+    """Pods of the input that need no decision: they have what they need, or ended."""
 
     pods: int = 0
     claims: int = 0

@@ -62,11 +62,11 @@ class _Scheduler:
         self._results = Results(problem, self._cluster, narrow=False)
         self._layouts = SharedClaimLayouts(problem)
         self._uses: dict[PoolID, UsePart] = {}
-        """What is used of pools that pods placed so far have devices of."""
+        """Use of pools by the pods placed so far."""
         self._needs: dict[NodeName, dict[str, int]] = {}
-        """What the pods placed so far need of their nodes, by resource."""
+        """Resources that the pods placed so far need of their nodes."""
         self.gave_up = False
-        """Whether a search ended without an answer."""
+        """True if a search ended without an answer."""
 
     def decide(self, gang: GangPart) -> GangDecision:
         """Place one gang, or tell why kube-scheduler would not."""
@@ -174,11 +174,11 @@ class _Scheduler:
             for node in existing
             if not node.node.unavailable
             and is_fit(fit, node.node)
-            and self._suffices(node.node, member)
+            and self._has_room(node.node, member)
         ]
 
-    def _suffices(self, node: NodePart, member: MemberPart) -> bool:
-        """Whether the node has enough left for one more pod."""
+    def _has_room(self, node: NodePart, member: MemberPart) -> bool:
+        """True if the node has enough left for one more pod."""
         needs = self._needs_with_pod(node.name, member)
         left = {name: left_of(node, name) for name in {PODS, *member.resources}}
         return all(

@@ -32,10 +32,10 @@ class Constraint:
         self.name = str(constraint.match_attribute or constraint.distinct_attribute)
         self._added: list[DeviceAttribute] = []
         self._common: list[frozenset[Element]] = []
-        """What matched devices have in common, after each that was added."""
+        """Values that all matched devices share, after each that was added."""
 
     def concerns(self, request: RequestData) -> bool:
-        """Whether devices of a (sub)request are in the scope."""
+        """True if the constraint is about devices of a (sub)request."""
         names = self._requests
         return not names or any(name in names for name in request.names)
 

@@ -33,7 +33,7 @@ Solution = tuple[list[int], list[list[int]]]
 def may_meet_errors(
     world: World, requests: Requests, constraints: list[list[Constraint]]
 ) -> bool:
-    """Whether the plain search could abort, so that probes could hide it."""
+    """True if the plain search could abort, which probes could hide."""
     return any(
         _may_fail(
             world,

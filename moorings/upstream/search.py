@@ -27,7 +27,7 @@ STEPS = 1_000_000
 PROBING = 2_000
 """Choices after which feasibility is probed instead, where no error can be met."""
 LOOKING = 256
-"""Choices between two looks at the clock."""
+"""Choices between two checks of the clock."""
 PATIENCE = 100
 """Choices after which interchangeable devices are looked for."""
 
@@ -84,7 +84,7 @@ class Search:
         try:
             is_found = self._serve_request(0, 0) is SearchOutcome.FOUND
         except ProbingWantedError:
-            is_found = self._probe()
+            is_found = self._search_by_probes()
         if is_found:
             return True
         # Pools that cannot be used matter only where the others do not suffice.
@@ -96,7 +96,7 @@ class Search:
         """Look up the chosen alternative of a request."""
         return self._requests[claim][request][self.chosen[claim][request]]
 
-    def _probe(self) -> bool:
+    def _search_by_probes(self) -> bool:
         """Find the same solution by asking what is feasible."""
         solution = first_solution(self._problem, self._world, self._member)
         if solution is None:
@@ -170,7 +170,7 @@ class Search:
     def _try_devices(
         self, request: RequestData, number: int, start: int
     ) -> SearchOutcome:
-        """Try the devices from `start` on, each but what would fail likewise."""
+        """Try the devices from `start` on, except those that would fail equally."""
         verdicts = self._world.verdicts_of(request.part)
         failed: set[object] = set()
         for index in range(start, len(verdicts)):

@@ -1,4 +1,4 @@
-"""What a pod's search has given out so far, and whether one more device may be.
+"""The state of a pod's search: devices given out so far, and checks of one more.
 
 Mirrors the order of kube-scheduler's checks: in use, node operations, counters, taints,
 constraints, capacity. Everything that is taken can be taken back, last first.
@@ -28,7 +28,7 @@ SetKey = tuple[int, str]
 
 
 class Undo(Struct):
-    """What one device changed: `give_back` needs it."""
+    """The changes of one device, for `give_back`."""
 
     index: int
     counters: bool = False
@@ -55,20 +55,20 @@ class State:
         self.claims_of: dict[int, list[int]] = {}
         """Claims that have an exclusive device, by device."""
         self.shares: dict[int, list[dict[str, int]]] = {}
-        """What each share of this pod consumes, by device."""
+        """Consumption of each share of this pod, by device."""
         self._consumed: dict[int, CounterTotals] = {}
-        """What this pod draws from counters, by pool."""
+        """Counters that this pod consumes, by pool."""
         self._groups: dict[SetKey, CommonGroups] = {}
 
     def is_in_use(self, request: RequestData, index: int) -> bool:
-        """Whether a device is out of the question before anything is looked at."""
+        """True if a device cannot be used at all."""
         claims = self.claims_of.get(index)
         if request.part.admin_access:
             return bool(claims) and request.claim in (claims or ())
         return bool(claims) or self.world.devices[index].held
 
     def fits(self, request: RequestData, index: int) -> bool:
-        """Whether what is left of the device's capacity is enough.
+        """True if the remaining capacity of the device is enough.
 
         Raises:
             FatalError: the amount cannot be computed.
@@ -122,7 +122,7 @@ class State:
             self.give_back(request, undo)
             return None
         # Nothing can refuse it any more.
-        self._record(request, undo)
+        self._record_device(request, undo)
         return undo
 
     def _take_counters(self, undo: Undo) -> bool:
@@ -136,9 +136,9 @@ class State:
             return True
         if self.world.features.compatibility_groups and not self._join_groups(undo):
             return False
-        return self._charge(undo)
+        return self._charge_counters(undo)
 
-    def _record(self, request: RequestData, undo: Undo) -> None:
+    def _record_device(self, request: RequestData, undo: Undo) -> None:
         index = undo.index
         if self.world.devices[index].shareable:
             amounts = self.world.amounts_of(request, index) or {}
@@ -163,13 +163,13 @@ class State:
         for constraint in reversed(added):
             constraint.remove(request)
         if undo.counters:
-            self._consume(index, -1)
+            self._consume_counters(index, -1)
         self._leave_groups(undo)
 
     # --- counters ------------------------------------------------------------------
 
     @cached_property
-    def _allocated(self) -> list[tuple[int, Device]]:
+    def _list_allocated(self) -> list[tuple[int, Device]]:
         """The devices of the node's pools that other claims have, with their pool."""
         allocated: list[tuple[int, Device]] = []
         for number, pool in enumerate(self.world.node.pools):
@@ -184,8 +184,8 @@ class State:
         return allocated
 
     @cached_property
-    def _available(self) -> dict[int, CounterTotals]:
-        """What is left of each counter before this pod, by pool."""
+    def _available_counters(self) -> dict[int, CounterTotals]:
+        """What this pod may draw from each counter, by pool."""
         left: dict[int, CounterTotals] = {
             number: {
                 (counter_set.name, name): counter.value.nano
@@ -194,27 +194,27 @@ class State:
             }
             for number, pool in enumerate(self.world.node.pools)
         }
-        for number, device in self._allocated:
-            for key, amount in _draws(device):
+        for number, device in self._list_allocated:
+            for key, amount in _list_draws(device):
                 if key in left[number]:
                     left[number][key] -= amount
         return left
 
-    def _charge(self, undo: Undo) -> bool:
+    def _charge_counters(self, undo: Undo) -> bool:
         """Reserve counters; every counter of the pool must bear it."""
         pool = self.world.devices[undo.index].pool
-        self._consume(undo.index, 1)
+        self._consume_counters(undo.index, 1)
         undo.counters = True
         consumed = self._consumed[pool]
         return all(
             consumed.get(key, 0) <= available
-            for key, available in self._available[pool].items()
+            for key, available in self._available_counters[pool].items()
         )
 
-    def _consume(self, index: int, factor: int) -> None:
+    def _consume_counters(self, index: int, factor: int) -> None:
         device = self.world.devices[index]
         consumed = self._consumed.setdefault(device.pool, {})
-        for key, amount in _draws(device.device):
+        for key, amount in _list_draws(device.device):
             consumed[key] = consumed.get(key, 0) + factor * amount
 
     # --- compatibility groups ------------------------------------------------------
@@ -223,7 +223,7 @@ class State:
     def _groups_of_others(self) -> dict[SetKey, CommonGroups]:
         """The groups that the devices of other claims have in common."""
         common: dict[SetKey, CommonGroups] = {}
-        for number, device in self._allocated:
+        for number, device in self._list_allocated:
             for consumption in device.consumes_counters:
                 key = (number, consumption.counter_set)
                 groups = _groups_of(consumption)
@@ -268,7 +268,7 @@ class State:
         undo.groups = ()
 
 
-def _draws(device: Device) -> list[tuple[tuple[str, str], int]]:
+def _list_draws(device: Device) -> list[tuple[tuple[str, str], int]]:
     """List what a device draws from the counters of its pool."""
     return [
         ((consumption.counter_set, name), counter.value.nano)

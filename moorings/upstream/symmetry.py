@@ -37,17 +37,17 @@ class Symmetry:
     def keys_of(self, index: int) -> tuple[object, ...]:
         """List the keys of a device that is not in use, as things stand."""
         given_out = self._given_out(index)
-        bare, values = self._static[index]
+        bare, values = self._static_values[index]
         keys: list[object] = [("equal", bare, values, given_out)]
         for column, value in enumerate(values):
             if len(value) == 1 and not self._is_touched(column, value):
                 others = values[:column] + values[column + 1 :]
-                profile = self._profiles[column][value]
+                profile = self._value_profiles[column][value]
                 keys.append(("class", column, bare, others, profile, given_out))
         return tuple(keys)
 
     def _given_out(self, index: int) -> object:
-        """What the search gave out of a device so far."""
+        """What the search has given out of a device so far."""
         shares = self._state.shares.get(index, ())
         return (
             tuple(sorted(tuple(sorted(share.items())) for share in shares)),
@@ -56,27 +56,27 @@ class Symmetry:
 
     def _is_touched(self, column: int, value: tuple[object, ...]) -> bool:
         used = (*self._state.claims_of, *self._state.shares)
-        return any(value[0] in self._static[index][1][column] for index in used)
+        return any(value[0] in self._static_values[index][1][column] for index in used)
 
     @cached_property
-    def _static(self) -> list[tuple[object, Values]]:
-        """What requests see of each device, and the values that constraints compare."""
+    def _static_values(self) -> list[tuple[object, Values]]:
+        """What requests see of each device, and values that constraints compare."""
         return [
             (self._view_of(index), self._values_of(index))
             for index in range(len(self._world.devices))
         ]
 
     @cached_property
-    def _profiles(self) -> list[dict[tuple[object, ...], object]]:
+    def _value_profiles(self) -> list[dict[tuple[object, ...], object]]:
         """By attribute and value: what has it, apart from the value itself.
 
         A value that some device has in a list is no other value's equal.
         """
         profiles: list[dict[tuple[object, ...], object]] = []
-        for column in range(len(self._columns)):
+        for column in range(len(self._compared_attributes)):
             counts: dict[tuple[object, ...], Counter[object]] = {}
             in_lists: set[object] = set()
-            for bare, values in self._static:
+            for bare, values in self._static_values:
                 others = values[:column] + values[column + 1 :]
                 counts.setdefault(values[column], Counter())[bare, others] += 1
                 if len(values[column]) > 1:
@@ -90,7 +90,7 @@ class Symmetry:
         return profiles
 
     @cached_property
-    def _columns(self) -> list[tuple[str, RequestData]]:
+    def _compared_attributes(self) -> list[tuple[str, RequestData]]:
         """The attributes that are compared, by the request that is asked for them."""
         columns: dict[tuple[str, object], tuple[str, RequestData]] = {}
         for request in self._requests:
@@ -103,7 +103,7 @@ class Symmetry:
     def _values_of(self, index: int) -> Values:
         """List what a device has of each compared attribute; a fault is a value."""
         values_by_column: list[tuple[object, ...]] = []
-        for name, request in self._columns:
+        for name, request in self._compared_attributes:
             constraint = next(
                 constraint
                 for constraint in self._state.constraints[request.claim]

@@ -1,4 +1,4 @@
-"""What one pod's requests are to the devices of one node, before anything is chosen.
+"""One pod's requests against the devices of one node, before any is chosen.
 
 Devices stand in the order in which kube-scheduler tries them. Faults of selectors and
 amounts are kept where they happen: whether they matter depends on what the search
@@ -45,7 +45,7 @@ class NodeDevice(Struct, frozen=True):
     held: bool
     """By another claim, for itself."""
     shares: dict[str, int] | None
-    """What shares of other claims consume; None: there are none."""
+    """Consumption by shares of other claims; None if there are none."""
     supported: bool
 
 
@@ -153,7 +153,7 @@ class World:
     def fault(
         self, request: RequestData, claim: ClaimPart, index: int, verdict: str
     ) -> str:
-        """Word why it cannot be said whether a device is chosen."""
+        """Describe why a selector's verdict on a device is unknown."""
         number, _, error = verdict.partition(" ")
         if number == "-":
             return error
@@ -252,11 +252,13 @@ def _request_data(
     request = RequestData(*place, subrequest, subject, names, subrequest.count, None)
     if not subrequest.all_devices:
         return request
-    targets = _targets(world, claim, request)
+    targets = _list_targets(world, claim, request)
     return RequestData(*place, subrequest, subject, names, len(targets), targets)
 
 
-def _targets(world: World, claim: ClaimPart, request: RequestData) -> tuple[int, ...]:
+def _list_targets(
+    world: World, claim: ClaimPart, request: RequestData
+) -> tuple[int, ...]:
     """Fix the devices of a request for all, pool by pool, before any search."""
     verdicts, targets = world.verdicts_of(request.part), []
     devices_by_pool: dict[int, list[int]] = {}

@@ -1,1 +1,1 @@
-"""What is known of gangs, nodes and devices, as rows for whoever shows them."""
+"""Gangs, nodes and devices as rows, for all that show them."""

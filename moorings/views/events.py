@@ -1,4 +1,4 @@
-"""What is said of a gang, in a few words."""
+"""Messages about gangs, in a few words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def describe(message: DecisionMessage | ConfirmationMessage) -> str:
             pods, nodes = len(message.members), {pod.node for pod in message.members}
             text = f"{counted(pods, 'pod')} on {counted(len(nodes), 'node')}"
             new = pods - sum(message.kept.values())
-            return f"{text}, {new} of them new" if message.kept else text
+            return f"{text}, {new} new" if message.kept else text
         case GangPending(reasons=reasons) | GangRejected(reasons=reasons):
             return str(reasons[0]) if reasons else ""
         case GangReleased():
@@ -39,7 +39,7 @@ def describe(message: DecisionMessage | ConfirmationMessage) -> str:
             words = [*map(_describe_pod, pods[:MOST_PODS])]
             return "; ".join([*words, f"and {hidden} more"] if hidden > 0 else words)
         case AllocationRefused(reason=reason, keeps=True):
-            return f"stays as it was: {reason}"
+            return f"unchanged: {reason}"
         case AllocationRefused(reason=reason) | AllocationLost(reason=reason):
             return reason
         case GatesOpened() | ClaimsReleased():

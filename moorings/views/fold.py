@@ -1,4 +1,4 @@
-"""What messages say of devices and of who holds them, put together as the solver does.
+"""Folds messages into devices and their holders, as the solver does.
 
 For whoever looks: beside the Snapshot it keeps what the solver has no use for, such as
 why an agent finds a device sick, and which pods a claim was written for. Pure.
@@ -88,7 +88,7 @@ class DevicesFold:
         self._drifts[found.node] = found.devices
 
     def take_touched(self) -> set[str]:
-        """Return whose word on a holder may have changed, since this was asked last.
+        """Return the holders that may have changed since the last call.
 
         Claims and pods by `namespace/name`, gangs by uid.
         """

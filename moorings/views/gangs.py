@@ -29,7 +29,7 @@ from moorings.views.ages import format_age, measure_age
 
 UNDECIDED = "waiting to be decided"
 _RECENT_S = 3600.0
-"""What was rejected is shown for so long."""
+"""How long rejected gangs are shown."""
 
 
 def view_gang(
@@ -101,7 +101,7 @@ def view_report(report: PodsReport) -> dict[str, Any]:
 
 
 def is_recent(story: GangStory) -> bool:
-    """Whether a gang is shown unasked: it lives, or was refused a short while ago."""
+    """True if a gang is shown by default: unfinished, or rejected recently."""
     if story.living or story.reports:
         return True
     last = story.records[-1]
@@ -117,7 +117,7 @@ def _describe_wait(record: GangRecord, later: Sequence[GangRecord]) -> str:
         return "ending"
     growing = count_growing(record, later)
     more = ", ".join(f"{count} of {name}" for name, count in growing.items())
-    return f"{Rule.GROWING}: no place yet for {more}" if more else ""
+    return f"{Rule.GROWING}: no room yet for {more}" if more else ""
 
 
 def _submitted_at(record: GangRecord) -> str:

@@ -37,16 +37,16 @@ SICK, TAINTED, AWAY = "Unhealthy", "Tainted", "Unavailable"
 DRIFTED = "Drifted"
 HEALTHY = "Healthy"
 HEALTHS = (HEALTHY, "Unhealthy", "Unknown")
-"""What node agents say of their devices; of a foreign driver's nobody does."""
+"""Health of devices as node agents report it; other drivers report none."""
 STATES = (FREE, HELD, SHARED, SICK, TAINTED, AWAY, DRIFTED)
-"""What a device may be; of those that are not free, several at once.
+"""States of a device; those other than free may apply together.
 
 What has drifted is used otherwise than was decided, and so may be free all the same."""
 _CLAIM, _GANG = "claim/", "gang/"
 
 
 class KnownDevices(Struct, frozen=True, kw_only=True, dict=True):
-    """Everything that is known of devices, and of those who hold them."""
+    """All known devices and their holders."""
 
     snapshot: Snapshot
     pod_gangs: Mapping[str, GangKey] = {}
@@ -120,7 +120,7 @@ def view_nodes(
             "devices": counts[node.name]["devices"],
             "free": counts[node.name][FREE],
             "held": counts[node.name][HELD] + counts[node.name][SHARED],
-            "sick": counts[node.name][SICK] + counts[node.name][TAINTED],
+            "unusable": counts[node.name][SICK] + counts[node.name][TAINTED],
             "pools": len(pools[node.name]),
             "drivers": sorted({driver for driver, _ in pools[node.name]}),
             "taints": [format_taint(taint) for taint in node.taints],
@@ -189,7 +189,7 @@ def _view_device(
 
 
 def _view_health(known: KnownDevices, device: DeviceID) -> dict[str, str]:
-    """Return how a device is, since when, and why; empty: nobody says."""
+    """Return the health of a device, since when, and why; empty if unknown."""
     judged = known.judged.get(device)
     if judged is None:
         is_ours = PoolID(device.driver, device.pool) in known.announced
@@ -234,7 +234,7 @@ def _list_states(
 
 
 def _list_holders(use: DeviceUse) -> Iterator[tuple[str, frozenset[str]]]:
-    """Go through those who hold a device whole, then its shares by id."""
+    """Go through the holders of a whole device, then of its shares by id."""
     if use.holders:
         yield "", use.holders
     for share_id, share in sorted(use.shares.items()):
@@ -250,7 +250,7 @@ def leave_out_decided(holders: frozenset[str]) -> list[str]:
 def _view_holder(
     known: KnownDevices, holder: str, share: str, device: DeviceID
 ) -> dict[str, Any]:
-    """Return who holds a device: a claim with its pods and gang, or a decision."""
+    """Return the holder of a device: a claim with its pods and gang, or a decision."""
     if holder.startswith(_GANG):
         namespace, _, uid = holder.removeprefix(_GANG).partition("/")
         decided = GangKey(Namespace(namespace), GangUID(uid))
@@ -273,7 +273,7 @@ def _view_holder(
 
 
 def _name_gang(known: KnownDevices, gang: GangKey | None) -> str:
-    """Name a gang as `namespace/name`; the uid where nobody knows its name."""
+    """Name a gang as `namespace/name`, or by uid if its name is unknown."""
     if gang is None or not gang.uid:
         return ""
     record = known.snapshot.gangs.get(gang)

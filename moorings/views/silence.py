@@ -1,4 +1,4 @@
-"""That no publisher leads, or no solver, in words."""
+"""Notices that no publisher or no solver leads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contracts.liveness import SILENT_S, PublisherLeads
 
 
 def describe_silence(leader: PublisherLeads | None, now: datetime) -> str:
-    """Say that no publisher leads, and since when; empty: one does, or never did.
+    """Write that no publisher leads and since when; empty if one does or never did.
 
     Without a cluster nobody leads, and nothing waits at gates.
     """
@@ -23,26 +23,24 @@ def describe_silence(leader: PublisherLeads | None, now: datetime) -> str:
     if silent_s < SILENT_S:
         return ""
     return (
-        f"no publisher leads in cluster {leader.cluster}: {leader.holder} was last "
-        f"heard of at {leader.at}. Pods at the gate wait, and what is decided is not "
-        "written, until one runs again"
+        f"no publisher leads in cluster {leader.cluster}: {leader.holder} was "
+        f"last heard from at {leader.at}. Until one runs again, pods wait at the "
+        "gate and decisions are not written"
     )
 
 
 def describe_no_solver(
     cluster: ClusterName, seen: SolverSeen | None, now: datetime
 ) -> str:
-    """Say that no solver leads, and since when; empty: one does."""
+    """Write that no solver leads and since when; empty if one does."""
     if seen is None:
-        return (
-            f"no solver ever led in cluster {cluster}: gangs wait undecided until one "
-            "runs"
-        )
+        return f"no solver has ever led in cluster {cluster}: gangs wait until one runs"
     if not seen.is_silent(now.timestamp()):
         return ""
     return (
-        f"no solver leads in cluster {cluster}: {seen.claim.holder} was last heard of "
-        f"at {format_time(seen.at_s)}. Nothing is decided until one runs again"
+        f"no solver leads in cluster {cluster}: {seen.claim.holder} was last "
+        f"heard from at {format_time(seen.at_s)}. Nothing is decided until one "
+        "runs again"
     )
 
 

@@ -52,9 +52,9 @@ class Advertiser:
         """Look and write until `stop`; what was written stays."""
         while not stop.is_set():
             try:
-                await self._write()
+                await self._write_resources()
             except AdvertisementError as error:
-                self._refuse(error)
+                self._note_refusal(error)
             except ApiError as error:
                 await self._outage.wait(error, stop)
                 continue
@@ -63,7 +63,7 @@ class Advertiser:
             self._outage.note_success()
             await first_of(stop, within_s=self._look_s)
 
-    async def _write(self) -> None:
+    async def _write_resources(self) -> None:
         node = await self._api.get(NODE, self._node)
         plan = plan_advertisement(
             node,
@@ -76,7 +76,7 @@ class Advertiser:
         await write_advertisement(self._api, node, plan)
         log.info("resources.advertised", before=plan.before, after=plan.after)
 
-    def _refuse(self, error: AdvertisementError) -> None:
+    def _note_refusal(self, error: AdvertisementError) -> None:
         if str(error) != self._refused:
             self._refused = str(error)
             log.warning("resources.refused", node=error.node, reason=str(error))

@@ -26,7 +26,7 @@ Json = Mapping[str, Any]
 
 
 class AdvertisementPlan(Struct, frozen=True, kw_only=True):
-    """What is written into the status of a Node; without operations nothing."""
+    """A patch of a Node's status; nothing without operations."""
 
     operations: tuple[dict[str, Any], ...] = ()
     before: dict[str, str | None] = {}
@@ -60,7 +60,7 @@ def plan_advertisement(
     operations = [
         operation
         for field in _FIELDS
-        for operation in _write(field, status.get(field), after, withdrawn)
+        for operation in _plan_amounts(field, status.get(field), after, withdrawn)
     ]
     return AdvertisementPlan(
         operations=tuple(operations),
@@ -101,7 +101,7 @@ def _list_fields(node: Json) -> Iterator[tuple[str, str]]:
                 yield str(entry.get("manager", "")), key.removeprefix("f:")
 
 
-def _write(
+def _plan_amounts(
     field: str,
     amounts: Mapping[str, str] | None,
     wanted: Mapping[str, str],
@@ -114,19 +114,23 @@ def _write(
         yield {"op": "add", "path": path, "value": {}}
     for resource, count in sorted(wanted.items()):
         if not _is_equal(there.get(resource), count):
-            yield {"op": "add", "path": f"{path}/{_escape(resource)}", "value": count}
+            yield {
+                "op": "add",
+                "path": f"{path}/{_escape_pointer(resource)}",
+                "value": count,
+            }
     for resource in sorted(set(withdrawn) - wanted.keys()):
         if resource in there:
-            yield {"op": "remove", "path": f"{path}/{_escape(resource)}"}
+            yield {"op": "remove", "path": f"{path}/{_escape_pointer(resource)}"}
 
 
-def _escape(key: str) -> str:
+def _escape_pointer(key: str) -> str:
     """Write a key as one step of a JSON pointer (RFC 6901)."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
 def _is_some(amount: str | None) -> bool:
-    """Whether there is any: what kubelet set to zero after a restart is nobody's."""
+    """True if it is more than 0, which kubelet sets after a restart."""
     return amount is not None and not _is_equal(amount, "0")
 
 

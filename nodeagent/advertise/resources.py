@@ -17,7 +17,7 @@ from nodeagent.errors import ExtendedResourceError
 MAX_COUNT = 2**63 - 1
 """Kubernetes counts in int64, and stops there."""
 _FORM = "must be NAME=COUNT, such as example.com/dongle=4"
-_NAME = "must be a name with a domain that is not Kubernetes' own: example.com/dongle"
+_NAME = "must be a name with a domain other than Kubernetes' own: example.com/dongle"
 
 
 def read_resources(texts: Iterable[str]) -> dict[str, int]:
@@ -33,13 +33,13 @@ def read_resources(texts: Iterable[str]) -> dict[str, int]:
             raise ExtendedResourceError(text, _FORM)
         check_name(name)
         if name in counts:
-            raise ExtendedResourceError(text, f"{name} is there twice")
+            raise ExtendedResourceError(text, f"{name} appears twice")
         counts[name] = _read_count(text, amount)
     return counts
 
 
 def check_name(name: str) -> None:
-    """Require the name of a resource that Kubernetes counts for somebody else.
+    """Require the name of an extended resource.
 
     Raises:
         ExtendedResourceError: it is none.

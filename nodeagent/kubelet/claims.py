@@ -62,11 +62,11 @@ class ClaimReader:
         except ContractsError as error:
             raise PrepareError(str(error)) from error
         if not isinstance(claim, ResourceClaim):
-            raise PrepareError(f"ResourceClaim {asked} is none")
+            raise PrepareError(f"ResourceClaim {asked} is not a ResourceClaim")
         return claim
 
     async def is_gone(self, held: ClaimRef) -> bool:
-        """Whether a claim was deleted, or deallocated, or is another one by now.
+        """True if a claim was deleted, deallocated or replaced.
 
         Raises:
             KubernetesError: the API server does not say.
@@ -87,7 +87,7 @@ class ForgottenClaims:
         self._gone_since_s: dict[ClaimUID, float] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Look at all prepared claims now and then."""
+        """Check all prepared claims from time to time."""
         while not stop.is_set():
             await first_of(stop, within_s=SWEEP_S)
             for preparer in self._preparers:
@@ -95,7 +95,7 @@ class ForgottenClaims:
                     await self.sweep(preparer, time.monotonic())
 
     async def sweep(self, preparer: Preparer, now_s: float) -> None:
-        """Look at the prepared claims of one driver."""
+        """Check the prepared claims of one driver."""
         for uid, prepared in tuple(preparer.checkpoint.claims.items()):
             try:
                 if not await self._reader.is_gone(prepared.claim):

@@ -54,7 +54,7 @@ class DriftTeller:
         self._clock = clock
         self._tell_bus = tell
         self._known: dict[ClaimRef, tuple[ClaimOnRecord | None, float]] = {}
-        """What the API server said, and when."""
+        """Answers of the API server, and when they came."""
         self._pod_resources = pod_resources
         self._reader = reader
         self._preparers = {preparer.driver: preparer for preparer in preparers}
@@ -66,16 +66,16 @@ class DriftTeller:
         """Look until `stop`; kubelet or API server being away ends nothing."""
         while not stop.is_set():
             try:
-                sight = await self._see()
+                sight = await self._observe_node()
             except (PodResourcesError, KubernetesError, OSError) as error:
                 await self._outage.wait(error, stop)
                 continue
             self._outage.note_success()
-            self._tell(*self._watch.look(sight, self._clock()))
+            self._report_drift(*self._watch.look(sight, self._clock()))
             self._tell_bus(self._watch.told)
             await first_of(stop, within_s=self._look_s)
 
-    async def _see(self) -> NodeSight:
+    async def _observe_node(self) -> NodeSight:
         in_use, wanted = await self._pod_resources.list_held(self._preparers.keys())
         prepared: dict[ClaimRef, frozenset[DeviceID]] = {}
         for preparer in self._preparers.values():
@@ -104,7 +104,7 @@ class DriftTeller:
             for ref, known in self._known.items()
             if ref in named
             and known[1] > oldest_s
-            and _identify(ref, known[0]) in settled
+            and _identify_claim(ref, known[0]) in settled
         }
         for ref in sorted(named - known.keys()):
             try:
@@ -124,7 +124,7 @@ class DriftTeller:
         )
         return ClaimOnRecord(ClaimUID(claim.metadata.uid), ours)
 
-    def _tell(self, began: Iterable[Drift], ended: Iterable[Drift]) -> None:
+    def _report_drift(self, began: Iterable[Drift], ended: Iterable[Drift]) -> None:
         for event, drifts in (("drift.began", began), ("drift.ended", ended)):
             for drift in drifts:
                 log.warning(
@@ -139,6 +139,6 @@ class DriftTeller:
             DRIFT.labels(kind.value).set(counts[kind])
 
 
-def _identify(name: ClaimRef, claim: ClaimOnRecord | None) -> ClaimRef | None:
+def _identify_claim(name: ClaimRef, claim: ClaimOnRecord | None) -> ClaimRef | None:
     """Name a claim with its uid; None: there is none."""
     return None if claim is None else structs.replace(name, uid=claim.uid)

@@ -47,7 +47,7 @@ class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc] # has no ty
 
 
 async def _call_sockets(driver: DriverName, paths: SocketPaths) -> None:
-    info = await _call(
+    info = await _call_socket(
         paths,
         is_registration=True,
         method=f"/{REGISTRATION}/GetInfo",
@@ -56,7 +56,7 @@ async def _call_sockets(driver: DriverName, paths: SocketPaths) -> None:
     )
     if info.name != driver:
         raise grpc.RpcError(f"{paths.registration} is of {info.name!r}")
-    await _call(
+    await _call_socket(
         paths,
         is_registration=False,
         method=_PREPARE,
@@ -65,7 +65,7 @@ async def _call_sockets(driver: DriverName, paths: SocketPaths) -> None:
     )
 
 
-async def _call(
+async def _call_socket(
     paths: SocketPaths, *, is_registration: bool, method: str, request: Any, answer: Any
 ) -> Any:
     path = paths.registration if is_registration else paths.plugin

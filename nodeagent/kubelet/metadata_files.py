@@ -47,11 +47,11 @@ class MetadataFiles:
                 listed now.
             OSError: a file cannot be written.
         """
-        facts = await self._learn(prepared.device_ids)
+        facts = await self._describe_devices(prepared.device_ids)
         planned = plan_metadata(claim, prepared, facts)
-        return await asyncio.to_thread(self._write, prepared.claim.uid, planned)
+        return await asyncio.to_thread(self._write_files, prepared.claim.uid, planned)
 
-    async def _learn(
+    async def _describe_devices(
         self, devices: tuple[DeviceID, ...]
     ) -> dict[DeviceID, DescribedDevice]:
         try:
@@ -71,7 +71,7 @@ class MetadataFiles:
             for device, description in described.items()
         }
 
-    def _write(
+    def _write_files(
         self, uid: ClaimUID, planned: Iterable[MetadataFile]
     ) -> Mapping[str, Mount]:
         folder = files.place(self._folder, uid)

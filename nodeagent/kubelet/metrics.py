@@ -1,4 +1,4 @@
-"""What is counted of kubelet's calls, under the names that dashboards know.
+"""Metrics of kubelet's calls, under the names that dashboards use.
 
 `grpc_server_*` as go-grpc-prometheus has them. What comes of the calls is counted in
 nodeagent/metrics.py.

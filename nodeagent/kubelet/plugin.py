@@ -1,4 +1,4 @@
-"""What kubelet may call: registration, DRAPlugin and the health of devices.
+"""The gRPC services for kubelet: registration, DRAPlugin and device health.
 
 Both versions of each interface at once; their messages have the same fields. An error
 about one claim is an answer about that claim, and never the end of anything else.
@@ -81,13 +81,13 @@ class Plugin:
     def make_handlers(self) -> Iterable[grpc.GenericRpcHandler]:
         """Return the handlers of all services, for a server."""
         registration = pluginregistration_v1_pb2
-        yield _handle(
+        yield _make_handler(
             REGISTRATION,
             GetInfo=(self._get_info, registration.InfoRequest),
             NotifyRegistrationStatus=(self._notify, registration.RegistrationStatus),
         )
         for service, messages in DRA_SERVICES.items():
-            yield _handle(
+            yield _make_handler(
                 _DRA_PACKAGE + service,
                 NodePrepareResources=(
                     partial(self._prepare, messages),
@@ -125,7 +125,7 @@ class Plugin:
                 devices=list(_make_devices(prepared, messages))
             )
 
-        answers = await self._each(
+        answers = await self._answer_each_claim(
             request, "PrepareResources", prepare, messages.NodePrepareResourceResponse
         )
         return messages.NodePrepareResourcesResponse(claims=answers)
@@ -135,7 +135,7 @@ class Plugin:
             await self._preparer.unprepare(claim)
             return messages.NodeUnprepareResourceResponse()
 
-        answers = await self._each(
+        answers = await self._answer_each_claim(
             request,
             "UnprepareResources",
             unprepare,
@@ -143,7 +143,7 @@ class Plugin:
         )
         return messages.NodeUnprepareResourcesResponse(claims=answers)
 
-    async def _each(
+    async def _answer_each_claim(
         self,
         request: Any,
         operation: str,
@@ -197,7 +197,7 @@ class Plugin:
         handler = grpc.unary_stream_rpc_method_handler(
             metrics.count_stream(service, method, watch),
             request_deserializer=messages.NodeWatchResourcesRequest.FromString,
-            response_serializer=_serialize,
+            response_serializer=_serialize_message,
         )
         return grpc.method_handlers_generic_handler(service, {method: handler})
 
@@ -214,21 +214,21 @@ class Plugin:
             await asyncio.sleep(_LOOK_S)
 
 
-def _handle(service: str, **methods: tuple[metrics.Handler, Any]) -> Any:
+def _make_handler(service: str, **methods: tuple[metrics.Handler, Any]) -> Any:
     return grpc.method_handlers_generic_handler(
         service,
         {
             name: grpc.unary_unary_rpc_method_handler(
                 metrics.count_call(service, name, handler),
                 request_deserializer=kind.FromString,
-                response_serializer=_serialize,
+                response_serializer=_serialize_message,
             )
             for name, (handler, kind) in methods.items()
         },
     )
 
 
-def _serialize(message: Any) -> bytes:
+def _serialize_message(message: Any) -> bytes:
     data: bytes = message.SerializeToString()
     return data
 

@@ -35,13 +35,13 @@ from runtime.log import get_logger
 log = get_logger(__name__)
 
 ReadClaim = Callable[[ClaimRef], Awaitable[ResourceClaim]]
-"""Reads a claim from the API server by name; PrepareError: it cannot be had."""
+"""Reads a claim from the API server by name, or raises PrepareError."""
 _LOCK_TRIES = 1000
 _LOCK_PAUSE_S = 0.005
 
 
 class Preparer:
-    """What one driver does for kubelet; `open` comes first."""
+    """Prepares and unprepares claims of one driver for kubelet; `open` comes first."""
 
     def __init__(
         self,
@@ -94,11 +94,11 @@ class Preparer:
             OSError: the disk is full, or a folder may not be written.
         """
         check_names(asked)
-        async with self._turn(asked.uid):
+        async with self._in_turn(asked.uid):
             claim = await self._read_claim(asked)
             planned = plan_devices(asked, claim, self._node, self.driver)
             devices, edits = await self._plan_edits(planned)
-            prepared = await self._hold(asked, devices)
+            prepared = await self._make_record(asked, devices)
             await self._run_hooks(prepared, sets_up=True)
             if self._metadata.are_wanted:
                 mounts = await self._metadata.write(claim, prepared)
@@ -122,7 +122,7 @@ class Preparer:
         devices: list[PreparedDevice] = []
         described: set[str] = set()
         for device, env in planned:
-            edit = await self._edit(device, env)
+            edit = await self._make_edits(device, env)
             # The file about a request comes with its first device.
             is_first = device.base_request not in described
             described.add(device.base_request)
@@ -133,7 +133,7 @@ class Preparer:
             devices.append(structs.replace(device, cdi_name=name))
         return tuple(devices), edits
 
-    async def _edit(
+    async def _make_edits(
         self, device: PreparedDevice, env: dict[str, str]
     ) -> ContainerEdits:
         device_id = DeviceID(self.driver, device.pool, device.device)
@@ -151,7 +151,7 @@ class Preparer:
             raise PrepareError(f"device {device_id}: its source says {violation}")
         return edits
 
-    async def _hold(
+    async def _make_record(
         self, asked: ClaimRef, devices: tuple[PreparedDevice, ...]
     ) -> PreparedClaim:
         self.checkpoint.refresh()
@@ -184,7 +184,7 @@ class Preparer:
             OSError: a folder may not be written.
         """
         check_names(asked)
-        async with self._turn(asked.uid):
+        async with self._in_turn(asked.uid):
             await asyncio.to_thread(self._cdi.remove, asked.uid)
             await asyncio.to_thread(self._metadata.remove, asked.uid)
             self.checkpoint.refresh()
@@ -207,7 +207,7 @@ class Preparer:
                     await run_hook(command, told, hooks.limit_s)
 
     @contextlib.asynccontextmanager
-    async def _turn(self, uid: ClaimUID) -> AsyncIterator[None]:
+    async def _in_turn(self, uid: ClaimUID) -> AsyncIterator[None]:
         """Let calls about one claim come one after the other."""
         lock = self._turns.setdefault(uid, asyncio.Lock())
         async with lock:

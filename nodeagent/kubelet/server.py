@@ -19,7 +19,7 @@ _MODE = 0o600
 
 
 class SocketError(NodeAgentError):
-    """A socket that cannot be had."""
+    """A socket that cannot be opened."""
 
 
 @contextlib.asynccontextmanager

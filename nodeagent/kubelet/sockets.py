@@ -1,4 +1,4 @@
-"""Where the sockets of a driver are, and which of them nobody answers any more.
+"""Paths of a driver's sockets, and stale ones that nobody answers.
 
 As kubelet's own helper for drivers names them (k8s.io/dynamic-resource-allocation/
 kubeletplugin): with a pod's uid each instance has sockets of its own, so that a new one
@@ -33,7 +33,7 @@ class SocketPaths(Struct, frozen=True, kw_only=True):
 
     @property
     def too_long(self) -> Path | None:
-        """A path that no socket can have; None: both can be had."""
+        """A path that is too long for a socket; None: neither is."""
         for path in (self.registration, self.plugin):
             if len(str(path).encode()) > _MAX_PATH:
                 return path
@@ -47,16 +47,16 @@ def find_paths(kubelet: Path, driver: DriverName, instance: str) -> SocketPaths:
         return SocketPaths(
             registration=registry / f"{driver}-reg.sock", plugin=folder / "dra.sock"
         )
-    both = _digest(f"{driver}\0{instance}", 16)
+    both = _short_digest(f"{driver}\0{instance}", 16)
     names = (
         f"{driver}-{instance}-reg.sock",
-        f"{driver}-{_digest(instance, 8)}-reg.sock",
+        f"{driver}-{_short_digest(instance, 8)}-reg.sock",
         f"dra-{both}-reg.sock",
     )
     fitting = (name for name in names if len(str(registry / name)) <= _MAX_PATH)
     plugin = folder / f"dra-{instance}.sock"
     if len(str(plugin).encode()) > _MAX_PATH:
-        plugin = folder / f"dra-{_digest(instance, 8)}.sock"
+        plugin = folder / f"dra-{_short_digest(instance, 8)}.sock"
     return SocketPaths(registration=registry / next(fitting, names[-1]), plugin=plugin)
 
 
@@ -72,7 +72,7 @@ def remove_stale(paths: SocketPaths, driver: DriverName) -> None:
         ("dra-*.sock", paths.plugin.parent),
         ("dra.sock", paths.plugin.parent),
     ):
-        stale |= {path for path in folder.glob(pattern) if not _answers(path)}
+        stale |= {path for path in folder.glob(pattern) if not _is_answered(path)}
     for path in stale:
         remove(path)
 
@@ -85,7 +85,7 @@ def remove(path: Path) -> None:
             log.info("socket.removed", path=str(path))
 
 
-def _answers(path: Path) -> bool:
+def _is_answered(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(1.0)
         try:
@@ -97,6 +97,6 @@ def _answers(path: Path) -> bool:
         return True
 
 
-def _digest(text: str, size: int) -> str:
+def _short_digest(text: str, size: int) -> str:
     digest = sha256(text.encode()).digest()[:size]
     return urlsafe_b64encode(digest).decode().rstrip("=")

@@ -56,7 +56,7 @@ class PreparedStatusWriter:
         self._due: dict[ClaimRef, None] = {}
         """Oldest first."""
         self._wake = asyncio.Event()
-        self._outage = Outage("write what is known of devices into claims")
+        self._outage = Outage("write device status into claims")
         self._refusals = Refusals()
 
     def note(self, claim: ClaimRef) -> None:
@@ -75,7 +75,7 @@ class PreparedStatusWriter:
             chunk = list(islice(self._due, _AT_ONCE))
             for claim in chunk:
                 del self._due[claim]
-            errors = await asyncio.gather(*map(self._try, chunk))
+            errors = await asyncio.gather(*map(self._try_claim, chunk))
             failed = [error for error in errors if error is not None]
             if failed:
                 pause_s = self._outage.note_failure(failed[0])
@@ -88,21 +88,21 @@ class PreparedStatusWriter:
             if not self._due:
                 await first_of(stop, self._wake)
 
-    async def _try(self, claim: ClaimRef) -> KubernetesError | None:
+    async def _try_claim(self, claim: ClaimRef) -> KubernetesError | None:
         """Write of one claim; returns why it is to be tried again."""
         with self._refusals.guard(f"ResourceClaim/{claim}"):
             try:
-                await self._write(claim)
+                await self._write_claim(claim)
             except _OUTDATED as error:
                 log.info("device_status.outdated", claim=str(claim), reason=str(error))
             except InvalidError as error:
-                self._refuse(claim, error.field, error.reason)
+                self._log_refusal(claim, error.field, error.reason)
             except KubernetesError as error:
                 self._due[claim] = None
                 return error
         return None
 
-    async def _write(self, claim: ClaimRef) -> None:
+    async def _write_claim(self, claim: ClaimRef) -> None:
         records: list[PreparedClaim] = []
         for preparer in self._preparers:
             preparer.checkpoint.refresh()
@@ -113,11 +113,11 @@ class PreparedStatusWriter:
         plan = plan_status(records, descriptions)
         for left_out in plan.left_out:
             field = f"{left_out.device}: {left_out.field}"
-            self._refuse(claim, field, left_out.reason)
+            self._log_refusal(claim, field, left_out.reason)
         if plan.entries:
-            await self._apply(claim, plan.entries)
+            await self._apply_entries(claim, plan.entries)
 
-    async def _apply(self, claim: ClaimRef, entries: tuple[Entry, ...]) -> None:
+    async def _apply_entries(self, claim: ClaimRef, entries: tuple[Entry, ...]) -> None:
         kind = await self._reader.find_kind()
         body = {
             "apiVersion": kind.api_version,
@@ -129,7 +129,7 @@ class PreparedStatusWriter:
         await self._reader.api.apply(kind, key, body, subresource="status")
         log.info("device_status.written", claim=str(claim), devices=len(entries))
 
-    def _refuse(self, claim: ClaimRef, field: str, reason: str) -> None:
+    def _log_refusal(self, claim: ClaimRef, field: str, reason: str) -> None:
         subject = f"ResourceClaim/{claim}"
         self._refusals.note(
             Refused(subject=subject, field=field, reason=reason, sequence=0)

@@ -45,14 +45,14 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     """The uid of our pod; empty: never two at once."""
     liveness_address: str = ""
     tells_metadata: bool = False
-    """Whether containers get files about their devices (KEP-5304)."""
+    """True: containers get files about their devices (KEP-5304)."""
     drift_lasts_s: float = 20.0
     """A difference between what runs and what was decided that is over sooner is none.
     """
 
 
 class KubeletSide(Struct):
-    """What the kubelet side of an agent offers to the rest of it."""
+    """The kubelet side of an agent, as the rest of it uses it."""
 
     preparers: tuple[Preparer, ...]
     """One for each driver; `checkpoint.claims` of each is what is prepared."""
@@ -166,7 +166,7 @@ class DeviceVerdicts:
         self._discovered: tuple[DeviceID, ...] = ()
 
     async def discover(self) -> None:
-        """List the devices for as long as the bus is away and nobody else did."""
+        """List the devices while the bus is away and the announcer has not."""
         with contextlib.suppress(SourceError):
             found = await self._source.discover(self._node)
             self._discovered = found.device_ids

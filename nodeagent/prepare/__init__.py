@@ -1,1 +1,1 @@
-"""What an allocated claim gets on this node: decided here, remembered and undone."""
+"""Prepares allocated claims on this node, remembers and undoes it."""

@@ -65,7 +65,7 @@ class CdiFiles:
         except (OSError, ValueError, RecursionError) as error:
             raise TornRecordError(str(error)) from error
         if (prepared.claim.uid, prepared.driver) != (uid, self._driver):
-            raise TornRecordError("it is of another claim")
+            raise TornRecordError("it belongs to another claim")
         return prepared
 
     def write(

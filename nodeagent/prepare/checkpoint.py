@@ -42,7 +42,7 @@ class Checkpoint:
 
     @property
     def claims(self) -> Mapping[ClaimUID, PreparedClaim]:
-        """What is prepared, as of the last `refresh`."""
+        """The prepared claims, as of the last `refresh`."""
         return MappingProxyType(self._claims)
 
     def open(self) -> None:
@@ -56,7 +56,7 @@ class Checkpoint:
         self.refresh()
         for uid in self._cdi.list_claims():
             if uid not in self._claims:
-                self._rebuild(uid)
+                self._rebuild_record(uid)
 
     def refresh(self) -> None:
         """Read what another agent of this node has written since.
@@ -71,28 +71,28 @@ class Checkpoint:
                 if entry.name.endswith(_SUFFIX)
             }
         for uid in self._inodes.keys() - inodes.keys():
-            self._forget(uid)
+            self._forget_record(uid)
         for uid, inode in inodes.items():
             if self._inodes.get(uid) != inode:
                 self._inodes[uid] = inode
-                self._load(uid)
+                self._load_record(uid)
 
-    def _load(self, uid: ClaimUID) -> None:
+    def _load_record(self, uid: ClaimUID) -> None:
         self._claims.pop(uid, None)
         try:
             prepared = decode_record(self._path(uid).read_bytes())
             if (prepared.claim.uid, prepared.driver) != (uid, self._driver):
-                raise TornRecordError("it is of another claim")  # noqa: TRY301
+                raise TornRecordError("it belongs to another claim")  # noqa: TRY301
         except FileNotFoundError:
-            self._forget(uid)
+            self._forget_record(uid)
         except (OSError, ValueError, TornRecordError) as error:
             log.warning("record.torn", uid=uid, reason=str(error))
-            self._rebuild(uid)
+            self._rebuild_record(uid)
         else:
             self._claims[uid] = prepared
 
-    def _rebuild(self, uid: ClaimUID) -> None:
-        """Take a record from the CDI file; without one nobody was told of the claim."""
+    def _rebuild_record(self, uid: ClaimUID) -> None:
+        """Rebuild a record from the CDI file; without one it was never prepared."""
         try:
             prepared = self._cdi.read_record(uid)
         except TornRecordError as error:
@@ -124,7 +124,7 @@ class Checkpoint:
             PrepareError: another claim holds one of the devices.
             OSError: the folder cannot be written.
         """
-        with self._locked() as is_locked:
+        with self._locked_folder() as is_locked:
             if not is_locked:
                 return False
             try:
@@ -154,14 +154,14 @@ class Checkpoint:
             OSError: the record may not be removed.
         """
         files.remove(self._path(uid))
-        self._forget(uid)
+        self._forget_record(uid)
 
-    def _forget(self, uid: ClaimUID) -> None:
+    def _forget_record(self, uid: ClaimUID) -> None:
         self._inodes.pop(uid, None)
         self._claims.pop(uid, None)
 
     @contextmanager
-    def _locked(self) -> Iterator[bool]:
+    def _locked_folder(self) -> Iterator[bool]:
         """Keep the other agents of this node out, if none is in."""
         descriptor = os.open(
             self._folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600

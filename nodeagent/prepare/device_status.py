@@ -39,7 +39,7 @@ class LeftOut(Struct, frozen=True):
 
 
 class StatusPlan(Struct, frozen=True):
-    """What is to be written of one claim."""
+    """The device status to write into one claim."""
 
     entries: tuple[Entry, ...]
     left_out: tuple[LeftOut, ...]
@@ -58,17 +58,18 @@ def plan_status(
     for record in records:
         for device_id, device in zip(record.device_ids, record.devices, strict=True):
             known = descriptions.get(device_id, DeviceDescription())
-            said, why = _describe(record, device, known)
+            said, why = _describe_device(record, device, known)
             left_out += (LeftOut(device_id, *one) for one in why)
             if said:
                 # With admin access a claim may hold a device twice: the first counts.
                 entries.setdefault(
-                    (device_id, device.share_id), {**_identify(record, device), **said}
+                    (device_id, device.share_id),
+                    {**_identify_device(record, device), **said},
                 )
     return StatusPlan(tuple(entries.values()), tuple(left_out))
 
 
-def _describe(
+def _describe_device(
     record: PreparedClaim, device: PreparedDevice, known: DeviceDescription
 ) -> tuple[Entry, list[tuple[str, str]]]:
     """Return the fields of an entry, and what is left out of them and why."""
@@ -107,7 +108,7 @@ def _read_addresses(
         try:
             address = ip_interface(text)
         except ValueError:
-            left_out.append(("ips", f"{text[:64]!r} is no address with a prefix"))
+            left_out.append(("ips", f"{text[:64]!r} is not an address with a prefix"))
             continue
         is_mapped = isinstance(address, IPv6Interface) and address.ip.ipv4_mapped
         if is_mapped or "/" not in text or "%" in text:
@@ -116,7 +117,7 @@ def _read_addresses(
         yield address.with_prefixlen
 
 
-def _identify(record: PreparedClaim, device: PreparedDevice) -> Entry:
+def _identify_device(record: PreparedClaim, device: PreparedDevice) -> Entry:
     identity = {
         "driver": record.driver,
         "pool": device.pool,

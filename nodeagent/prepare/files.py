@@ -17,7 +17,7 @@ from pathlib import Path
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,250}", re.ASCII)
 _TEMPORARY = ".tmp"
 _STALE_S = 60.0
-"""Another agent of this node may be writing; nobody writes for so long."""
+"""No agent takes this long to write a file."""
 
 
 def make_folder(folder: Path, mode: int = 0o700) -> None:
@@ -36,7 +36,7 @@ def place(folder: Path, name: str) -> Path:
         ValueError: the name is a path, or hidden.
     """
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name[:64]!r} is no name of a file")
+        raise ValueError(f"{name[:64]!r} is not a file name")
     return folder / name
 
 
@@ -122,7 +122,7 @@ def remove(path: Path) -> None:
 
 
 def remove_stale(folder: Path, prefix: str = "") -> None:
-    """Remove what was staged and never named, by somebody who was killed.
+    """Remove staged files that a killed agent left behind.
 
     Raises:
         OSError: it may not be removed.

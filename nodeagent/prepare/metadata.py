@@ -1,4 +1,4 @@
-"""What containers may read of their devices: a JSON file a request (KEP-5304).
+"""Metadata of devices for containers: a JSON file for each request (KEP-5304).
 
 The format and the paths in the container are those of Kubernetes' own helper for
 drivers, so that whoever reads them needs to know no driver. Pure.
@@ -34,7 +34,7 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
 
 class DescribedDevice(Struct, frozen=True, kw_only=True):
-    """What is known of one device for whoever holds it."""
+    """The metadata of one device for its holder."""
 
     attributes: Mapping[str, DeviceAttribute] = {}
     """As in its ResourceSlice."""
@@ -77,14 +77,14 @@ def plan_metadata(
     if pod_claim and not _LABEL.fullmatch(pod_claim):
         raise PrepareError(
             f"ResourceClaim {prepared.claim}: annotation {POD_CLAIM_NAME}"
-            f" {pod_claim[:64]!r} is no name of a claim in a pod"
+            f" {pod_claim[:64]!r} is not a claim of a pod"
         )
     devices = _describe_devices(prepared, facts)
     names = dict.fromkeys(device.base_request for device in prepared.devices)
     files = []
     for name in names:
         if not _LABEL.fullmatch(name):
-            raise PrepareError(f"{name[:64]!r} is no name of a request")
+            raise PrepareError(f"{name[:64]!r} is not a request name")
         chosen = [
             (device.request, described)
             for device, described in zip(prepared.devices, devices, strict=True)
@@ -94,7 +94,7 @@ def plan_metadata(
         files.append(
             MetadataFile(
                 request=name,
-                content=_write(prepared, pod_claim, requests),
+                content=_write_metadata(prepared, pod_claim, requests),
                 container_path=(
                     f"{_FOLDER}/{folder}/{name}/{prepared.driver}-metadata.json"
                 ),
@@ -129,7 +129,7 @@ def _describe_devices(
     return described
 
 
-def _write(
+def _write_metadata(
     prepared: PreparedClaim, pod_claim: str, requests: list[dict[str, Any]]
 ) -> bytes:
     claim = prepared.claim

@@ -33,7 +33,7 @@ Parameters = Annotated[dict[ParameterName, Text | int | bool], Meta(max_length=6
 class DeviceParameters(
     Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """What a class or a claim tells a driver of Moorings about some requests."""
+    """Opaque parameters for drivers of Moorings in a class or a claim."""
 
     api_version: Literal["moorings.dev/v1alpha1"]
     kind: Literal["DeviceParameters"]
@@ -44,7 +44,7 @@ class DeviceParameters(
 
 
 class MergedParameters(Struct, frozen=True, kw_only=True):
-    """What holds for one request after all of its configurations."""
+    """The parameters of one request, merged from all its configurations."""
 
     env: dict[str, str] = {}
     partition: dict[str, str | int | bool] = {}
@@ -80,12 +80,12 @@ def _in_order(
         for index, config in enumerate(configs):
             wanted = not config.requests or {request, base} & set(config.requests)
             if config.source == source and wanted:
-                parameters = _read(index, config, driver)
+                parameters = _read_parameters(index, config, driver)
                 if parameters is not None:
                     yield parameters
 
 
-def _read(
+def _read_parameters(
     index: int, config: DeviceAllocationConfiguration, driver: DriverName
 ) -> DeviceParameters | None:
     """Read a configuration; None: it is another driver's."""

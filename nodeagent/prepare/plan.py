@@ -71,7 +71,7 @@ def plan_devices(
     for result in allocated.results:
         if result.driver == driver:
             if not _LABEL.fullmatch(result.device):
-                raise PrepareError(f"{result.device[:64]!r} is no name of a device")
+                raise PrepareError(f"{result.device[:64]!r} is not a device name")
             parameters = merge(allocated.config, driver, result.request)
             number = len(planned)
             name = f"{asked.uid}-{number}-{result.device}"

@@ -1,4 +1,4 @@
-"""What is remembered of a prepared claim, and the bytes that it is kept as.
+"""The record of a prepared claim, and its bytes in the checkpoint.
 
 A record says its version and carries a checksum: what a crash or a full disk tore is
 told from what was written whole. Pure.
@@ -37,11 +37,11 @@ class PreparedDevice(
     """Held beside others, to look after it (KEP-5018)."""
     consumed_capacity: dict[str, str] = {}
     partition: dict[str, str | int | bool] = {}
-    """What the programs that set it up were given."""
+    """Parameters given to the programs that set it up."""
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether no other claim may hold it."""
+        """True if no other claim may hold it at the same time."""
         return not self.share_id and not self.is_admin
 
     @property
@@ -107,7 +107,7 @@ def decode_record(data: bytes) -> PreparedClaim:
 def describe_for_hook(
     driver: DriverName, claim: ClaimRef, device: PreparedDevice
 ) -> dict[str, Any]:
-    """Say what a program that sets a device up or tears it down is told."""
+    """Describe a device for a program that sets it up or tears it down."""
     return {
         "claim": {"namespace": claim.namespace, "name": claim.name, "uid": claim.uid},
         "driver": driver,

@@ -1,4 +1,4 @@
-"""What is taken of a source's listing, and what is refused of it.
+"""Checks a source's listing: accepts some devices and refuses others.
 
 The one check between a source and the bus: each device as the API server would want it,
 names that are there once, no pool but the source's own. A device that was announced and
@@ -40,7 +40,7 @@ def approve(
     Raises:
         ValueError: nothing of it can be taken; says why.
     """
-    earlier = {} if last is None else _index(last)
+    earlier = {} if last is None else _index_devices(last)
     count = len(listed.device_ids)
     if count > MAX_NODE_DEVICES:
         raise ValueError(f"{counted(count, 'device')}, more than {MAX_NODE_DEVICES}")
@@ -71,7 +71,7 @@ def _approve_pool(
         if device_id in taken:
             refusals[device_id] = "name: two devices have it"
             continue
-        whole = _add(device, added)
+        whole = _add_attributes(device, added)
         refusal = next(iter(check_device(whole, "", selects_nodes=False)), None)
         if refusal is None:
             taken[device_id] = whole
@@ -82,13 +82,13 @@ def _approve_pool(
     return structs.replace(pool, devices=tuple(taken.values()))
 
 
-def _add(device: Device, added: Mapping[str, DeviceAttribute]) -> Device:
+def _add_attributes(device: Device, added: Mapping[str, DeviceAttribute]) -> Device:
     if not added:
         return device
     return structs.replace(device, attributes={**device.attributes, **added})
 
 
-def _index(devices: NodeDevices) -> dict[DeviceID, Device]:
+def _index_devices(devices: NodeDevices) -> dict[DeviceID, Device]:
     return {
         DeviceID(pool.driver, pool.name, device.name): device
         for pool in devices.pools

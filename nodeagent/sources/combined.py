@@ -22,7 +22,7 @@ log = get_logger(__name__)
 T = TypeVar("T")
 
 _GRACE_S = 0.05
-"""Sources that answer at once are heard at once; nobody waits for others."""
+"""Wait for slower sources before fast ones are reported alone."""
 
 
 class CombinedSource:
@@ -81,8 +81,8 @@ class CombinedSource:
         return NodeDevices(
             node=node,
             pools=tuple(pool for devices in parts for pool in devices.pools),
-            labels=_merge(devices.labels for devices in parts),
-            resources=_merge(devices.resources for devices in parts),
+            labels=_merge_mappings(devices.labels for devices in parts),
+            resources=_merge_mappings(devices.resources for devices in parts),
             watched=tuple(device for devices in parts for device in devices.watched),
         )
 
@@ -113,7 +113,7 @@ class CombinedSource:
         )
 
     async def edits(self, device: DeviceID) -> ContainerEdits:
-        """Say what a container that holds a device gets, by the part that has it.
+        """Return the container edits of a device from the part that has it.
 
         Raises:
             SourceError: no part has it, or it cannot be described now.
@@ -125,7 +125,7 @@ class CombinedSource:
         raise SourceError("sources", f"{device} is not here")
 
     async def describe(self, device: DeviceID) -> DeviceDescription:
-        """Say what is known of a device, by the part that has it.
+        """Return the description of a device from the part that has it.
 
         Raises:
             SourceError: no part has it, or nothing can be read of it now.
@@ -148,7 +148,7 @@ class CombinedSource:
 
 
 def _find_conflict(taken: list[NodeDevices], more: NodeDevices) -> str:
-    """Say why a part cannot be announced beside others; empty: it can."""
+    """Return why a part cannot be announced beside others; empty if it can."""
     pools = {pool_id for devices in taken for pool_id in _list_pools(devices)}
     for pool_id in _list_pools(more):
         if pool_id in pools:
@@ -162,7 +162,7 @@ def _list_pools(devices: NodeDevices) -> Iterator[PoolID]:
     return (PoolID(pool.driver, pool.name) for pool in devices.pools)
 
 
-def _merge(mappings: Iterable[Mapping[str, T]]) -> dict[str, T]:
+def _merge_mappings(mappings: Iterable[Mapping[str, T]]) -> dict[str, T]:
     """Join mappings; the first that has a key wins."""
     merged: dict[str, T] = {}
     for mapping in mappings:

@@ -1,4 +1,4 @@
-"""What containers are told of the devices that they hold."""
+"""Edits of containers for the devices that they hold."""
 
 from __future__ import annotations
 

@@ -43,14 +43,14 @@ class CountedDevices(SettingsPart, frozen=True, kw_only=True):
     total: Quantity | None = None
     """So much in all, of one device that claims share; with `step`."""
     step: Quantity | None = None
-    """What a claim gets is a multiple of it, and so is `total`; also the default."""
+    """Amounts of claims and `total` are multiples of it; also the default."""
     capacity: Annotated[str, Meta(max_length=127)] = "size"
-    """What `total` is called in claims."""
+    """The name of `total` in claims."""
     attributes: dict[str, AttributeValue] = {}
 
 
 class CountedSpec(DeviceSourceSpec, frozen=True, kw_only=True, tag="counted"):
-    """What is there because the file says so."""
+    """Devices that are there because the file says so."""
 
     resources: Annotated[tuple[CountedDevices, ...], Meta(min_length=1, max_length=256)]
 

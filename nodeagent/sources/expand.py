@@ -89,7 +89,9 @@ def expand(fleet: Fleet, file: str) -> Nodes:
             node = FleetNode(shape, index, len(nodes_by_name))
             name = NodeName(fill(shape.name, _values_of_node(node)))
             if not is_subdomain(name):
-                raise SettingsError(file, field, f"makes {name!r}, no name for a node")
+                raise SettingsError(
+                    file, field, f"makes {name!r}, which is not a node name"
+                )
             if name in nodes_by_name:
                 raise SettingsError(file, field, f"makes {name!r} a second time")
             nodes_by_name[name] = node
@@ -115,10 +117,10 @@ def _check_shapes(nodes: Nodes, file: str) -> None:
 def _find_device_violations(devices: NodeDevices) -> Iterator[str]:
     for pool in devices.pools:
         if not is_subdomain(pool.name):
-            yield f"makes {pool.name!r}, no name for a pool"
+            yield f"makes {pool.name!r}, which is not a pool name"
         for device in pool.devices:
             if "." in device.name or not is_subdomain(device.name):
-                yield f"makes {device.name!r}, no name for a device"
+                yield f"makes {device.name!r}, which is not a device name"
             for key, value in device.attributes.items():
                 text = value.string_value or value.version_value or ""
                 if len(text) > MAX_TEXT:

@@ -27,7 +27,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class FaultVerdict(StrEnum):
-    """What a fault makes of a device, or (`Away`) of a node."""
+    """The effect of a fault on a device, or (`Away`) on a node."""
 
     UNHEALTHY = "Unhealthy"
     """Every reading of the device is bad."""
@@ -51,7 +51,7 @@ class FaultSpan(Struct, frozen=True):
     reason: str
 
     def is_active(self, elapsed_s: float) -> bool:
-        """Whether the fault is there after so many seconds."""
+        """True if the fault is active after so many seconds."""
         return self.start_s <= elapsed_s < self.end_s
 
 
@@ -137,7 +137,7 @@ def _plan_spans(
         raise SettingsError(file, f"{at}.node", f"no node is named {spec.node!r}")
     if verdict is FaultVerdict.AWAY and spec.device != "*":
         raise SettingsError(
-            file, f"{at}.device", "must be absent: Away is about a node"
+            file, f"{at}.device", "must be absent, as Away is for nodes"
         )
     spans = []
     for node in matching_nodes:

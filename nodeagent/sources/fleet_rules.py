@@ -1,4 +1,4 @@
-"""What must hold in a fleet file: DRA's limits on names and attributes, and sense.
+"""Rules of a fleet file: DRA's limits on names and attributes, and consistency.
 
 Stands apart from the format so that each rule is one line with its field. Pure.
 """
@@ -58,12 +58,12 @@ def check_fleet(fleet: Fleet, file: str) -> None:
 
 
 def is_subdomain(name: str) -> bool:
-    """Whether Kubernetes takes it for the name of a node, pool or driver."""
+    """True if Kubernetes accepts it as the name of a node, pool or driver."""
     return _SUBDOMAIN.fullmatch(name) is not None
 
 
 def is_label_value(text: str) -> bool:
-    """Whether Kubernetes takes it for the value of a label."""
+    """True if Kubernetes accepts it as the value of a label."""
     return _LABEL_VALUE.fullmatch(text) is not None
 
 

@@ -32,7 +32,7 @@ log = get_logger(__name__)
 _LIST_S = 1.0
 """How long others wait for a listing; a later one comes when it is there."""
 _SILENT_AFTER_S = 10.0
-"""What is asked and does not answer for so long has failed."""
+"""A source that does not answer for so long has failed."""
 _RETRY_S = 5.0
 REFUSED = "DeviceRefused"
 """Reason of a device whose description cannot be taken."""
@@ -43,7 +43,7 @@ SOURCE_FAILED = "SourceFailed"
 
 
 class Additions(Struct, frozen=True, kw_only=True):
-    """What the sources file adds to each device of a source."""
+    """Attributes that the sources file adds to each device of a source."""
 
     attributes: Mapping[str, DeviceAttribute] = {}
     edits: ContainerEdits = ContainerEdits()
@@ -66,7 +66,7 @@ class SourcePart:
         self.name = name
         self.source = source
         self.health_only = health_only
-        """Whether another driver publishes the devices."""
+        """True if another driver publishes the devices: only health is sent."""
         self._node = node
         self._read_s = read_s
         self._pool = pool
@@ -84,11 +84,11 @@ class SourcePart:
         self._list_due_s: float | None = None
         """When to list again after a failure."""
         self._failures: dict[str, str] = {}
-        """What fails now, `read` and `discover`, each with the reason."""
+        """Current failures of `read` and `discover`, with their reasons."""
 
     @property
     def devices(self) -> NodeDevices | None:
-        """What was taken of the last listing; None: nothing is known."""
+        """Devices accepted from the last listing; None: nothing is known."""
         if self._devices is None or not self.health_only:
             return self._devices
         watched = (*self._devices.device_ids, *sorted(self._missing))
@@ -102,9 +102,9 @@ class SourcePart:
             if PoolID(pool.driver, pool.name) == self._pool
         )
         if self._devices is None and ours:
-            self._keep(NodeDevices(node=self._node, pools=ours))
+            self._keep_devices(NodeDevices(node=self._node, pools=ours))
 
-    def _keep(self, devices: NodeDevices) -> None:
+    def _keep_devices(self, devices: NodeDevices) -> None:
         listed = frozenset(devices.device_ids)
         if self.health_only:
             self._missing = (self._missing | self._ids) - listed
@@ -126,17 +126,17 @@ class SourcePart:
                 self._additions.attributes,
             )
         except SourceError as error:
-            self._fail("discover", error.reason)
+            self._note_failure("discover", error.reason)
         except ValueError as error:
-            self._fail("discover", f"refused: {error}")
+            self._note_failure("discover", f"refused: {error}")
         except Exception as error:  # a mistake of ours in one source
             log.exception("source.broken", source=self.name)
-            self._fail("discover", type(error).__name__)
+            self._note_failure("discover", type(error).__name__)
         else:
-            self._keep(approved.devices)
+            self._keep_devices(approved.devices)
             self._list_due_s = None
             self._note_refusals(approved.refusals)
-            self._succeed("discover")
+            self._note_success("discover")
 
     def _note_refusals(self, refusals: Mapping[DeviceID, str]) -> None:
         for device, rule in refusals.items():
@@ -161,7 +161,7 @@ class SourcePart:
         refused = self._read_all(
             self._ids & self._refusals.keys(), REFUSED, self._refusals
         )
-        gone = dict.fromkeys(self._missing, "the source lists it no more")
+        gone = dict.fromkeys(self._missing, "the source no longer lists it")
         missing = self._read_all(self._missing, NOT_LISTED, gone)
         changed = self._node in readings.changed or self._must_list(now_s)
         return structs.replace(
@@ -177,7 +177,7 @@ class SourcePart:
         )
 
     def _must_list(self, now_s: float) -> bool:
-        """Whether a late listing is there, or it is time to try again."""
+        """True if a late listing has come, or it is time to try again."""
         if self._listing is not None:
             return self._listing.done()
         if "discover" not in self._failures:
@@ -196,16 +196,16 @@ class SourcePart:
             try:
                 readings = reading.result()
             except SourceError as error:
-                self._fail("read", error.reason)
+                self._note_failure("read", error.reason)
             except Exception as error:  # a mistake of ours in one source
                 log.exception("source.broken", source=self.name)
-                self._fail("read", type(error).__name__)
+                self._note_failure("read", type(error).__name__)
             else:
-                self._succeed("read")
+                self._note_success("read")
                 if not self._failures:
                     return readings
         elif reading is not None and now_s - self._asked_s >= _SILENT_AFTER_S:
-            self._fail("read", f"no answer for {_SILENT_AFTER_S:g} s")
+            self._note_failure("read", f"no answer for {_SILENT_AFTER_S:g} s")
         if self._failures:
             why = dict.fromkeys(self._ids, "; ".join(self._failures.values()))
             symptoms = {self._node: self._read_all(self._ids, SOURCE_FAILED, why)}
@@ -223,12 +223,12 @@ class SourcePart:
             for device in sorted(devices)
         )
 
-    def _fail(self, what: str, reason: str) -> None:
+    def _note_failure(self, what: str, reason: str) -> None:
         if self._failures.get(what) != reason:
             log.warning("source.silent", source=self.name, doing=what, reason=reason)
         self._failures[what] = reason
 
-    def _succeed(self, what: str) -> None:
+    def _note_success(self, what: str) -> None:
         if self._failures.pop(what, None) is not None:
             log.info("source.answers", source=self.name, doing=what)
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class Rise(Struct, frozen=True):
-    """What is remembered of a counter."""
+    """The record of a counter."""
 
     count: int
     risen_at_s: float | None = None
@@ -32,5 +32,5 @@ def follow(before: Rise | None, count: int, now_s: float) -> Rise:
 
 
 def is_recent(rise: Rise, hold_s: float, now_s: float) -> bool:
-    """Whether it rose less than `hold_s` ago."""
+    """True if it rose less than `hold_s` ago."""
     return rise.risen_at_s is not None and now_s - rise.risen_at_s < hold_s

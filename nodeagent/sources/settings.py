@@ -26,14 +26,14 @@ MAX_CHARACTERS = 1 << 20
 class SettingsPart(
     Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """A part of a file of settings: a key that nobody knows is a mistake."""
+    """A part of a file of settings: an unknown key is a mistake."""
 
 
 def read_text(file: Path) -> str:
     """Read a file, or as much of it as is refused for its length.
 
     Raises:
-        SettingsError: it cannot be read, or is no UTF-8.
+        SettingsError: it cannot be read, or is not UTF-8.
     """
     try:
         with file.open(encoding="utf-8") as opened:
@@ -55,9 +55,9 @@ def read_settings(text: str, file: str, kind: type[T]) -> T:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f"line {mark.line + 1}" if mark else ""
-        raise SettingsError(file, line, f"is no YAML: {error.problem}") from error
+        raise SettingsError(file, line, f"is not YAML: {error.problem}") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise SettingsError(file, "", f"is no YAML: {error}") from error
+        raise SettingsError(file, "", f"is not YAML: {error}") from error
     try:
         return convert(value, kind, file)
     except DecodeError as error:
@@ -82,7 +82,7 @@ class _StrictLoader(yaml.SafeLoader):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 if (key.tag, key.value) in keys:
-                    problem = f"the key {key.value[:64]!r} is there twice"
+                    problem = f"the key {key.value[:64]!r} appears twice"
                     raise yaml.MarkedYAMLError(
                         problem=problem, problem_mark=key.start_mark
                     )

@@ -93,7 +93,7 @@ class SimulatedSource:
             raise SourceError("simulated", f"no node is named {node!r}")
         devices = self._nodes.make_devices(node)
         removed = self._removed.get(node)
-        return devices if removed is None else _remove(devices, removed)
+        return devices if removed is None else _remove_devices(devices, removed)
 
     async def edits(self, device: DeviceID) -> ContainerEdits:
         """Give an environment variable that names the device.
@@ -152,7 +152,7 @@ class SimulatedSource:
             )
             return
         self._injected_spans = tuple(
-            _shift(span, elapsed_s) for span in self._of_these_nodes(spans)
+            _shift_span(span, elapsed_s) for span in self._of_these_nodes(spans)
         )
         log.info("faults.read", file=file, fault_count=len(self._injected_spans))
 
@@ -165,13 +165,13 @@ def _read_signature(file: Path) -> _Signature | None:
     return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
 
-def _shift(span: FaultSpan, shift_s: float) -> FaultSpan:
+def _shift_span(span: FaultSpan, shift_s: float) -> FaultSpan:
     return structs.replace(
         span, start_s=span.start_s + shift_s, end_s=span.end_s + shift_s
     )
 
 
-def _remove(devices: NodeDevices, removed: frozenset[DeviceID]) -> NodeDevices:
+def _remove_devices(devices: NodeDevices, removed: frozenset[DeviceID]) -> NodeDevices:
     names = {(device.driver, device.pool, device.device) for device in removed}
     return structs.replace(
         devices,

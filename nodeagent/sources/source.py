@@ -1,4 +1,4 @@
-"""What every source of devices offers, whatever it reads them from.
+"""The protocol of a source of devices.
 
 A source returns what it reads now; whether that makes a device unhealthy is decided in
 `health.py`, and what is announced in `inventory.py`.
@@ -18,7 +18,7 @@ from nodeagent.inventory import NodeDevices
 
 
 class Readings(Struct, frozen=True, kw_only=True):
-    """What one reading of all devices shows; a device that is not named is good."""
+    """One reading of all devices; a device that is not named is good."""
 
     symptoms: dict[NodeName, tuple[Reading, ...]] = {}
     changed: frozenset[NodeName] = frozenset()
@@ -54,7 +54,7 @@ class NetworkDescription(Struct, frozen=True, kw_only=True):
 
 
 class DeviceDescription(Struct, frozen=True, kw_only=True):
-    """What a source knows of a device that holders of a claim may want to read."""
+    """Facts about a device for holders of its claim."""
 
     data: Mapping[str, str | int | tuple[str, ...]] = {}
     """Keys are in the form of fields of Kubernetes, such as `kernelDriver`."""
@@ -71,7 +71,7 @@ class DeviceSource(Protocol):
 
     @property
     def nodes(self) -> tuple[NodeName, ...]:
-        """The nodes that this source speaks for; fixed while it is open."""
+        """The nodes of this source; fixed while it is open."""
         ...
 
     @property
@@ -96,7 +96,7 @@ class DeviceSource(Protocol):
         ...
 
     async def edits(self, device: DeviceID) -> ContainerEdits:
-        """Say what a container that holds a device gets.
+        """Return the container edits of a device.
 
         Raises:
             SourceError: the device is not here, or its state cannot be read now.
@@ -104,7 +104,7 @@ class DeviceSource(Protocol):
         ...
 
     async def describe(self, device: DeviceID) -> DeviceDescription:
-        """Say what is known of a device that a claim holds.
+        """Return the description of a device that a claim holds.
 
         Raises:
             SourceError: the device is not here, or nothing can be read of it now.

@@ -73,10 +73,10 @@ def read_sources(text: str, file: str, node: NodeName) -> tuple[AnySourceSpec, .
 
 def make_schema() -> dict[str, Any]:
     """Make the JSON schema (2020-12) of a sources file."""
-    return msgspec.json.schema(SourcesFile, schema_hook=_describe)
+    return msgspec.json.schema(SourcesFile, schema_hook=_describe_kind)
 
 
-def _describe(kind: type) -> dict[str, Any]:
+def _describe_kind(kind: type) -> dict[str, Any]:
     if kind is Quantity:
         return {"type": ["string", "integer"], "description": "A Kubernetes quantity."}
     raise NotImplementedError(kind.__name__)

@@ -1,4 +1,4 @@
-"""What all sources have in common in the sources file, and the rules about it.
+"""Settings that all sources share in the sources file, and their rules.
 
 Each kind of source adds a Struct of its own with its settings, tagged by its kind, to
 the union in `source_file.py`. Pure.
@@ -36,7 +36,7 @@ class SourceSpec(SettingsPart, frozen=True, kw_only=True, tag_field="kind"):
     """How often its devices are read."""
 
     def find_broken_rules(self) -> Iterator[BrokenRule]:
-        """Say which rules of its own kind the source breaks."""
+        """Yield the rules of its own kind that the source breaks."""
         yield from ()
 
 
@@ -59,7 +59,7 @@ class DeviceSourceSpec(SourceSpec, frozen=True, kw_only=True):
 
 
 def check_source(spec: SourceSpec, node: NodeName) -> Iterator[BrokenRule]:
-    """Say which rules that count for every kind a source breaks."""
+    """Yield the rules for all kinds that a source breaks."""
     yield from _to_rules(names.check_dns_label(spec.name, "name"))
     yield from spec.find_broken_rules()
     if not isinstance(spec, DeviceSourceSpec):

@@ -13,7 +13,7 @@ _PLACEHOLDER = re.compile(r"\{(\w+)(?::(0[1-9])?([dx])?)?\}", re.ASCII)
 
 
 def find_unknown_placeholders(text: str, allowed: Collection[str]) -> tuple[str, ...]:
-    """List what looks like a placeholder and is none of the allowed ones."""
+    """List unknown placeholders in a text."""
     unknown = [
         match[0] for match in _PLACEHOLDER.finditer(text) if match[1] not in allowed
     ]
@@ -25,10 +25,10 @@ def fill(text: str, values: Mapping[str, str | int]) -> str:
     """Replace the placeholders; `{index:03}` pads a number, `{index:02x}` is hex."""
     if "{" not in text:
         return text
-    return _PLACEHOLDER.sub(lambda match: _format(values[match[1]], match), text)
+    return _PLACEHOLDER.sub(lambda match: _format_value(values[match[1]], match), text)
 
 
-def _format(value: str | int, match: re.Match[str]) -> str:
+def _format_value(value: str | int, match: re.Match[str]) -> str:
     if isinstance(value, str):
         return value
     return format(value, f"{match[2] or ''}{match[3] or 'd'}")

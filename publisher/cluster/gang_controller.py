@@ -61,8 +61,7 @@ _RESTS = 10
 _FAILED = Pause(free=0, first_s=1.0, most_s=60.0, forgotten_s=600.0)
 """For a group that cannot be handled."""
 _MAKE_ROOM = (
-    "; nothing is lost, and it is tried again: whoever runs NATS makes room "
-    "(docs/troubleshoot.md)"
+    "; nothing is lost, and it is retried: NATS needs more room (docs/troubleshoot.md)"
 )
 _CHECKED = 5
 """So many pods of a gang that lost devices are read anew before that is acted upon."""

@@ -154,7 +154,7 @@ class Folder:
         """
         for name in filter(None, (key.name, key.namespace)):
             if not _SAFE.fullmatch(name):
-                raise FolderError(str(self._root), f"{name!r} is no safe file name")
+                raise FolderError(str(self._root), f"{name!r} is not a safe file name")
         directory = self._root / DIRECTORIES[key.kind] / key.namespace
         return directory / f"{_file_stem(key.name)}{SUFFIX}"
 

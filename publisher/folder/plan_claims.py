@@ -110,7 +110,7 @@ def _plan_step(
         return f"claim {name} is being deleted"
     uids = {decided.metadata.uid, observed.metadata.uid} - {""}
     if len(uids) > 1:
-        return f"claim {name} is another one than was decided for"
+        return f"claim {name} is not the one that was decided for"
     owner, allocated = _owner_of(observed), observed.allocation
     if owner != gang and allocated is not None:
         holder = f"gang {owner}" if owner else "somebody else"

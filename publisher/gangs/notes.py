@@ -24,9 +24,10 @@ from publisher.gangs.view import is_gated
 GANG = "Gang"
 ALLOCATED = "Allocated"
 UNOWNED = (
-    "no driver, DeviceClass or node is named as Moorings' alone "
-    "(PUBLISHER_OWNED_DRIVERS, _CLASSES, _NODES): it decides for pods that wait at "
-    f"scheduling gate {GATE}, and kube-scheduler may give the same devices to others"
+    "no driver, DeviceClass or node belongs to Moorings alone "
+    "(PUBLISHER_OWNED_DRIVERS, _CLASSES, _NODES): it decides for pods at "
+    f"scheduling gate {GATE}, and kube-scheduler may allocate the same devices to "
+    "others"
 )
 _ORDINARY: tuple[str, ...] = (
     Rule.TAKEN,

@@ -64,7 +64,7 @@ def plan_gang(context: PlanContext) -> NextSteps:
     # Then the pods that none of them answers for: they are asked for anew.
     steps += _plan_free_pods(context, gangs, steps)
     if not context.pods and not context.records and gang is not None:
-        message = "no pod is there yet"
+        message = "there are no pods yet"
         report = StatusReport(phase=WAITING, reason="PodsMissing", message=message)
         steps += NextSteps(reports=(report,))
     return replace(steps, reports=report_growth(context, steps.reports))

@@ -21,7 +21,7 @@ from publisher.gangs.view import is_gated, is_over
 PLACEMENT_LOST = "PlacementLost"
 NOT_STORED = "NotStored"
 """What is to be said of the gang cannot be stored: nobody decides it until then."""
-_ALLOCATED_IN = (GangPhase.WRITTEN, GangPhase.RUNNING)
+_ALLOCATED_IN = (GangPhase.ALLOCATED, GangPhase.RUNNING)
 
 
 def make_gang_status(

@@ -34,7 +34,7 @@ from publisher.times import seconds_between
 CONTROLLER = "moorings.dev/publisher"
 """`spec.controllerName` of the AdmissionChecks that are ours."""
 PENDING, READY, RETRY, REJECTED = "Pending", "Ready", "Retry", "Rejected"
-_DECIDED = (GangPhase.DECIDED, GangPhase.WRITTEN, GangPhase.RUNNING)
+_DECIDED = (GangPhase.DECIDED, GangPhase.ALLOCATED, GangPhase.RUNNING)
 _OVER = (GangPhase.REJECTED, GangPhase.CANCELLED)
 _MESSAGE = 1000
 Json = dict[str, Any]
@@ -211,7 +211,9 @@ def plan_check(
     if gang is None:
         return CheckPlan(create=asked, waits=True)
     if own is None:
-        message = f"there is a Gang {gang.metadata.name} already that is not of it"
+        message = (
+            f"there is already a Gang {gang.metadata.name} that does not belong to it"
+        )
         return _make_state(raw, mine, RETRY, message, now)
     phase, message = str(status.get("phase", "")), str(status.get("message", ""))
     if phase in _OVER:
@@ -221,7 +223,7 @@ def plan_check(
         return _make_state(raw, mine, READY, "its devices are held", now, labels=labels)
     waited_s = seconds_between(quota.last_transition_time, now)
     state = RETRY if waited_s > patience_s else PENDING
-    return _make_state(raw, mine, state, message or "its devices are asked for", now)
+    return _make_state(raw, mine, state, message or "its devices are requested", now)
 
 
 def plan_refusal(

@@ -123,7 +123,7 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
                 refusals.append(Refusal(f"{path}.key", f"must begin with {OURS}"))
                 continue
             if taint.effect == NO_EXECUTE != self.worst_effect:
-                reason = f"{NO_EXECUTE} is taken as {NO_SCHEDULE}"
+                reason = f"{NO_EXECUTE} is treated as {NO_SCHEDULE}"
                 refusal = f"{reason} (PUBLISHER_WORST_EFFECT)"
                 refusals.append(Refusal(f"{path}.effect", refusal))
                 taint = replace(taint, effect=NO_SCHEDULE)  # noqa: PLW2901 # as it is taken
@@ -135,4 +135,4 @@ def _shorten_refusals(refusals: list[Refusal]) -> tuple[Refusal, ...]:
     if len(refusals) <= _NAMED:
         return tuple(refusals)
     rest = len(refusals) - _NAMED
-    return (*refusals[:_NAMED], Refusal("$", f"{rest} more of it is not taken"))
+    return (*refusals[:_NAMED], Refusal("$", f"{rest} more of it are ignored"))

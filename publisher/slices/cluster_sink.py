@@ -88,7 +88,7 @@ class ClusterSliceSink:
                 "slice.fields_dropped",
                 slice=kept.metadata.name,
                 fields=dropped,
-                reason="the API server does not keep them: a feature gate is off",
+                reason="the API server drops them: a feature gate is off",
             )
 
     async def _read_again(self, name: str) -> None:

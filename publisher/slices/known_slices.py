@@ -68,7 +68,7 @@ class KnownSlices:
         """Return a reference to the Node of a pool, or why no slices may be written."""
         pool = PoolID(layout.driver, layout.name)
         if others := self._others.get(pool):
-            return f"somebody else publishes it, too: ResourceSlice {min(others)}"
+            return f"somebody else publishes it too: ResourceSlice {min(others)}"
         node = self._nodes.get(layout.node)
         if node is None:
             return f"there is no Node {layout.node}"

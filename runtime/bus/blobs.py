@@ -46,11 +46,11 @@ async def put(connection: Connection, data: bytes) -> str:
     """Keep bytes; see `Bus.put_blob`."""
     sha256 = hashlib.sha256(data).hexdigest()
     stored = await _find_last(connection, sha256)
-    if stored is not None and _is_last_of(stored, _cut(data)):
+    if stored is not None and _is_last_of(stored, _cut_chunks(data)):
         now_s = await read_server_time(connection, STREAM)
         if now_s - stored.time_s < _YOUNG_S:
             return sha256
-    await _write(connection, {sha256: data})
+    await _write_chunks(connection, {sha256: data})
     return sha256
 
 
@@ -75,16 +75,16 @@ async def put_new(connection: Connection, blobs: Iterable[tuple[str, bytes]]) ->
         window[sha256] = data
         size += len(data)
         if size >= _WINDOW * CHUNK_BYTES:
-            await _write(connection, window)
+            await _write_chunks(connection, window)
             window, size = {}, 0
-    await _write(connection, window)
+    await _write_chunks(connection, window)
 
 
-async def _write(connection: Connection, blobs: Mapping[str, bytes]) -> None:
+async def _write_chunks(connection: Connection, blobs: Mapping[str, bytes]) -> None:
     """Store all chunks, and then the last ones; `blobs` by their digests."""
     chunks, last_chunks = list[Outgoing](), list[Outgoing]()
     for sha256, data in blobs.items():
-        *before, last = _cut(data)
+        *before, last = _cut_chunks(data)
         chunks.extend(
             Outgoing(subject=BLOBS.subject(sha256, str(index)), data=chunk, zstd=True)
             for index, chunk in enumerate(before)
@@ -174,7 +174,7 @@ async def _read_chunk_of_leader(
     return stored.data
 
 
-def _cut(data: bytes) -> list[bytes]:
+def _cut_chunks(data: bytes) -> list[bytes]:
     """Cut into chunks: one at least."""
     begins = range(0, max(len(data), 1), CHUNK_BYTES)
     return [data[begin : begin + CHUNK_BYTES] for begin in begins]

@@ -62,7 +62,7 @@ class Bus:
 
     @property
     def connected(self) -> bool:
-        """Whether the connection stands now."""
+        """True if connected now."""
         return self._connection.connected
 
     @property
@@ -72,7 +72,7 @@ class Bus:
 
     @property
     def server_version(self) -> str:
-        """The version of the server that we speak to; empty while we do not."""
+        """The version of the connected server; empty while not connected."""
         return self._connection.server_version
 
     async def wait_connected(self, timeout_s: float | None = None) -> None:
@@ -263,7 +263,7 @@ class Bus:
         return await reader.read_newest(self._connection, topic, names)
 
     async def has_any(self, topic: Topic[Any], *names: str) -> bool:
-        """Whether anything is there on a topic's subjects below these names.
+        """True if there is any message on a topic's subjects below these names.
 
         Raises:
             BusError: the server does not say.
@@ -316,7 +316,9 @@ class Bus:
                 )
 
         subscription = await self._connection.subscribe(subject, receive)
-        return _until(stop, queue, lambda: self._connection.unsubscribe(subscription))
+        return _until_stopped(
+            stop, queue, lambda: self._connection.unsubscribe(subscription)
+        )
 
     @asynccontextmanager
     async def serve(
@@ -333,7 +335,7 @@ class Bus:
             await self._connection.unsubscribe(subscription)
 
     async def reply(self, request: Delivery, data: bytes) -> None:
-        """Answer a request; nobody says whether the answer arrives.
+        """Answer a request; it is unknown whether the answer arrives.
 
         Raises:
             BusUnavailableError: there is no connection.
@@ -374,7 +376,7 @@ class Bus:
                 log.error("stream.missed", reason=str(error))  # noqa: TRY400 # the reason is the whole story
 
 
-async def _until(
+async def _until_stopped(
     stop: asyncio.Event,
     queue: asyncio.Queue[Received],
     end: Callable[[], Awaitable[None]],

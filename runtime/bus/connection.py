@@ -41,7 +41,7 @@ log = get_logger(__name__)
 
 
 def _is_worth_logging(record: logging.LogRecord) -> bool:
-    """Whether a line of asyncio is more than the end of a TLS connection.
+    """True if asyncio logs more than the end of a TLS connection.
 
     The client library begins TLS on an open stream, and the stream's protocol is not
     told. Can go when it uses `StreamWriter.start_tls`.
@@ -73,13 +73,15 @@ class Connection:
         self._failure = ""
         """Why the last attempt to connect failed."""
         self._inbox = self.new_inbox()
-        self._answers_subscription = Subscription(f"{self._inbox}.*", self._answer)
+        self._answers_subscription = Subscription(
+            f"{self._inbox}.*", self._answer_delivery
+        )
         self._subscriptions.add(self._answers_subscription)
 
     @contextlib.asynccontextmanager
     async def keep_up(self) -> AsyncIterator[None]:
         """Keep the connection up while the block runs."""
-        supervisor = asyncio.create_task(self._supervise(), name="bus")
+        supervisor = asyncio.create_task(self._supervise_clients(), name="bus")
         try:
             yield
         finally:
@@ -91,7 +93,7 @@ class Connection:
 
     @property
     def connected(self) -> bool:
-        """Whether requests can be sent now."""
+        """True if requests can be sent now."""
         return self._up.is_set()
 
     @property
@@ -241,10 +243,10 @@ class Connection:
         future = await self.send(subject, data, headers)
         return await self.answer(subject, future, timeout_s)
 
-    def _answer(self, delivery: Delivery) -> None:
+    def _answer_delivery(self, delivery: Delivery) -> None:
         self._pending.answer(delivery.subject.rpartition(".")[2], delivery)
 
-    async def _supervise(self) -> None:
+    async def _supervise_clients(self) -> None:
         """Make one client after the other until closing; use each until it fails."""
         pause_s, told = _FIRST_PAUSE_S, False
         loop = asyncio.get_running_loop()
@@ -252,8 +254,8 @@ class Connection:
             began_s, count = loop.time(), self.count
             lost, client = asyncio.Event(), Client()
             try:
-                await self._connect(client, lost)
-                await self._serve(client, lost)
+                await self._connect_client(client, lost)
+                await self._serve_client(client, lost)
             except (nats.errors.Error, OSError, ValueError, EOFError) as error:
                 self._failure = str(error)
                 if self.count == count and not told:
@@ -263,7 +265,7 @@ class Connection:
                         servers=self.settings.addresses,
                     )
             finally:
-                await self._drop(client)
+                await self._drop_client(client)
             told = self.count == count
             if self.count > count and loop.time() - began_s > _STABLE_S:
                 pause_s = _FIRST_PAUSE_S
@@ -271,7 +273,7 @@ class Connection:
             await first_of(self._closing, within_s=spread_s)
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
-    async def _connect(self, client: Client, lost: asyncio.Event) -> None:
+    async def _connect_client(self, client: Client, lost: asyncio.Event) -> None:
         async def on_error(error: Exception) -> None:
             log.warning(
                 "bus.error_reported",
@@ -308,7 +310,7 @@ class Connection:
         if lost.is_set():
             raise nats.errors.Error("the server ended the connection unanswered")
 
-    async def _serve(self, client: Client, lost: asyncio.Event) -> None:
+    async def _serve_client(self, client: Client, lost: asyncio.Event) -> None:
         for subscription in tuple(self._subscriptions):
             await subscription.attach(client)
         self._client = client
@@ -317,7 +319,7 @@ class Connection:
         metrics.BUS_CONNECTIONS.inc()
         metrics.BUS_CONNECTED.set(1)
         self._up.set()
-        self._notify()
+        self._notify_listeners()
         log.info("bus.connected", connection=self.count)
         closing = asyncio.create_task(self._closing.wait())
         closing.add_done_callback(lambda _: lost.set())
@@ -331,26 +333,26 @@ class Connection:
         if not self._closing.is_set():
             log.warning("bus.disconnected", connection=self.count)
 
-    async def _drop(self, client: Client) -> None:
+    async def _drop_client(self, client: Client) -> None:
         """Fail what waits for this client, tell the listeners, close it."""
         self._client = None
         metrics.BUS_CONNECTED.set(0)
         self._up.clear()
         self._pending.fail_all()
-        self._notify()
+        self._notify_listeners()
         try:
             with contextlib.suppress(TimeoutError, OSError, nats.errors.Error):
                 async with asyncio.timeout(_CLOSE_S):
                     await client.close()
         finally:  # also when who leaves does not wait for that
-            await _abort(client)
+            await _abort_client(client)
 
-    def _notify(self) -> None:
+    def _notify_listeners(self) -> None:
         for listener in tuple(self.listeners):
             listener()
 
 
-async def _abort(client: Client) -> None:
+async def _abort_client(client: Client) -> None:
     """End what `close` left open: a server that reads no more, or says no farewell."""
     writer = getattr(client._transport, "_io_writer", None)  # noqa: SLF001 # no other way
     if writer is not None:

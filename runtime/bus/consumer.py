@@ -44,7 +44,7 @@ _UNUSED_NAMED_S = 10
 _SURE_S = 8.0
 """A name that was ours so short a time ago still is; less than `_UNUSED_NAMED_S`."""
 _MAKER = "moorings.dev/maker"
-"""In a consumer's metadata: who made it, so that nobody is given another's."""
+"""In a consumer's metadata: its maker, so that nobody reads from another's."""
 REQUEST_S = 2.0
 _NS = 1_000_000_000
 
@@ -58,7 +58,7 @@ log = get_logger(__name__)
 
 
 class Position(NamedTuple):
-    """What the server says about a delivered message."""
+    """The position of a delivered message, as the server reports it."""
 
     sequence: int
     number: int
@@ -81,8 +81,8 @@ def _is_filled(status: Delivery) -> bool:
     return status.status == "409" and any(text in description for text in _FILLED)
 
 
-def _differing(made: ConsumerInfo, now: ConsumerInfo) -> tuple[str, ...]:
-    """Name the settings that somebody has changed, but for the server's own labels."""
+def _list_changed_settings(made: ConsumerInfo, now: ConsumerInfo) -> tuple[str, ...]:
+    """Name the settings that were changed, except the server's own labels."""
     return tuple(
         field
         for field in sorted({*made.config, *now.config} - {"metadata"})
@@ -91,7 +91,7 @@ def _differing(made: ConsumerInfo, now: ConsumerInfo) -> tuple[str, ...]:
 
 
 class Consumer:
-    """What was pulled and not yet taken, and whether more will come.
+    """A pull consumer: messages that were pulled and not yet taken.
 
     Call `create` once, then `take` and `pull` again and again while it is `usable`;
     `discard` it afterwards, whatever happened.
@@ -122,13 +122,13 @@ class Consumer:
         self.name = ""
         """Empty until the server says that it is made."""
         self.is_changed = False
-        """Whether others changed it: what it gave since `sure` may lack messages."""
+        """True if others changed it: messages since `sure` may be incomplete."""
         self.sure = 0
         """The sequence up to which it gave what it was made for."""
 
     @property
     def usable(self) -> bool:
-        """Whether something is there to take, or nothing speaks against waiting."""
+        """True if there are messages to take, or it makes sense to wait for some."""
         if self._buffer:
             return True
         silent_s = asyncio.get_running_loop().time() - self._heard_s
@@ -146,7 +146,7 @@ class Consumer:
             BusError: it cannot be created now.
         """
         self._subscription = await self._connection.subscribe(
-            f"{self._inbox}.*", self._receive
+            f"{self._inbox}.*", self._receive_delivery
         )
         settings = self._connection.settings
         names = settings.consumer_names
@@ -202,7 +202,7 @@ class Consumer:
         """
         if self._expected > 0 or self._broken:
             return
-        await self._look()
+        await self._check_consumer()
         if self._broken:
             return
         self._pull += 1
@@ -250,10 +250,10 @@ class Consumer:
 
     @property
     def _is_shared(self) -> bool:
-        """Whether others may use its name: to change it, or to make another."""
+        """True if others may change or recreate it by its name."""
         return self.name != self._maker
 
-    async def _look(self) -> None:
+    async def _check_consumer(self) -> None:
         """Find out whether it is ours and as we made it, if that was long ago.
 
         While no pull is under way, so what it gave has come.
@@ -287,7 +287,7 @@ class Consumer:
             raise
         if self._made is None or info.created != self._made.created:
             return None
-        fields = _differing(self._made, info)
+        fields = _list_changed_settings(self._made, info)
         if fields and not self.is_changed:
             self.is_changed = True
             log.warning(
@@ -298,7 +298,7 @@ class Consumer:
             )
         return info
 
-    def _receive(self, delivery: Delivery) -> None:
+    def _receive_delivery(self, delivery: Delivery) -> None:
         self._heard_s = asyncio.get_running_loop().time()
         if not delivery.subject.startswith(self._inbox):
             self._buffer.append(delivery)

@@ -1,4 +1,4 @@
-"""What a connection is made with, read anew for each: all of it may be replaced.
+"""Credentials of a connection, read again for each, as files may be replaced.
 
 A password may be a token of Kubernetes, which kubelet replaces before it expires.
 """
@@ -13,7 +13,7 @@ from runtime.wire import BusSettings
 
 
 class BusCredentials(NamedTuple):
-    """Whom to trust, and who we say we are."""
+    """The CA to trust, and the user to connect as."""
 
     trusted: ssl.SSLContext | None
     login: str

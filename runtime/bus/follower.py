@@ -31,13 +31,13 @@ from runtime.wire import Fetched, Received, Refused, unpack
 Start = Literal["last_per_subject", "all", "new"] | int
 """Where a follower begins; a number is a stream sequence."""
 Skips = Callable[[str], bool]
-"""Whether what is said on a subject is of no use to who reads, unread."""
+"""Predicate of subjects whose messages are skipped unread."""
 
 _IDLE_S = 1.0
 _SAME_S = 0.001
 """Two ways to read the time of one message agree to less."""
 _SETTLE_S = 0.02
-"""A pause before the server is asked whether anything is still to come."""
+"""Pause before asking the server whether anything is still to come."""
 _REMEMBERED = 8
 """Messages by which a stream is known again after the connection was lost."""
 
@@ -107,7 +107,7 @@ class _Reader:
         self._missing = 0
         """Messages up to there that were not handed over since it was asked."""
         self._seen: set[str] | None = None
-        """Subjects that were handed over and live; None: nobody needs to know."""
+        """Subjects with messages that were handed over; None: not tracked."""
         self._live = 0
         """Subjects in the stream when it was asked."""
         self._synced = False
@@ -121,11 +121,11 @@ class _Reader:
         """Wait for messages, at most a second for an empty page."""
         loop = asyncio.get_running_loop()
         if self._consumer is None or not self._consumer.usable:
-            await self._renew()
+            await self._renew_consumer()
         was_synced = self._synced
-        messages = await self._take()
+        messages = await self._take_batch()
         if not self._synced and (not messages or self._may_be_synced):
-            await self._measure(idle=not messages)
+            await self._measure_progress(idle=not messages)
         due_s = self._shown_s + _IDLE_S - loop.time()
         if messages or self._refused or self._synced != was_synced or due_s <= 0:
             self._shown_s = loop.time()
@@ -148,7 +148,7 @@ class _Reader:
         if self._consumer is not None:
             await self._consumer.discard()
 
-    async def _take(self) -> tuple[Received, ...]:
+    async def _take_batch(self) -> tuple[Received, ...]:
         self.wake.clear()
         if self._consumer is None:
             return ()
@@ -156,7 +156,7 @@ class _Reader:
         for place, delivery in self._consumer.take():
             self._sequence, self._pending = place.sequence, place.pending
             self._taken.append(place)
-            self._note(delivery)
+            self._note_delivery(delivery)
             if self._skips is not None and self._skips(delivery.subject):
                 continue
             try:
@@ -181,7 +181,7 @@ class _Reader:
             await self._consumer.pull()
         return tuple(messages)
 
-    def _note(self, delivery: Delivery) -> None:
+    def _note_delivery(self, delivery: Delivery) -> None:
         """Count a message towards what we are synced with."""
         if self._synced:
             return
@@ -191,12 +191,12 @@ class _Reader:
 
     @property
     def _may_be_synced(self) -> bool:
-        """Whether we are where the stream was when it was asked."""
+        """True if we have read as far as the stream was when asked."""
         if self._seen is not None and len(self._seen) == self._live:
             return True
         return self._sequence >= self._end_sequence
 
-    async def _renew(self) -> None:
+    async def _renew_consumer(self) -> None:
         """Make a consumer behind the last message, if the server can be reached."""
         await self.discard()
         if self._consumer is not None and self._consumer.is_changed:
@@ -208,7 +208,7 @@ class _Reader:
             return
         consumer = Consumer(self._connection, self._stream, self.wake.set)
         try:
-            policy = await self._policy()
+            policy = await self._start_policy()
             await consumer.create(self._subjects, policy)
         except BusError as error:
             await consumer.discard()
@@ -221,22 +221,24 @@ class _Reader:
         self._complained = False
         self._consumer = consumer
 
-    async def _policy(self) -> dict[str, Any]:
+    async def _start_policy(self) -> dict[str, Any]:
         info = await self._info()
         # What memory held is gone after a restart, and sequences begin again.
         forgotten = info.config.get("storage") == "memory"
         same = info.created == self._created and info.state.last_seq >= self._sequence
-        same = same and await self._remembers()
+        same = same and await self._has_last_message()
         if self._created and same and not (forgotten and self._sequence):
-            return _behind(self._sequence) if self._sequence else self._beginning()
+            return (
+                _start_behind(self._sequence) if self._sequence else self._beginning()
+            )
         if self._created:
             log.info("follow.restarted", stream=self._stream)
             self._restarted = True
-        self._begin(info)
+        self._begin_reading(info)
         return self._beginning()
 
-    async def _remembers(self) -> bool:
-        """Whether the stream still has, in its place, what we were given last.
+    async def _has_last_message(self) -> bool:
+        """True if the stream still has our last message in its place.
 
         A server that lost its last messages gives their sequences to others. Removed
         or overwritten messages say nothing, so the newest that is there counts; where
@@ -250,7 +252,7 @@ class _Reader:
                 return abs(time_s - place.time_s) < _SAME_S
         return True
 
-    def _begin(self, info: StreamInfo) -> None:
+    def _begin_reading(self, info: StreamInfo) -> None:
         """Stand before what exists now: only when it has come are we synced."""
         end = info.state.last_seq
         first = self._start if isinstance(self._start, int) else 1
@@ -281,9 +283,9 @@ class _Reader:
     def _beginning(self) -> dict[str, Any]:
         if self._start == "last_per_subject":
             return {"deliver_policy": "last_per_subject"}
-        return _behind(self._sequence)
+        return _start_behind(self._sequence)
 
-    async def _measure(self, *, idle: bool) -> None:
+    async def _measure_progress(self, *, idle: bool) -> None:
         """Find out whether everything has come that existed when we began.
 
         The stream hands over what lives, in order. A message that was still to come may
@@ -315,7 +317,7 @@ class _Reader:
         self._synced, self._seen = True, None
 
     async def _finds_behind(self, sequence: int) -> bool:
-        """Whether the stream has anything of ours behind this sequence."""
+        """True if the stream has a message for us after this sequence."""
         for subject in self._subjects:
             if await find_next(self._connection, self._stream, subject, sequence + 1):
                 return True
@@ -326,7 +328,7 @@ class _Reader:
 
 
 def _keeps_subjects(config: Mapping[str, Any]) -> bool:
-    """Whether no subject of a stream ends by itself.
+    """True if messages of a stream do not expire.
 
     Of streams that keep only the last message of each subject: what they hold is bound
     by what lives.
@@ -339,7 +341,7 @@ def _keeps_subjects(config: Mapping[str, Any]) -> bool:
     )
 
 
-def _behind(sequence: int) -> dict[str, Any]:
+def _start_behind(sequence: int) -> dict[str, Any]:
     return {
         "deliver_policy": "by_start_sequence",
         "opt_start_seq": max(1, sequence + 1),

@@ -36,7 +36,7 @@ class JetStreamError(Struct, frozen=True):
 
     @property
     def passing(self) -> bool:
-        """Whether the same request may be answered a little later.
+        """True if the same request may succeed a little later.
 
         So where servers are missing for the copies of a stream that will be back.
         """
@@ -90,7 +90,7 @@ class StreamInfo(Struct, frozen=True):
 
     @property
     def is_leaders(self) -> bool:
-        """Whether the stream's leader says this, or nobody else has a copy.
+        """True if the stream's leader answered, or it has the only copy.
 
         While a stream has no leader any copy answers for itself, and may lack messages
         that are stored (nats-server 2.15, `jsStreamInfoRequest`); it does not name

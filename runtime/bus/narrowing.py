@@ -21,7 +21,7 @@ from runtime.users import (
 
 
 def permissions_of_agent(user: str, cluster: str, node: str) -> Permissions:
-    """Say what the agent of one node needs, on the subjects of its account."""
+    """Return what the agent of one node may do on the subjects of its account."""
     whole = permissions_of(NODEAGENT)
     own = {
         topic.any_subject: topic.subject(cluster, node)
@@ -37,7 +37,7 @@ def permissions_of_agent(user: str, cluster: str, node: str) -> Permissions:
 def permissions_of_platform(
     user: str, cluster: str, rights: Iterable[NamespaceRights]
 ) -> Permissions:
-    """Say what a platform may do with gangs of these namespaces.
+    """Return what a platform may do with gangs of these namespaces.
 
     What it reads there is the last message of a subject, and decisions as they come;
     who may read in all namespaces reads whole streams, and recorded solves.
@@ -50,7 +50,7 @@ def permissions_of_platform(
             if "namespace" not in topic.names:
                 continue
             subjects = topic.subjects_below(cluster, *place)
-            if is_sent := _sends(right, topic):
+            if is_sent := _may_send(right, topic):
                 publish.add(subjects)
             if PLATFORM in topic.receivers and (is_sent or right.read):
                 publish.add(last_of(user, topic.stream, subjects))
@@ -65,7 +65,7 @@ def permissions_of_platform(
     )
 
 
-def _sends(right: NamespaceRights, topic: Topic[Any]) -> bool:
+def _may_send(right: NamespaceRights, topic: Topic[Any]) -> bool:
     if topic is SUBMISSIONS:
         return right.submit
     return right.command and topic is COMMANDS

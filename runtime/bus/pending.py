@@ -29,13 +29,13 @@ class PendingRequests(Generic[T]):
         self._count += 1
         token = str(self._count)
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda _: self._forget(token))
+        future.add_done_callback(lambda _: self._forget_token(token))
         self._futures[token] = future
         self._subjects[token] = subject
         return token, future
 
     def answer(self, token: str, value: T) -> None:
-        """Hand an answer over, if somebody waits for it."""
+        """Hand an answer to whoever waits for it, if anyone."""
         future = self._futures.get(token)
         if future is not None and not future.done():
             future.set_result(value)
@@ -58,6 +58,6 @@ class PendingRequests(Generic[T]):
                 future.set_exception(NotAllowedError(subject, user))
                 future.exception()  # the same
 
-    def _forget(self, token: str) -> None:
+    def _forget_token(self, token: str) -> None:
         del self._futures[token]
         del self._subjects[token]

@@ -1,4 +1,4 @@
-"""What each user of the bus may do, as nats-server reads it: accounts, imports, users.
+"""Permissions of each user of the bus, as nats-server's configuration.
 
 Follows from the topics and from how the bus reads streams: pull consumers, the last
 message of a subject, blobs in pieces. Written by `moorings permissions`.
@@ -36,11 +36,11 @@ PASSWORDS = "passwords/passwords.conf"
 CALLOUT_KEYS = "callout/callout.conf"
 """Where it reads the public keys of the callout, and its passwords."""
 CREATORS = ("solver", "publisher")
-"""Who creates streams that are not there, and brings older ones up to date."""
+"""Users that create missing streams, and update older ones."""
 RETIRER = "solver"
-"""Who removes gangs that ended long ago."""
+"""The user that removes gangs that ended long ago."""
 SUBSCRIBERS = (PLATFORM, VIEWER)
-"""Who may listen to what is republished, without a consumer."""
+"""Users that may subscribe to republished messages, without a consumer."""
 MAX_CONSUMERS = 4_096
 """Of one stream, whoever made them (nats-server counts so)."""
 _NEXT = "CONSUMER.MSG.NEXT"
@@ -68,12 +68,12 @@ class Permissions(Struct, frozen=True, kw_only=True):
 
 
 def permissions_of(user: str) -> Permissions:
-    """Say what a user needs, and no more, on the subjects of its account.
+    """Return what a user may do on the subjects of its account.
 
     Of a user with more words than its role: what the role needs, by this user's names.
     """
     role = role_of(user)
-    publish = {_local(role, subject) for subject in _publishes(role)}
+    publish = {_local_subject(role, subject) for subject in _list_published(role)}
     if names := consumer_names(user):
         consumers = f"{api_prefix(user)}.CONSUMER."
         publish = {subject for subject in publish if not subject.startswith(consumers)}
@@ -81,8 +81,8 @@ def permissions_of(user: str) -> Permissions:
         for name in names:
             publish |= {f"{consumers}*.*.{name}", f"{consumers}MSG.NEXT.*.{name}"}
     return Permissions(
-        publish=_ordered(publish),
-        subscribe=_ordered((f"{inbox_prefix(user)}.>", *_subscribes(role))),
+        publish=_order_subjects(publish),
+        subscribe=_order_subjects((f"{inbox_prefix(user)}.>", *_list_subscribed(role))),
     )
 
 
@@ -106,14 +106,14 @@ def server_configuration(*, tokens: bool = False) -> str:
     lines = ["# Written by `moorings permissions`.", f"include ./{PASSWORDS}"]
     lines += _delegation() if tokens else ()
     for user in USERS:
-        lines += _permissions(user)
+        lines += _write_permissions(user)
     lines += ["accounts {"]
     for account in dict.fromkeys(ACCOUNTS.values()):
         lines += [f"  {account} {{", *(f"    {line}" for line in _LIMITS[account])]
         lines += _exports() if account == CORE else _imports(account)
         lines += ["    users: ["]
         for user in _users_in(account):
-            lines += _logins(user)
+            lines += _list_logins(user)
         lines += ["    ]", "  }"]
     lines += _callout() if tokens else ()
     return "\n".join([*lines, "}", ""])
@@ -137,18 +137,18 @@ def _delegation() -> Iterator[str]:
     yield "  }"
     yield "}"
     yield f"{_permissions_variable(CALLOUT)} {{"
-    yield from _listed("subscribe", (CALLOUT_SUBJECT, f"{inbox_prefix(CALLOUT)}.>"))
+    yield from _write_list("subscribe", (CALLOUT_SUBJECT, f"{inbox_prefix(CALLOUT)}.>"))
     # To nobody but who asked.
     yield '  allow_responses: { max: 1, expires: "1m" }'
     yield "}"
 
 
 def _callout() -> Iterator[str]:
-    """Nobody else is in this account, and nothing goes in or out but answers."""
+    """Yield the account of the callout, which only answers leave."""
     yield f"  {_CALLOUT_ACCOUNT} {{"
     yield "    limits { max_connections: 16, max_subscriptions: 64 }"
     yield "    users: ["
-    yield from _logins(CALLOUT)
+    yield from _list_logins(CALLOUT)
     yield "    ]"
     yield "  }"
 
@@ -157,12 +157,12 @@ def _users_in(account: str) -> tuple[str, ...]:
     return tuple(user for user in USERS if ACCOUNTS[user] == account)
 
 
-def _permissions(user: str) -> Iterator[str]:
+def _write_permissions(user: str) -> Iterator[str]:
     """Name what a user may do, for each of its logins."""
     allowed = permissions_of(user)
     yield f"{_permissions_variable(user)} {{"
-    yield from _listed("publish", allowed.publish)
-    yield from _listed("subscribe", allowed.subscribe)
+    yield from _write_list("publish", allowed.publish)
+    yield from _write_list("subscribe", allowed.subscribe)
     yield "}"
 
 
@@ -170,26 +170,29 @@ def _permissions_variable(user: str) -> str:
     return f"{user.upper()}_PERMISSIONS"
 
 
-def _logins(user: str) -> Iterator[str]:
+def _list_logins(user: str) -> Iterator[str]:
     for login in logins_of(user):
         password = f"password: ${password_variable(login)}"
         permissions = f"permissions: ${_permissions_variable(user)}"
         yield f"      {{ user: {login}, {password}, {permissions} }}"
 
 
-def _listed(what: str, subjects: tuple[str, ...]) -> Iterator[str]:
+def _write_list(what: str, subjects: tuple[str, ...]) -> Iterator[str]:
     yield f"  {what} {{ allow: ["
     yield from (f'    "{subject}"' for subject in subjects)
     yield "  ] }"
 
 
 def _exports() -> Iterator[str]:
-    """What leaves the account of the streams, each subject to who needs it."""
+    """Yield the exports of the account of the streams."""
     yield "    exports: ["
-    for kind, subjects_of in (("service", _publishes), ("stream", _subscribes)):
+    for kind, subjects_of in (
+        ("service", _list_published),
+        ("stream", _list_subscribed),
+    ):
         importers: dict[str, list[str]] = {}
         for user in filter(is_outside, USERS):
-            for subject in _ordered(subjects_of(user)):
+            for subject in _order_subjects(subjects_of(user)):
                 importers.setdefault(subject, []).append(ACCOUNTS[user])
         for subject in sorted(importers):
             answers = ", response: stream" if _NEXT in subject else ""
@@ -199,31 +202,31 @@ def _exports() -> Iterator[str]:
 
 
 def _imports(account: str) -> Iterator[str]:
-    """What an account outside may ask for in CORE, and what it is sent from there."""
+    """Yield the imports of an account outside of CORE."""
     users = _users_in(account)
     yield "    imports: ["
-    for subject in _ordered(s for user in users for s in _publishes(user)):
-        local = _local(users[0], subject)
+    for subject in _order_subjects(s for user in users for s in _list_published(user)):
+        local = _local_subject(users[0], subject)
         renamed = "" if local == subject else f', to: "{local}"'
         source = f'{{ account: {CORE}, subject: "{subject}" }}'
         yield f"      {{ service: {source}{renamed} }}"
-    for subject in _ordered(s for user in users for s in _subscribes(user)):
+    for subject in _order_subjects(s for user in users for s in _list_subscribed(user)):
         yield f'      {{ stream: {{ account: {CORE}, subject: "{subject}" }} }}'
     yield "    ]"
 
 
-def _local(user: str, subject: str) -> str:
+def _local_subject(user: str, subject: str) -> str:
     """Give the name that a subject of CORE has in the user's account."""
     if subject.startswith(_API):
         return f"{api_prefix(user)}{subject.removeprefix(_API)}"
     return subject
 
 
-def _ordered(subjects: Iterable[str]) -> tuple[str, ...]:
+def _order_subjects(subjects: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(subjects)))
 
 
-def _publishes(user: str) -> Iterator[str]:
+def _list_published(user: str) -> Iterator[str]:
     """Name what a user sends to CORE, as it is called there."""
     for topic in TOPICS:
         if user in topic.senders:
@@ -231,7 +234,7 @@ def _publishes(user: str) -> Iterator[str]:
             # A sender looks at what is there: before it begins, and when it is refused.
             yield f"{_API}.STREAM.MSG.GET.{topic.stream}"
         if user in topic.receivers:
-            yield from _reads(topic.stream)
+            yield from _list_read(topic.stream)
             if user == PLATFORM and "namespace" in topic.names:
                 # By its subject, so that it can be allowed for one namespace.
                 yield last_of("", topic.stream, topic.any_subject)
@@ -251,13 +254,13 @@ def _publishes(user: str) -> Iterator[str]:
         yield f"{_API}.DIRECT.GET.{BLOBS.stream}.{BLOBS.any_subject}"
 
 
-def _reads(stream: str) -> Iterator[str]:
+def _list_read(stream: str) -> Iterator[str]:
     yield f"{_API}.STREAM.INFO.{stream}"
     yield f"{_API}.STREAM.MSG.GET.{stream}"
     yield from (f"{_API}.{operation}.{stream}.*" for operation in _READING)
 
 
-def _subscribes(user: str) -> Iterator[str]:
+def _list_subscribed(user: str) -> Iterator[str]:
     """Name what is republished in CORE and sent to a user."""
     for topic in TOPICS:
         if topic is FENCE:

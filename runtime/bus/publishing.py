@@ -63,7 +63,7 @@ async def publish(
 
     `unsure`: it was sent before, and nobody knows what became of it.
     """
-    body, headers = _pack(connection, message)
+    body, headers = _pack_message(connection, message)
     attempts = 0
 
     async def attempt() -> int:
@@ -88,7 +88,9 @@ async def publish(
         raise PublishRefusedError(message.subject, "other", error.reason) from error
 
 
-def _pack(connection: Connection, message: Outgoing) -> tuple[bytes, dict[str, str]]:
+def _pack_message(
+    connection: Connection, message: Outgoing
+) -> tuple[bytes, dict[str, str]]:
     """Give body and headers, with those of CloudEvents where they are wanted."""
     body, headers = pack(message)
     if connection.settings.cloud_events:
@@ -150,7 +152,7 @@ async def _publish_window(connection: Connection, window: Sequence[Outgoing]) ->
     highest = 0
     try:
         for message in window:
-            body, headers = _pack(connection, message)
+            body, headers = _pack_message(connection, message)
             try:
                 future = await connection.send(message.subject, body, headers)
             except (BusUnavailableError, BusRefusedError):
@@ -165,7 +167,7 @@ async def _publish_window(connection: Connection, window: Sequence[Outgoing]) ->
 
 
 def _give_up(futures: Iterable[asyncio.Future[Delivery] | None]) -> None:
-    """Wait no more for answers that nobody takes: there may never be any."""
+    """Stop waiting for answers that nobody reads: they may never come."""
     for future in futures:
         if future is not None:
             future.cancel()
@@ -203,7 +205,7 @@ async def _send_batch(
     asked: list[asyncio.Future[Delivery]] = []
     try:
         for number, message in enumerate(messages, start=1):
-            body, headers = _pack(connection, message)
+            body, headers = _pack_message(connection, message)
             headers[_BATCH_ID] = batch
             headers[_BATCH_SEQUENCE] = str(number)
             if number == len(messages):

@@ -110,7 +110,7 @@ async def read_last_or_refused(
 
 
 class CaughtUp:
-    """Whether every one of several topics has been read to where it stood."""
+    """Tracks whether several topics have been read to where they stood."""
 
     def __init__(self, topics: Iterable[Topic[Any]]) -> None:
         self._missing = {topic.entity for topic in topics}

@@ -38,7 +38,7 @@ class StreamUsage(Struct, frozen=True, kw_only=True):
     """By the stream's leader, which stamps its messages; since the epoch."""
     bytes: int
     limit_bytes: int
-    """What it may take; 0: it has no bound."""
+    """Most bytes that it may take; 0: unlimited."""
     share: float
     """Of the room that it may take; 0: it has no bound."""
     subjects: int
@@ -55,9 +55,9 @@ class StreamHealth(Struct, frozen=True, kw_only=True):
     lagging: tuple[str, ...]
     """Servers whose copy is away or behind."""
     led: bool
-    """Whether its copies agree who leads; always where there is one."""
+    """True if it has a leader; always true of a single copy."""
     version: int
-    """Of its settings; 0: nobody said."""
+    """Version of its settings; 0: unknown."""
     different: tuple[str, ...]
     """The settings that are not as this version wants them, `num_replicas` aside."""
     share: float
@@ -83,19 +83,19 @@ async def stream_health(connection: Connection, stream: Stream) -> StreamHealth:
         led=replicas == 1 or bool(cluster.leader),
         version=_version_of(info.config),
         different=differences(configuration(stream, replicas), info.config),
-        share=_share(info),
+        share=_share_of_room(info),
         time_s=seconds(info.ts),
     )
 
 
-def _share(info: StreamInfo) -> float:
-    """Say how much of its room a stream takes."""
-    most = _limit(info)
+def _share_of_room(info: StreamInfo) -> float:
+    """Return the share of its room that a stream takes."""
+    most = _limit_of_bytes(info)
     return info.state.bytes / most if most else 0.0
 
 
-def _limit(info: StreamInfo) -> int:
-    """Say how many bytes a stream may take; 0: it has no bound."""
+def _limit_of_bytes(info: StreamInfo) -> int:
+    """Return how many bytes a stream may take; 0: unlimited."""
     return max(0, int(info.config.get("max_bytes") or 0))
 
 
@@ -105,8 +105,8 @@ async def stream_usage(connection: Connection, name: str) -> StreamUsage:
     return StreamUsage(
         time_s=seconds(info.ts),
         bytes=info.state.bytes,
-        limit_bytes=_limit(info),
-        share=_share(info),
+        limit_bytes=_limit_of_bytes(info),
+        share=_share_of_room(info),
         subjects=info.state.num_subjects,
         first_sequence=info.state.first_seq,
         last_sequence=info.state.last_seq,
@@ -137,10 +137,10 @@ async def ensure_streams(
             operation = f"STREAM.CREATE.{stream.name}"
             await call_retried(connection, operation, wanted, Nothing)
         else:
-            await _update(connection, stream.name, wanted, info.config)
+            await _update_stream(connection, stream.name, wanted, info.config)
 
 
-async def _update(
+async def _update_stream(
     connection: Connection, name: str, wanted: dict[str, Any], found: dict[str, Any]
 ) -> None:
     """Give a stream the wanted settings, unless its own are newer."""
@@ -168,7 +168,7 @@ async def _update(
 
 
 def _version_of(config: Mapping[str, Any]) -> int:
-    """Read which version a stream's settings are; 0: nobody says."""
+    """Return the version of a stream's settings; 0: unknown."""
     text = (config.get("metadata") or {}).get(_VERSION, "")
     return int(text) if text.isascii() and text.isdigit() else 0
 

@@ -52,7 +52,7 @@ class Subscription:
         self._current = await client.subscribe(
             self.subject,
             queue=self.group,
-            cb=self._deliver,
+            cb=self._deliver_message,
             pending_bytes_limit=_SUBSCRIPTION_BYTES,
         )
 
@@ -62,7 +62,7 @@ class Subscription:
             if self._current is not None:
                 await self._current.unsubscribe()
 
-    async def _deliver(self, message: Msg) -> None:
+    async def _deliver_message(self, message: Msg) -> None:
         delivery = Delivery(
             message.subject, message.reply, message.data, message.headers or {}
         )

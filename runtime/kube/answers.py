@@ -1,4 +1,4 @@
-"""What an answer of the API server means: one error a kind of refusal.
+"""Turns answers of the API server into errors, one for each kind of refusal.
 
 Stands alone because the same refusal comes in several forms: a missing permission as
 403 or as 422, a recreated object as 409 or as 422. Knows no connection.
@@ -85,7 +85,7 @@ def error_of_status(
 ) -> ApiError:
     """Return the error of a Status; its own code counts where none is given."""
     code = code or status.code
-    reason = _reason(status, code)
+    reason = _reason_of(status, code)
     details = status.details or _Details()
     causes = details.causes or []
     match code:
@@ -111,7 +111,7 @@ def error_of_status(
             return UnavailableError(what, reason)
 
 
-def _reason(status: ApiStatus, code: int) -> str:
+def _reason_of(status: ApiStatus, code: int) -> str:
     """Return the server's words; a strict decoder's come behind the whole object."""
     words = status.message or f"status {code}"
     start = max(words.find(_STRICT), 0)

@@ -20,7 +20,7 @@ _DENIED_PAUSE_S = 5.0
 
 
 class KubernetesError(Exception):
-    """Whatever the API server, or the way to it, raises."""
+    """Base of the errors of the API server and of the way to it."""
 
     retry_after_s: float | None = None
     """How long to wait at least before it is tried again, where that is known."""
@@ -59,7 +59,7 @@ class NotFoundError(ApiError):
 
 
 class GoneError(ApiError):
-    """The place in history to go on from is not kept any more: list again."""
+    """The resourceVersion to continue from has expired: list again."""
 
 
 class PermissionDeniedError(ApiError):

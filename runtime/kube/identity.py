@@ -1,4 +1,4 @@
-"""What every way to name an API server and to be known by it offers."""
+"""Protocol of an API server's address and our credentials for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Credentials(Protocol):
 
     @property
     def server_name(self) -> str | None:
-        """Whom the server's certificate must name, where that is not its host."""
+        """The name in the server's certificate, where that is not its host."""
         ...
 
     def tls(self) -> ssl.SSLContext:

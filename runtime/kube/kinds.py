@@ -35,7 +35,7 @@ class Kind(Struct, frozen=True, kw_only=True):
 
     @property
     def api_version(self) -> str:
-        """What objects of this kind say in `apiVersion`."""
+        """The `apiVersion` of objects of this kind."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def at(self, version: str) -> Kind:
@@ -71,7 +71,7 @@ STORAGE_CLASS = Kind(
     group="storage.k8s.io", plural="storageclasses", name="StorageClass"
 )
 STORAGE_KINDS = (PERSISTENT_VOLUME_CLAIM, PERSISTENT_VOLUME, STORAGE_CLASS)
-"""They bind pods to nodes; nobody on the bus needs to know them."""
+"""They bind pods to nodes; they do not travel on the bus."""
 EVENT = Kind(group="events.k8s.io", plural="events", name="Event", namespaced=True)
 LEASE = Kind(
     group="coordination.k8s.io", plural="leases", name="Lease", namespaced=True
@@ -150,7 +150,7 @@ GANG_OWNERS = (
         namespaced=True,
     ),
 )
-"""What says how many pods a gang has; any of them may be absent, or not be ours to
+"""Kinds that say how many pods a gang has; any may be absent, or not be ours to
 read. Named as `contracts.pods.membership:OwnerKey` names them."""
 
 
@@ -171,7 +171,7 @@ class ServedKinds(Struct, frozen=True, kw_only=True):
 
     @property
     def followed(self) -> tuple[Kind, ...]:
-        """What a publisher reads everywhere, beside Gangs, which may be absent."""
+        """The kinds that a publisher follows everywhere, besides Gangs."""
         kinds = (
             *(POD, NODE, NAMESPACE),
             *(self.resource_slice, self.device_class),
@@ -192,9 +192,9 @@ def choose_kinds(
     `plurals_by_version["v1"]` names what the cluster serves in resource.k8s.io/v1,
     `pod_groups` the same of scheduling.k8s.io; `release` is the API server's.
     """
-    version = _newest(versions, RESOURCE_CLAIM, plurals_by_version)
-    rules = _newest(TAINT_RULE_VERSIONS, DEVICE_TAINT_RULE, plurals_by_version)
-    groups = _newest(POD_GROUP_VERSIONS, POD_GROUP, pod_groups)
+    version = _newest_version(versions, RESOURCE_CLAIM, plurals_by_version)
+    rules = _newest_version(TAINT_RULE_VERSIONS, DEVICE_TAINT_RULE, plurals_by_version)
+    groups = _newest_version(POD_GROUP_VERSIONS, POD_GROUP, pod_groups)
     if version is None:
         return None
     return ServedKinds(
@@ -215,7 +215,7 @@ def key_of(raw: Mapping[str, Any]) -> str:
     return f"{namespace}/{name}" if namespace else str(name)
 
 
-def _newest(
+def _newest_version(
     versions: tuple[str, ...],
     kind: Kind,
     plurals_by_version: Mapping[str, Container[str]],

@@ -31,7 +31,7 @@ class Kubeconfig:
         Raises:
             ClusterError: it cannot be used.
         """
-        return cls(path, context, await _load(path, context))
+        return cls(path, context, await _load_configuration(path, context))
 
     @property
     def server(self) -> str:
@@ -40,7 +40,7 @@ class Kubeconfig:
 
     @property
     def server_name(self) -> str | None:
-        """Whom the server's certificate must name, where that is not its host."""
+        """The name in the server's certificate, where that is not its host."""
         name: str | None = self._configuration.tls_server_name
         return name
 
@@ -56,7 +56,7 @@ class Kubeconfig:
             if settings.cert_file:
                 context.load_cert_chain(settings.cert_file, settings.key_file)
         except OSError as error:
-            raise ClusterError(_describe(self._path), str(error)) from error
+            raise ClusterError(_describe_file(self._path), str(error)) from error
         if not settings.verify_ssl:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
@@ -78,7 +78,7 @@ class Kubeconfig:
         """
         if self._refused:
             self._refused = False
-            self._configuration = await _load(self._path, self._context)
+            self._configuration = await _load_configuration(self._path, self._context)
         return await self._configuration.get_api_key_with_prefix("BearerToken")
 
     def note_refusal(self) -> None:
@@ -86,7 +86,7 @@ class Kubeconfig:
         self._refused = True
 
 
-async def _load(path: str, context: str) -> Configuration:
+async def _load_configuration(path: str, context: str) -> Configuration:
     configuration = Configuration(api_key={})
     try:
         await load_kube_config(
@@ -96,9 +96,9 @@ async def _load(path: str, context: str) -> Configuration:
             persist_config=False,
         )
     except (ConfigException, OSError, ValueError) as error:
-        raise ClusterError(_describe(path), str(error)) from error
+        raise ClusterError(_describe_file(path), str(error)) from error
     return configuration
 
 
-def _describe(path: str) -> str:
+def _describe_file(path: str) -> str:
     return f"kubeconfig {path}"

@@ -73,7 +73,7 @@ def _is_endless(number: bytes) -> bool:
 
 
 def _is_readable(text: bytes) -> bool:
-    """Whether a string or number can be read."""
+    """True if a string or number is readable."""
     if text[:1] != b'"':
         return len(text) <= _DIGITS and not _is_endless(text)
     try:

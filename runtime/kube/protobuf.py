@@ -41,63 +41,69 @@ def extend(body: bytes, patch: Mapping[str, Any]) -> bytes:
     if not body.startswith(_MAGIC):
         raise ValueError("no protobuf of Kubernetes")
     changed = [_MAGIC]
-    for number, field, content in _fields(body[len(_MAGIC) :]):
+    for number, field, content in _list_fields(body[len(_MAGIC) :]):
         if number == _RAW:
-            more = _metadata(content, patch.get("metadata") or {})
-            more += _status(content, patch.get("status") or {})
-            field = _message(_RAW, content + more)  # noqa: PLW2901 # just this one field differs
+            more = _encode_metadata(content, patch.get("metadata") or {})
+            more += _encode_status(content, patch.get("status") or {})
+            field = _encode_message(_RAW, content + more)  # noqa: PLW2901 # just this one field differs
         changed.append(field)
     return b"".join(changed)
 
 
-def _metadata(raw: bytes, metadata: Mapping[str, Any]) -> bytes:
+def _encode_metadata(raw: bytes, metadata: Mapping[str, Any]) -> bytes:
     """Return the metadata that follows the object's own."""
-    present = {name.decode() for name in _inner(raw, _METADATA, _FINALIZERS)}
+    present = {
+        name.decode() for name in _list_inner_fields(raw, _METADATA, _FINALIZERS)
+    }
     new: Sequence[str] = metadata.get("finalizers", ())
     parts = [
-        _message(_FINALIZERS, name.encode()) for name in new if name not in present
+        _encode_message(_FINALIZERS, name.encode())
+        for name in new
+        if name not in present
     ]
     annotations: Mapping[str, str] = metadata.get("annotations", {})
     for key, value in annotations.items():
-        entry = _message(_KEY, key.encode()) + _message(_VALUE, value.encode())
-        parts.append(_message(_ANNOTATIONS, entry))
+        entry = _encode_message(_KEY, key.encode()) + _encode_message(
+            _VALUE, value.encode()
+        )
+        parts.append(_encode_message(_ANNOTATIONS, entry))
     for number, name in ((_UID, "uid"), (_RESOURCE_VERSION, "resourceVersion")):
         if metadata.get(name):
-            parts.append(_message(number, metadata[name].encode()))
-    return _message(_METADATA, b"".join(parts))
+            parts.append(_encode_message(number, metadata[name].encode()))
+    return _encode_message(_METADATA, b"".join(parts))
 
 
-def _status(raw: bytes, status: Mapping[str, Any]) -> bytes:
+def _encode_status(raw: bytes, status: Mapping[str, Any]) -> bytes:
     """Return the status that follows the claim's own; empty: there is none."""
     present = {
         content.decode()
-        for user in _inner(raw, _STATUS, _RESERVED_FOR)
-        for number, _, content in _fields(user)
+        for user in _list_inner_fields(raw, _STATUS, _RESERVED_FOR)
+        for number, _, content in _list_fields(user)
         if number == _CONSUMER["uid"]
     }
     users = [
         b"".join(
-            _message(number, user[name].encode())
+            _encode_message(number, user[name].encode())
             for name, number in _CONSUMER.items()
             if user.get(name)
         )
         for user in status.get("reservedFor", ())
         if user["uid"] not in present
     ]
-    parts = (_message(_RESERVED_FOR, user) for user in users)
-    return _message(_STATUS, b"".join(parts)) if users else b""
+    parts = (_encode_message(_RESERVED_FOR, user) for user in users)
+    return _encode_message(_STATUS, b"".join(parts)) if users else b""
 
 
-def _inner(raw: bytes, outer: int, inner: int) -> Iterator[bytes]:
+def _list_inner_fields(raw: bytes, outer: int, inner: int) -> Iterator[bytes]:
     """Go through a repeated field of a message of the object."""
-    for number, _, content in _fields(raw):
+    for number, _, content in _list_fields(raw):
         if number == outer:
-            for found, _, value in _fields(content):
+            for found, _, value in _list_fields(content):
                 if found == inner:
                     yield value
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+def _list_fields(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """Go through a message: each field's number, all its bytes, and its content."""
     at = 0
     while at < len(data):
@@ -132,12 +138,12 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     raise ValueError("no protobuf: it ends within a number")
 
 
-def _message(number: int, content: bytes) -> bytes:
+def _encode_message(number: int, content: bytes) -> bytes:
     """Write a field that has a length."""
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+    return _encode_varint(number << 3 | 2) + _encode_varint(len(content)) + content
 
 
-def _varint(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     written = bytearray()
     while value >= _MORE:
         written.append(value & ~_MORE & 0xFF | _MORE)

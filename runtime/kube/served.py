@@ -1,4 +1,4 @@
-"""What an API server serves of the kinds that we read, and which release it is."""
+"""The kinds that an API server serves, and its release."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Transport:
         Raises:
             ApiError: as its tree says.
         """
-        answer, _ = await self._send(
+        answer, _ = await self._send_request(
             what,
             method,
             path,
@@ -111,13 +111,13 @@ class Transport:
         Raises:
             ApiError: as its tree says.
         """
-        _, headers = await self._send(what, "GET", path)
+        _, headers = await self._send_request(what, "GET", path)
         try:
             return parsedate_to_datetime(headers.get("Date", "")).timestamp()
         except ValueError as error:
             raise UnavailableError(what, "the answer has no Date") from error
 
-    async def _send(
+    async def _send_request(
         self,
         what: str,
         method: str,
@@ -129,7 +129,7 @@ class Transport:
         accept: str = "application/json",
     ) -> tuple[bytes, Mapping[str, str]]:
         """Send one request and return body and headers of a good answer."""
-        headers = await self._signature(what) | {"Accept": accept}
+        headers = await self._sign_request(what) | {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = form
         began_s, code = time.monotonic(), "<error>"
@@ -149,12 +149,12 @@ class Transport:
                 answer = await response.read()
                 code = str(response.status)
         except _FAILURES as error:
-            raise UnavailableError(what, _words(error)) from error
+            raise UnavailableError(what, _describe_error(error)) from error
         finally:
             metrics.API_REQUESTS.labels(code, method).inc()
             metrics.API_SECONDS.labels(method).observe(time.monotonic() - began_s)
         if not 200 <= response.status < 300:
-            raise self._error(what, response, answer)
+            raise self._make_error(what, response, answer)
         return answer, response.headers
 
     async def stream(
@@ -171,12 +171,12 @@ class Transport:
             async with self._session.get(
                 self.server + path,
                 params=parameters,
-                headers=await self._signature(what),
+                headers=await self._sign_request(what),
                 server_hostname=self._server_name,
                 timeout=_STREAMING,
             ) as response:
                 if response.status != 200:
-                    raise self._error(what, response, await response.read())
+                    raise self._make_error(what, response, await response.read())
                 yield b""
                 lines = b""
                 while chunk := await response.content.readany():
@@ -186,16 +186,16 @@ class Transport:
                         yield lines[:end]
                         lines = lines[end:]
         except _FAILURES as error:
-            raise UnavailableError(what, _words(error)) from error
+            raise UnavailableError(what, _describe_error(error)) from error
 
-    async def _signature(self, what: str) -> dict[str, str]:
+    async def _sign_request(self, what: str) -> dict[str, str]:
         try:
             token = await self._credentials.token()
         except ClusterError as error:
             raise UnavailableError(what, str(error)) from error
         return {"Authorization": token} if token else {}
 
-    def _error(
+    def _make_error(
         self, what: str, response: aiohttp.ClientResponse, body: bytes
     ) -> ApiError:
         if response.status == _UNAUTHORIZED:
@@ -204,5 +204,5 @@ class Transport:
         return error_of(what, response.status, body, after)
 
 
-def _words(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error) or type(error).__name__

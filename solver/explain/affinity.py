@@ -60,7 +60,7 @@ def _name_counted(take: Take) -> str:
 
 def explain_crowding(member: MemberPart, take: Take, nodes: int, room: int) -> Reason:
     """Explain that a rule between pods leaves the least room on so many nodes."""
-    would = "node that would do otherwise"
+    would = "otherwise suitable node"
     where = counted(nodes, would, would.replace("node", "nodes", 1))
     message = (
         f"{take.rule.about}: room for {room} of "

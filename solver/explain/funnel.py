@@ -65,9 +65,9 @@ from solver.problem.problem import Problem
 
 MOST_COUNTED = 4096
 """Results of each sort that are remembered of one Problem."""
-NO_NODES = "no node is known: neither a Node nor a slice names any"
+NO_NODES = "no nodes are known: no Node and no ResourceSlice names one"
 _LET_IN = {
-    Rule.NODE_SELECTION: "is one that it selects",
+    Rule.NODE_SELECTION: "matches its node selector",
     Rule.NODE_FEATURES: "has a kubelet that declares the features it needs",
     Rule.NODE: "is usable",
     Rule.NODE_TAINTED: "has only taints that it tolerates",
@@ -321,9 +321,9 @@ def _explain_outranked(
     hidden = len(ahead) - MOST_NAMED
     more = f" and {hidden} more" if hidden > 0 else ""
     message = (
-        f"its pods would fit by count, but not beside the "
-        f"{counted(len(ahead), 'gang')} decided with it that have its "
-        f"priority {priority} or more: {words}{more}"
+        "its pods would fit by count, but not beside the "
+        f"{counted(len(ahead), 'gang')} of priority {priority} or higher decided "
+        f"with it: {words}{more}"
     )
     facts = {"gangs": len(ahead), "priority": priority}
     return Reason(rule=Rule.OUTRANKED, message=message, facts=facts)

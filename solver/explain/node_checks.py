@@ -193,7 +193,7 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
     needed, remaining = (
         format_amount(scarcity.resource, n) for n in (scarcity.need, scarcity.left)
     )
-    would = "node that would do otherwise"
+    would = "otherwise suitable node"
     nodes = counted(scarcity.nodes, would, would.replace("node", "nodes", 1))
     message = (
         f"{need_of_pods(member.count, f'{needed} on one node')}; of {nodes} "

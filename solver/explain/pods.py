@@ -40,11 +40,11 @@ def explain_joint(gang: GangPart, fits: Fits) -> Reason:
     """Return how many of its pods have a place at once, where that is known."""
     pods = gang.pods
     if fits(gang, False) is not False:
-        message = "by count each of its pods has room; no place for all was found"
+        message = "each pod fits by count, but no placement of all of them was found"
         if pods == 1:
-            message = "by count its pod has room; no place for it was found"
+            message = "its pod fits by count, but no placement was found"
         return Reason(rule=Rule.JOINT, message=message, facts={"pods": pods})
-    message, facts = "each of its pods has room, all of them together have not", {}
+    message, facts = "each pod fits alone, but not all of them together", {}
     room = _count_most(gang, fits) if len(gang.members) == 1 else None
     if room is not None:
         message += f": at most {room} of {counted(pods, 'pod')} at once"
@@ -126,7 +126,7 @@ class _Pod:
         if nearest := self._describe_nearest(claim):
             message += f"; {nearest}"
         if is_held:
-            message += "; some would, if nobody held any"
+            message += "; some would if no devices were held"
         rule = Rule.TAKEN if is_held else Rule.CONSTRAINT
         return self._reason(rule, f"/{claim.name}", message)
 
@@ -144,7 +144,7 @@ class _Pod:
         is_held = self.fits(self._member.claims, unheld=True)
         message = f"no node has room for {listed(names)} together, only for each alone"
         if is_held:
-            message += "; some would, if nobody held any devices"
+            message += "; some would if no devices were held"
         return self._reason(Rule.TAKEN if is_held else Rule.JOINT, place, message)
 
     def _explain_number(self, claim: ClaimPart) -> Reason:
@@ -162,15 +162,13 @@ class _Pod:
         most = self._find_most(alone, request)
         asked = max(a.count for a in request.alternatives)
         if any(a.all_devices for a in request.alternatives):
-            message = "no node can give all matching devices to one pod at once"
+            message = "no node can give one pod all matching devices"
         elif most:
-            message = (
-                f"no node can give {asked} of them to one pod at once; at most {most}"
-            )
+            message = f"no node can give one pod {asked} of them; the most is {most}"
         else:
             message = "no node can give one pod what it asks for"
         if is_held:
-            message += "; some could, if nobody held any devices"
+            message += "; some could if no devices were held"
         rule = Rule.TAKEN if is_held else Rule.JOINT
         return self._reason(rule, f"/{claim.name}/{request.name}", message)
 

@@ -42,7 +42,10 @@ _LASTING = frozenset(
 """Rules that say no until somebody changes what is asked or what there is."""
 _LEFT = {
     Rule.NO_CANDIDATE: ("matches", "match"),
-    Rule.NODE_SELECTION: ("is on a node that it selects", "are on nodes it selects"),
+    Rule.NODE_SELECTION: (
+        "is on a node that it selects",
+        "are on nodes that it selects",
+    ),
     Rule.NODE_FEATURES: (
         "is on a node whose kubelet declares the features it needs",
         "are on nodes whose kubelets declare the features it needs",
@@ -61,7 +64,7 @@ _LEFT = {
         "are supported there (feature gates, features of the node)",
     ),
     Rule.TAKEN: ("is free", "are free"),
-    Rule.TAINTED: ("has no taint in the way", "have no taint in the way"),
+    Rule.TAINTED: ("is not kept away by a taint", "are not kept away by a taint"),
 }
 """Of one device that is left, and of several."""
 
@@ -101,7 +104,7 @@ def explain_too_few(
     request, counts, rooms = too_few.request, too_few.counts, too_few.rooms
     pods, room = counted(member.count, "pod"), rooms.by_rule[-1]
     if request.all_devices:
-        what = f"all matching {request.device_class} of a node"
+        what = f"all matching {request.device_class} of one node"
     else:
         where = " on one node" if request.count > 1 else ""
         what = f"{request.count} {request.device_class}{where}"
@@ -109,16 +112,16 @@ def explain_too_few(
     (most, node), rule = rooms.largest[-1], too_few.rule
     if request.all_devices and most > MAX_DEVICES:
         rule = Rule.TOO_MANY_DEVICES
-        message += f"; {most} on {node}, and a claim holds at most {MAX_DEVICES}"
+        message += f"; {node} has {most}, and a claim may have at most {MAX_DEVICES}"
     elif room:
         message += f"; room for {room} of {pods}"
     elif request.all_devices and most:
-        message += "; on no node all of them"
+        message += "; no node has all of them available"
     elif most:
-        message += f"; at most {most} of them on one node ({node})"
+        message += f"; the most on one node is {most} ({node})"
     if rule is Rule.NO_CANDIDATE and counts.faults:
         fault = explain_fault(request, subject, counts)
-        message += f"; besides, {fault.message}"
+        message += f"; also, {fault.message}"
     if counts.unusable:
         some = counted(len(counts.unusable), "pool or device", "pools or devices")
         message += f"; {some} unusable ({counts.unusable[0]})"

@@ -58,7 +58,7 @@ def explain_missing_label(
                 rule=Rule.GANG_TOPOLOGY,
                 field=f"spec.topology[{number}]",
                 message=f"none of {counted(nodes, 'node')} has the label {rule.key}, "
-                "so none is in a domain of it",
+                "so there is no domain",
                 facts={"nodes": nodes, "domains": 0},
             )
     return None
@@ -73,7 +73,7 @@ def explain_together(gang: GangPart) -> Reason | None:
         return None
     message = f"each pod fits on some node, but not all with {', '.join(names)}"
     if gang.standing:
-        message += f" beside the {len(gang.standing)} that have a place"
+        message += f" beside its {counted(len(gang.standing), 'placed pod')}"
     rule = Rule.GANG_TOPOLOGY if required else Rule.CONSTRAINT
     return Reason(rule=rule, message=message, facts={"pods": gang.pods})
 
@@ -210,8 +210,8 @@ def _explain_distinct(
     return Reason(
         rule=Rule.CONSTRAINT,
         field="spec.constraints",
-        message=f"its {counted(asked, 'device')} must all differ in {name}; those "
-        f"that it may have come to {counted(len(values), 'value')}",
+        message=f"its {counted(asked, 'device')} must all differ in {name}; the "
+        f"devices that it may use have {counted(len(values), 'value')}",
         facts={"asked": asked, "values": len(values)},
     )
 

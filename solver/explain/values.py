@@ -62,7 +62,7 @@ def describe_nearest(
                 best = (count, name, value, lacking)
     count, node, value, lacking = best
     if not count:
-        return f"no device that it may have publishes {constraint.match_attribute}"
+        return f"no device that it may use publishes {constraint.match_attribute}"
     words = f"{node} comes nearest: {count} of {counted(wanted, 'device')} with {value}"
     return f"{words}; {lacking} without a value" if lacking else words
 

@@ -22,37 +22,37 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     """Each field is a variable: `cluster` is `SOLVER_CLUSTER`."""
 
     name: str = ""
-    """Who holds the epoch; empty: host name and process id."""
+    """Name of this solver; empty: host name and process id."""
     lease_s: Annotated[float, Meta(gt=0, le=MAX_LEASE_S)] = 15.0
-    """How long a leader counts as alive after it was last heard of."""
+    """Seconds after its last message for which a leader counts as alive."""
     batch_gangs: int = 256
-    """At most so many gangs in one solve."""
+    """Most gangs in one solve."""
     batch_pods: int = 2048
-    """At most so many pods in one solve; a single gang may have more."""
+    """Most pods in one solve; a single gang may have more."""
     work_limit: float = 8.0
     """CP-SAT deterministic time of one solve."""
     guard_s: float = 240.0
-    """Seconds after which a solve is given up and tried with half the batch; the
+    """Seconds after which a solve is given up and retried with half the batch; the
     hardest worlds of the benchmarks take 80 of one core."""
     worker_memory_bytes: int = 4 << 30
-    """Memory that the worker process may take."""
+    """Bytes of memory that the worker process may use."""
     kubernetes_version: str = ""
-    """The cluster's release, which decides what its feature gates are by default.
-    Empty: what the publisher says of the API server; the newest if nobody does."""
+    """Kubernetes release, for the defaults of feature gates; empty: the one that the
+    publisher reports, or the newest known."""
     feature_gates: tuple[str, ...] = ()
-    """Gates that were changed, as `Name=true`."""
+    """Feature gates that differ from their defaults, as `Name=true`."""
     heartbeat_grace_s: float = 30.0
-    """How long a node may be silent before it is away."""
+    """Seconds that a node may be silent before it counts as away."""
     device_quotas: tuple[str, ...] = ()
-    """How many devices a namespace may hold, as `NAMESPACE=NUMBER`, of one driver as
-    `NAMESPACE/DRIVER=NUMBER`; `*` is every namespace that says nothing of its own."""
+    """Most devices that a namespace may hold, as `NAMESPACE=NUMBER`, or for one driver,
+    as `NAMESPACE/DRIVER=NUMBER`; `*` is every namespace without a quota of its own."""
     gang_quotas: tuple[str, ...] = ()
-    """How many waiting gangs of a namespace are tried, as `NAMESPACE=NUMBER`, the most
+    """Most waiting gangs of a namespace that are tried, as `NAMESPACE=NUMBER`, the most
     urgent first; `*` as above."""
     census_s: Annotated[float, Meta(gt=0)] = 10.0
-    """How often the whole cluster is counted for /metrics."""
+    """Seconds between counts of the whole cluster for /metrics."""
     retention_s: float = 86_400.0
-    """How long what was said of a gang stays in the streams after its end."""
+    """Seconds that a gang's messages stay in the streams after its end."""
 
     def __post_init__(self) -> None:
         self.read_device_quotas()

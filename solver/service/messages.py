@@ -118,8 +118,8 @@ def address_decision(message: DecisionMessage) -> tuple[DecisionMessage, Outgoin
     if size <= MAX_DECISION_BYTES or not isinstance(message, GangAllocated):
         return message, outgoing
     text = (
-        f"its decision has {size} bytes; the bus takes {MAX_DECISION_BYTES}: "
-        "fewer pods, or less configuration of devices"
+        f"its decision takes {size} bytes and the bus allows "
+        f"{MAX_DECISION_BYTES}; use fewer pods or less device configuration"
     )
     waiting = GangPending(
         cluster=message.cluster,

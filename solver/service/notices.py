@@ -83,7 +83,7 @@ class Notices:
         )
 
 
-_QUEUED = "it was not tried yet: the turns of others came first"
+_QUEUED = "it has not been tried yet: other gangs went first"
 
 
 def _is_told(record: GangRecord) -> bool:

@@ -154,7 +154,9 @@ class Verdicts:
                 del self._slow[gang.namespace]
         self._late.setdefault(gang.namespace, {})[gang.key] = frozenset(awaited)
         self._wake.set()
-        message = "its selectors take long; they are evaluated while others are decided"
+        message = (
+            "its selectors take long to evaluate; other gangs are decided meanwhile"
+        )
         reason = Reason(rule=Rule.UNEVALUATED, message=message)
         return structs.replace(gang, refused=(reason,))
 

@@ -241,7 +241,7 @@ QUANTITIES: dict[str, Expected] = {
     'quantity("500m").asInteger() == 0': "cannot convert value to integer",
     'quantity("500m").asApproximateFloat() == 0.5': True,
     'isQuantity("5Gi") && !isQuantity("five")': True,
-    'quantity("five") == quantity("5")': "is no quantity",
+    'quantity("five") == quantity("5")': "is not a quantity",
     'device.capacity["dra.net"].bandwidth.isGreaterThan(quantity("100G"))': True,
     "`C`.nope.isInteger()": "no such key: nope",
     "[quantity('1')].exists(q, q == quantity('1000m'))": True,

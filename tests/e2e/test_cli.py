@@ -89,7 +89,7 @@ def test_a_no_is_exit_code_1_and_says_why(stack: tuple[Path, str]) -> None:
     assert answer.returncode == 1
     assert "DevicesTaken" in answer.stdout or "NoCandidate" in answer.stdout
     explained = moorings("explain", "too-large", home=home)
-    assert "counted: " in explained.stdout
+    assert "devices: " in explained.stdout
     assert "attempt 0" not in explained.stdout
     assert moorings("cancel", "too-large", home=home).returncode == 0
 
@@ -114,7 +114,7 @@ def test_a_second_stack_is_found_by_its_folder_and_outlives_its_server(
         assert read_server(process) != first_server
         taken = moorings("up", *where, home=home)
         assert (taken.returncode, taken.stdout) == (3, "")
-        assert f"one runs already with its state in {folder}" in taken.stderr
+        assert f"another one runs with its state in {folder}" in taken.stderr
         submit = ("submit", "-f", "-", "--wait", *where)
         before, after = (json.dumps(named(name)) for name in ("before", "after"))
         assert moorings(*submit, home=home, stdin=before).returncode == 0
@@ -308,7 +308,7 @@ def test_nodes_and_devices_are_shown(stack: tuple[Path, str]) -> None:
         "DEVICES",
         "FREE",
         "HELD",
-        "SICK",
+        "UNUSABLE",
         "POOLS",
     ]
     name, status, devices, *_ = first.split()
@@ -325,15 +325,15 @@ def test_nodes_and_devices_are_shown(stack: tuple[Path, str]) -> None:
 MISTAKES = {
     ("get", "nothing-here"): (3, "no gang named 'nothing-here'"),
     ("get", "pod", "nothing-here"): (3, "no pod named 'nothing-here'"),
-    ("get", "deployments", "web"): (2, "no 'deployments' here; there are devices, ga"),
+    ("get", "deployments", "web"): (2, "unknown kind 'deployments'; the kinds are dev"),
     ("get", "devices", "--state", "broken"): (
         2,
-        "--state 'broken' is none of drifted, free",
+        "--state 'broken' is unknown; use one of drifted, free",
     ),
-    ("get", "pods", "--node", "a"): (2, "get: --node: of nodes and devices, not"),
-    ("explain", "node/a"): (2, "'node/a' is no gang and no pod/NAME"),
-    ("explain", "pod/nothing-here"): (3, "no pod named 'nothing-here'; pods that"),
-    ("explain", "nothing-here"): (3, "`kubectl describe pod` says why they do"),
+    ("get", "pods", "--node", "a"): (2, "get: --node is for nodes and devices, not"),
+    ("explain", "node/a"): (2, "'node/a' is neither a gang nor pod/NAME"),
+    ("explain", "pod/nothing-here"): (3, "no pod named 'nothing-here'; waiting pods"),
+    ("explain", "nothing-here"): (3, "`kubectl describe pod` says why they wait"),
     ("get", "-o", "xml"): (2, "'--output' / '-o': 'xml' is not one of 'table'"),
     ("replay", "ffffffff"): (3, "no solve named 'ffffffff'"),
     ("submit", "-f", "missing.yaml"): (3, "missing.yaml: No such file"),
@@ -341,7 +341,7 @@ MISTAKES = {
     ("sumbit",): (2, "No such command"),
     ("plan",): (2, "needs either -f FILE or --jsonl"),
     ("plan", "-f", "missing.yaml"): (3, "missing.yaml: No such file"),
-    ("plan", "-f", "x", "--feature-gates", "Nope=true"): (2, "'Nope' is not known"),
+    ("plan", "-f", "x", "--feature-gates", "Nope=true"): (2, "'Nope' is unknown"),
     ("plan", "-f", "x", "--order", "random"): (2, "'random' is not one of"),
     ("get", "--server", "nats://127.0.0.1:1"): (3, "nats"),
     ("get", "--cluster", ""): (3, "--cluster"),

@@ -43,7 +43,7 @@ def test_a_large_plan_is_counted_and_says_each_reason_once(tmp_path: Path) -> No
     assert counts.split()[:2] == ["error", "40"]
     assert reason.startswith("40 gangs (g00, g01, g02, g03, g04 and 35 more): Unknown")
     assert "40 error" in status
-    assert "claims are not listed (--all lists them)" in answer.stderr
+    assert "claims are not listed; use --all" in answer.stderr
     every = moorings("plan", "-f", "-", "--all", home=tmp_path, stdin=many)
     assert len(every.stdout.splitlines()) > 40
     assert every.stdout.startswith("GANG")
@@ -52,13 +52,13 @@ def test_a_large_plan_is_counted_and_says_each_reason_once(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("document", "code", "text"),
     [
-        ({"apiVersion": "v1", "kind": "ConfigMap"}, 3, "some of it was not read"),
+        ({"apiVersion": "v1", "kind": "ConfigMap"}, 3, "some input was skipped"),
         ({"metadata": {"name": "x"}}, 3, "apiVersion: required"),
         ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}, 0, ""),
         (
             {"apiVersion": "v1", "kind": "List", "items": []},
             3,
-            "there is nothing in it",
+            "is empty",
         ),
     ],
 )

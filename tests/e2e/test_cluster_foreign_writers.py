@@ -169,7 +169,7 @@ async def test_a_device_that_is_given_twice_later_is_told(
     note = await until_told(kube, pod, "GangDeviceHeldTwice")
     taken = f"{site.driver}/{pod['spec']['nodeName']}/dev-2"
     other = f"ResourceClaim {site.namespace}/foreign"
-    assert note == f"device {taken} was allocated to {other} as well"
+    assert note == f"device {taken} was also allocated to {other}"
 
 
 async def test_a_finalizer_that_somebody_removed_comes_back(

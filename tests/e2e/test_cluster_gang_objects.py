@@ -114,7 +114,7 @@ async def test_a_full_stream_is_a_condition_that_says_what_to_do(
         assert has(phase="Waiting", reason="NotStored")(now)
         message = now["status"]["message"]
         assert "the bus has no room: maximum bytes exceeded" in message
-        assert "whoever runs NATS makes room" in message
+        assert "NATS needs more room" in message
     (pod,) = await pods_of(site, "late", 1, is_running, within_s=60)
     now = await kube.until(created, has(phase="Running"))
     assert condition(now, "NotStored") == "False"
@@ -127,7 +127,7 @@ async def test_kubectl_shows_how_a_gang_gets_on(
     """From no pod to the end of all of them, and after that."""
     await template(site, count=2)
     created = await kube.create(gang(site, "train", 4, "pair"))
-    await kube.until(created, has(message="no pod is there yet"))
+    await kube.until(created, has(message="there are no pods yet"))
     assert shown(kubectl, site) == [("train", "Waiting", "0/4", "PodsMissing")]
     await create_pods(site, "train", range(3))
     await kube.until(created, has(message="3 of 4 pods are there"))

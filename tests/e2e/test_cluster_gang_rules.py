@@ -191,7 +191,7 @@ async def test_pods_that_come_later_are_on_the_rail_of_those_that_run(
     late = named("v1", "Pod", "scaled-8", example.prefix)
     await kube.until(late, exists)
     note = await until_told(kube, await kube.get(late), "GangConstraintUnsatisfiable")
-    assert f"{nic}/rail beside the 3 that have a place" in note
+    assert f"{nic}/rail beside its 3 placed pods" in note
     # Without the last there is room for all.
     await kube.patch(created, {"spec": {"replicas": 8}})
     pods = await running_pods(kube, example.prefix, 8)

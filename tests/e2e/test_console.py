@@ -205,14 +205,14 @@ async def test_a_recorded_solve_is_replayed_to_the_same_bytes(page: Page) -> Non
     await page.keyboard.press("s")
     await page.locator("table.solves tbody a").first.click()
     objective = page.locator("section", has_text="Objective").first
-    await expect(objective).to_contain_text("weight of the gangs that are in")
+    await expect(objective).to_contain_text("weight of the allocated gangs")
     await page.get_by_role("button", name="Replay").click()
     await expect(page.locator(".verdict").first).to_have_text("✓ Same bytes")
 
 
 async def test_a_hostile_name_stays_text(page: Page) -> None:
     await page.goto(page.url.partition("#")[0] + "#/gangs")
-    await page.get_by_role("button", name="Over").click()
+    await page.get_by_role("button", name="Finished").click()
     link = page.get_by_role("link", name=HOSTILE)
     await expect(link).to_have_text(HOSTILE)
     await link.click()
@@ -259,7 +259,7 @@ async def test_what_changes_is_seen_and_who_only_looks_changes_nothing(
         await changing.get_by_label("Manifest").fill(manifest)
         await changing.get_by_role("button", name="Submit").click()
         row = page.locator("tr.row", has_text="late")
-        await expect(row).to_contain_text("Written")
+        await expect(row).to_contain_text("Allocated")
         await changing.get_by_role("link", name="late").click()
         changing.on("dialog", lambda dialog: asyncio.ensure_future(dialog.accept()))
         await changing.get_by_role("button", name="Release").click()
@@ -342,7 +342,7 @@ async def test_a_console_says_that_no_solver_leads(
         async with open_page(browser, links.look, WIDE, "light") as page:
             notice = page.locator("#notice")
             await expect(notice).to_contain_text(
-                "no solver ever led in cluster nowhere"
+                "no solver has ever led in cluster nowhere"
             )
             await page.keyboard.press("g")
             await expect(notice).to_be_visible()

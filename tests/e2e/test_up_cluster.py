@@ -44,13 +44,13 @@ def kubeconfig(path: Path, **changes: Any) -> str:
 
 ALONE = [{"name": "far", "context": {"user": "me"}}]
 MISTAKES: list[tuple[dict[str, Any], list[str], int, str]] = [
-    ({"contexts": []}, [], 3, "is no kubeconfig: it has no contexts"),
-    ({"contexts": "far"}, [], 3, "is no kubeconfig: it has no contexts"),
+    ({"contexts": []}, [], 3, "is not a kubeconfig: it has no contexts"),
+    ({"contexts": "far"}, [], 3, "is not a kubeconfig: it has no contexts"),
     ({"current-context": ""}, [], 3, "choose one with --context: far"),
     ({}, ["--context", "near"], 3, "has no context 'near'; it has far"),
     ({"contexts": ALONE}, [], 3, "context 'far' is of cluster 'None'"),
     ({}, [], 3, "127.0.0.1:1"),
-    ({}, ["--folder", "x"], 2, "--folder and -f are for where there is no cluster"),
+    ({}, ["--folder", "x"], 2, "--folder and -f exclude --kubeconfig"),
 ]
 
 

@@ -297,7 +297,7 @@ async def test_who_is_not_who_it_says_is_refused_with_a_reason(world: World) -> 
     hostile = [
         ("nodeagent gpu-2", agent, "is of a pod on node gpu-1, not on gpu-2"),
         (AGENT_1, unbound, "is bound to no pod on a node"),
-        (AGENT_1, platform, f"{ACCOUNT} is no nodeagent"),
+        (AGENT_1, platform, f"{ACCOUNT} is not a nodeagent"),
         (f"platform {EVERYWHERE}", platform, f"is of {ACCOUNT}, not of {EVERYWHERE}"),
         (f"{PLATFORM} team-b", platform, "may do nothing with gangs.moorings.dev in"),
         (f"{PLATFORM} *", platform, "in all namespaces"),
@@ -305,7 +305,7 @@ async def test_who_is_not_who_it_says_is_refused_with_a_reason(world: World) -> 
         (PLATFORM, elsewhere, "is not for the audience nats.moorings.dev"),
         (PLATFORM, _changed(platform, sub="x"), "token: "),
         (PLATFORM, _changed(platform, exp=1), "has expired"),
-        (PLATFORM, "a.b.c", "is no JSON web token"),
+        (PLATFORM, "a.b.c", "is not a JSON web token"),
         ("solver", platform, ""),
         ("admin", platform, "'admin'"),
     ]

@@ -93,7 +93,7 @@ def test_each_service_starts(built: tuple[Builder, str], service: str) -> None:
     unknown = f"{service.upper()}_NONSENSE"
     code, said = builder.run(container, "env", f"{unknown}=x", "python", "-m", service)
     assert code == 2, said
-    assert f"{unknown}: is not known" in said
+    assert f"{unknown}: is unknown" in said
 
 
 def test_the_command_line_runs(built: tuple[Builder, str]) -> None:

@@ -173,7 +173,7 @@ async def test_who_may_read_little_is_told_what_is_not_known(
         level, why = lines[check]
         assert (level, "missing permission" in why) == ("warn", True), check
     assert lines["kubernetes.served"][0] == "ok"
-    assert "none of our roles" in lines["rights.you"][1]
+    assert "no role of Moorings" in lines["rights.you"][1]
 
 
 async def test_a_cluster_and_a_bus_that_do_not_answer_are_findings(
@@ -241,7 +241,7 @@ async def test_a_server_that_is_lost_is_named_while_two_go_on(tmp_path: Path) ->
         whole = await examine_as("viewer", secured, tmp_path)
         assert whole["nats.replicas"] == ("ok", "3 copies of each stream")
         assert whole["nats.copies"][0] == "ok"
-        assert whole["nats.sync"] == ("ok", "what is acknowledged is on disk")
+        assert whole["nats.sync"] == ("ok", "acknowledged messages are on disk")
         assert "nats.streams" not in whole
         limited = await examine_as("platform", secured, tmp_path)
         assert limited["nats.streams"][0] == "warn"

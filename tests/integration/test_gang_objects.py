@@ -242,7 +242,7 @@ async def test_recovery_and_status_can_be_changed(admin: Kube) -> None:
     condition = {
         "type": "Allocated",
         "status": "True",
-        "reason": "Written",
+        "reason": "Allocated",
         "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     }

@@ -34,7 +34,7 @@ def test_each_service_starts_from_the_image(content: Path, service: str) -> None
     unknown = f"{service.upper()}_NONSENSE"
     code, said = image.run(content, "-m", service, **{unknown: "x"})
     assert (code, f'"service": "{service}"' in said) == (2, True), said
-    assert f"{unknown}: is not known" in said
+    assert f"{unknown}: is unknown" in said
 
 
 @pytest.mark.soak

@@ -44,7 +44,7 @@ async def test_who_leads_is_on_the_bus_and_missed_when_it_is_silent(
         moorings, "get", "gangs", home=tmp_path, server=nats_server.url
     )
     assert shown.returncode == 0, shown.stderr
-    told = f"no publisher leads in cluster local: one was last heard of at {LONG_AGO}"
+    told = f"no publisher leads in cluster local: one was last heard from at {LONG_AGO}"
     assert told in " ".join(shown.stderr.split())
 
 
@@ -60,10 +60,10 @@ async def test_who_submits_and_who_looks_hears_that_no_solver_answers(
         )
 
     submit = ("submit", "-f", str(gang), "--wait", "--timeout", "0.5")
-    assert "no solver ever led in cluster local" in (await call(*submit)).stderr
+    assert "no solver has ever led in cluster local" in (await call(*submit)).stderr
     for what in ("gangs", "devices", "nodes"):
         said = await call("get", what)
-        assert "no solver ever led in cluster local" in said.stderr
+        assert "no solver has ever led in cluster local" in said.stderr
     claim = EpochClaimed(cluster=CLUSTER, epoch=1, holder="one", lease_s=5)
     await bus.publish(Outgoing.of(FENCE, claim))
     assert (await call("explain", "train")).stderr == ""

@@ -18,7 +18,7 @@ from tests.lab.command_line import MAIN
 
 LARGE = 100
 """Nodes of a world whose search goes on for long after the first answer."""
-INTERRUPTED = "interrupted: what was found so far is the answer"
+INTERRUPTED = "interrupted: answering with the best found so far"
 
 
 @pytest.fixture(scope="module")

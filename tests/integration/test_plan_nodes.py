@@ -124,7 +124,7 @@ def test_a_pod_that_needs_too_much_cpu_is_told_which_node_has_how_much(
     assert reason.rule == "NodeResourcesInsufficient"
     assert reason.field == "node.resources[cpu]"
     assert reason.message == (
-        "1 pod needs cpu 3 on one node; of 1 node that would do otherwise node-1 has "
+        "1 pod needs cpu 3 on one node; of 1 otherwise suitable node node-1 has "
         "most left, cpu 2500m"
     )
 

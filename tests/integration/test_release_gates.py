@@ -62,7 +62,7 @@ async def test_gates_are_shown_and_opened_on_demand(
     where = f"--namespace={site.namespace}"
     shown = await released(control_plane, tmp_path, where)
     assert shown.returncode == 0, shown.stderr
-    assert "2 pods wait at the gate; nothing changed: add --yes" in shown.stdout
+    assert "2 pods wait at the gate; nothing changed; use --yes" in shown.stdout
     assert f"in the way: DeviceTaintRule {site.namespace}" in shown.stderr
     assert "no publisher leads" in shown.stderr
     assert (await kube.get(one))["spec"]["schedulingGates"] == [{"name": GATE}]

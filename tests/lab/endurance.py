@@ -109,7 +109,7 @@ class Asked:
             elif record.phase is GangPhase.PENDING:
                 assert record.reasons, record
             else:
-                assert record.phase is GangPhase.WRITTEN, record
+                assert record.phase is GangPhase.ALLOCATED, record
             decision = record.allocated
             for member in decision.members if decision is not None else ():
                 for claim in member.claims:

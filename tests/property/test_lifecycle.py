@@ -210,7 +210,7 @@ def test_what_holds_in_every_phase(history: History) -> None:
         # Growth was refused: those that had a place before have it still.
         assert isinstance(record.decision, GangAllocated)
         assert record.placed == without_growth(record.decision)
-        assert record.phase is GangPhase.WRITTEN
+        assert record.phase is GangPhase.ALLOCATED
     assert record.is_written <= record.was_written
     assert record.is_written <= (record.placed is not None)
     # Who is to be decided holds nothing, and nobody wants its end.

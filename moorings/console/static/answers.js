@@ -1,4 +1,4 @@
-// Parts of a solver's answer, as recorded and as it would be.
+// Parts of a solver's answer that solves and what-if share.
 
 import { cells, el, table } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// The server: one stream of what changes, and questions. The token never leaves this tab.
+// The server: one stream of changes, and requests. The token never leaves this tab.
 
 const KEY = "moorings-token";
 const FIRST_WAIT_MS = 250;
@@ -24,7 +24,7 @@ export async function ask(path, { method = "GET", body } = {}) {
   return answer;
 }
 
-// Follow what changes, for ever: after each loss everything comes anew.
+// Follow changes forever: after each lost connection everything comes anew.
 export async function follow(onUpdate, onState) {
   let waitMs = FIRST_WAIT_MS;
   for (;;) {

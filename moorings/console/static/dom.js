@@ -1,4 +1,4 @@
-// Elements from values. Whatever is shown goes in as text: nothing is ever parsed as HTML.
+// Elements from values. Everything goes in as text: nothing is ever parsed as HTML.
 
 export function el(tag, properties = {}, ...children) {
   const element = document.createElement(tag);

@@ -94,12 +94,12 @@ function drawTotals(tiles, why) {
     tile(nodes.toLocaleString("en"), `${nodes === 1 ? "node" : "nodes"}, ${ready === nodes ? "all ready" : `${count(nodes - ready, "node")} not ready`}`),
     tile(totals.F.toLocaleString("en"), `of ${count(devices, "device")} free`),
     tile((totals.H + totals.S).toLocaleString("en"), "devices held"),
-    tile((totals.U + totals.T + totals.A).toLocaleString("en"), "sick, tainted or away"),
+    tile((totals.U + totals.T + totals.A).toLocaleString("en"), "unhealthy, tainted or unavailable"),
     tile(living.toLocaleString("en"), `${living === 1 ? "gang" : "gangs"}, ${waits.length} waiting`, "#/gangs"));
   why.replaceChildren();
   if (waits.length) {
     const oldest = waits.reduce((a, b) => (a.since <= b.since ? a : b));
-    why.append(el("div", { class: "card" }, "Waits longest: ", gangLink(oldest.id, fullName(oldest)), ` — ${oldest.reason || "not decided yet"}`));
+    why.append(el("div", { class: "card" }, "Waiting longest: ", gangLink(oldest.id, fullName(oldest)), ` — ${oldest.reason || "not decided yet"}`));
   }
 }
 

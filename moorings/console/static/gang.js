@@ -1,4 +1,4 @@
-// One gang's story: why it waits, what would help, what happened when, and what it has.
+// One gang: why it waits, what would help, what happened when, and where its pods are.
 
 import { ask } from "./bus.js";
 import { ageOf, cells, count, el, link, nodeLink, phaseBadge, section, solveLink, table } from "./dom.js";
@@ -8,16 +8,16 @@ const EVENTS = {
   SubmitGang: ["Submitted", ""], CancelGang: ["Cancelled", "bad"], ReleaseGang: ["Released", ""],
   GangAllocated: ["Decided: it has its devices", "good"], GangPending: ["Decided: it waits", "wait"],
   GangRejected: ["Rejected", "bad"], GangReleased: ["Its devices are free again", ""],
-  AllocationWritten: ["Written to claims", "good"], GatesOpened: ["Gates opened: its pods may run", "good"],
-  AllocationRefused: ["The decision could not be written", "bad"], AllocationLost: ["What was written was lost", "bad"],
-  ClaimsReleased: ["Its claims are released", ""],
+  AllocationWritten: ["Claims allocated", "good"], GatesOpened: ["Gates opened: its pods may run", "good"],
+  AllocationRefused: ["The decision could not be written", "bad"], AllocationLost: ["The allocation was lost", "bad"],
+  ClaimsReleased: ["Claims released", ""],
 };
 const MOST_PLACES = 100;
-// The counts behind a reason, in the order in which the rules are looked at.
+// The counts behind a reason, in the order in which the rules are checked.
 const FACTS = {
-  devices: "devices in all", selected: "match the request", supported: "work with the features on", onUsableNodes: "on nodes that are ready",
-  onToleratedNodes: "on nodes whose taints are tolerated", onSelectedNodes: "on nodes that the pods allow", onCapableNodes: "on nodes with the features that pods need", besideOtherPods: "where other pods allow it",
-  free: "free", eligible: "free and not tainted", pods: "pods asked for", room: "pods there is room for",
+  devices: "devices", selected: "match the request", onSelectedNodes: "on nodes that the pod selects", onCapableNodes: "on nodes with the features that it needs", onUsableNodes: "on usable nodes",
+  onToleratedNodes: "on nodes with tolerated taints", besideOtherPods: "where rules between pods allow it", supported: "supported by the enabled features",
+  free: "free", eligible: "free and not tainted", pods: "pods needed", room: "pods with room",
 };
 
 export function gangView(id) {
@@ -54,7 +54,7 @@ function draw(story, head, root, help) {
   head.replaceChildren(
     el("div", { class: "crumb" }, link("#/gangs", "Gangs"), ` / ${story.namespace}`),
     el("div", { class: "head" }, el("h1", {}, story.name), phaseBadge(story.phase), el("span", { class: "grow muted" }, ...facts), ...actions(story)),
-    ...story.asks.flat().map((text) => el("p", {}, `Asks for ${text}`)));
+    ...story.asks.flat().map((text) => el("p", {}, `Requests ${text}`)));
   const left = [];
   const reports = story.explanations.flatMap((each) => each.reports);
   const waits = !OVER.has(story.phase) && (reasons.length > 0 || reports.length > 0 || story.phase === "Pending");
@@ -62,7 +62,7 @@ function draw(story, head, root, help) {
   if (waits && story.uid) left.push(help.element(story));
   const members = story.explanations.flatMap((each) => each.members);
   if (members.length) left.push(placesSection(members));
-  if (!left.length) left.push(section("Nothing is missing", el("p", { class: "muted" }, "It is over, and holds nothing.")));
+  if (!left.length) left.push(section("Finished", el("p", { class: "muted" }, "The gang is finished and holds no devices.")));
   root.replaceChildren(el("div", {}, ...left), el("div", {}, timelineSection(story)));
 }
 
@@ -72,7 +72,7 @@ function whySection(story, reasons, reports) {
     el("p", {}, reason.message), factBars(reason.facts), el("p", { class: "advice" }, el("b", {}, "What helps: "), reason.advice)));
   const told = reports.map((report) => el("div", { class: "why" }, el("div", { class: "rule" }, report.reason), el("p", {}, report.message),
     report.names.length ? el("p", { class: "muted" }, `Pods: ${report.names.join(", ")}`) : null));
-  const none = !cards.length && !told.length ? [el("p", {}, story.reason || "It waits to be decided.")] : [];
+  const none = !cards.length && !told.length ? [el("p", {}, story.reason || "It is waiting for a decision.")] : [];
   return section(story.phase === "Rejected" ? "Why it was rejected" : "Why it waits", ...cards, ...told, ...none);
 }
 
@@ -97,7 +97,7 @@ function helpPanel() {
     element(story) {
       button.onclick = () => findHelp(story, button, said);
       element ??= section("What would help", el("p", { class: "muted" },
-        "Solves its last recorded question again with one change at a time. Nothing is changed in the cluster."), button, said);
+        "Solves its last recorded batch again with one change at a time. Nothing is changed in the cluster."), button, said);
       return element;
     },
   };
@@ -115,9 +115,9 @@ async function findHelp(story, button, said) {
     const enough = help.tried.filter((each) => each.helps);
     const others = help.tried.filter((each) => !each.helps);
     said.replaceChildren(
-      el("p", {}, enough.length ? "It would get its devices if:" : "None of what was tried would be enough."),
+      el("p", {}, enough.length ? "It would get its devices if:" : "None of the changes tried would be enough."),
       el("ul", { class: "tries" }, enough.map(line)),
-      others.length ? el("details", { open: !enough.length }, el("summary", {}, `${others.length} more would not be enough`), el("ul", { class: "tries" }, others.map(line))) : "",
+      others.length ? el("details", { open: !enough.length }, el("summary", {}, `${count(others.length, "other change")} would not be enough`), el("ul", { class: "tries" }, others.map(line))) : "",
       el("p", { class: "muted" }, "As of solve ", solveLink(help.solve), ` at ${help.at.slice(0, 19)}.`));
   } catch (error) {
     said.replaceChildren(el("p", { class: "no" }, error.message));
@@ -147,7 +147,7 @@ function timelineSection(story) {
       el("div", { class: "when" }, `${clock}${gap}`, event.solve ? [" · ", solveLink(event.solve)] : null),
       ...(event.reasons.length ? event.reasons : [event.detail]).filter(Boolean).map((line) => el("div", {}, line)));
   });
-  return section("Time line", items.length ? el("ol", { class: "timeline" }, items) : el("p", { class: "muted" }, "It was not submitted yet."));
+  return section("Timeline", items.length ? el("ol", { class: "timeline" }, items) : el("p", { class: "muted" }, "It has not been submitted yet."));
 }
 
 function lasted(ms) {
@@ -157,7 +157,7 @@ function lasted(ms) {
 
 function actions(story) {
   if (store.right !== "change" || OVER.has(story.phase) || !story.uid) return [];
-  return [["release", "Release", "its work is done"], ["cancel", "Cancel", "it is not wanted any more"]].map(([verb, text, means]) => el("button", {
+  return [["release", "Release", "its work is done"], ["cancel", "Cancel", "it is no longer wanted"]].map(([verb, text, means]) => el("button", {
     type: "button", class: "danger",
     onclick: async (event) => {
       if (!confirm(`${text} gang ${fullName(story)}: ${means}. Its devices become free.`)) return;

@@ -1,4 +1,4 @@
-// The gangs: why they wait, in groups, and a row for each.
+// The gangs: why they wait, grouped by reason, and a row for each.
 
 import { ask } from "./bus.js";
 import { ageOf, cells, count, el, gangLink, phaseBadge, section, table } from "./dom.js";
@@ -6,12 +6,12 @@ import { OVER, WAITS, fullName, store, waiting } from "./store.js";
 
 const COLUMNS = ["Gang", "Phase", "Age", "Pods", "Nodes", "Priority", "Why"];
 const FILTERS = {
-  living: ["Living", (gang) => !OVER.has(gang.phase)],
+  living: ["Active", (gang) => !OVER.has(gang.phase)],
   waiting: ["Waiting", (gang) => WAITS.has(gang.phase)],
   placed: ["With devices", (gang) => !OVER.has(gang.phase) && !WAITS.has(gang.phase)],
-  over: ["Over", (gang) => OVER.has(gang.phase)],
+  over: ["Finished", (gang) => OVER.has(gang.phase)],
 };
-const ORDER = ["Rejected", "Waiting", "Pending", "Decided", "Written", "Running", "Completed", "Cancelled"];
+const ORDER = ["Rejected", "Waiting", "Pending", "Decided", "Allocated", "Running", "Completed", "Cancelled"];
 const PAGE = 200;
 const EXAMPLE = `apiVersion: moorings.dev/v1alpha1
 kind: Gang
@@ -42,7 +42,7 @@ export function gangsView() {
     }, `${text} `, el("span", { class: "muted num" }, [...store.gangs.values()].filter(passes).length))));
     reasons.replaceChildren(...drawReasons());
     const gangs = [...store.gangs.values()].filter(FILTERS[filter][1]).sort(byUrgency);
-    list.replaceChildren(gangs.length ? drawTable(gangs.slice(0, shown)) : el("p", { class: "muted" }, "No gangs here."));
+    list.replaceChildren(gangs.length ? drawTable(gangs.slice(0, shown)) : el("p", { class: "muted" }, "No gangs."));
     if (gangs.length > shown) {
       list.append(el("button", { type: "button", class: "quiet", onclick: () => { shown += PAGE; draw(); } }, `Show more of ${gangs.length}`));
     }
@@ -57,7 +57,7 @@ export function gangsView() {
 
 const byUrgency = (a, b) => ORDER.indexOf(a.phase) - ORDER.indexOf(b.phase) || b.priority - a.priority || (a.since < b.since ? -1 : 1);
 
-// Gangs that wait for the same are one line: the rule, how many, and the one that waits longest.
+// Gangs that wait for the same reason share a line: the rule, how many, the longest waiting.
 function drawReasons() {
   const groups = new Map();
   for (const gang of waiting()) {

@@ -1,4 +1,4 @@
-// The frame of the console: which view is shown, search, keys, theme, and the stream.
+// The frame of the console: views, search, keys, theme, and the event stream.
 
 import { follow, keepToken, takeToken } from "./bus.js";
 import { count, el, refreshAges } from "./dom.js";
@@ -55,7 +55,7 @@ listen((update) => {
 
 function showNotice({ silences = [], unread, lastUnread = [] }) {
   const lines = [...silences];
-  if (unread) lines.push(`${count(unread, "message")} on the bus could not be read and left out; the last: ${lastUnread.map((each) => `${each.subject}: ${each.why}`).pop() ?? ""}`);
+  if (unread) lines.push(`${count(unread, "message")} on the bus skipped as unreadable; the last: ${lastUnread.map((each) => `${each.subject}: ${each.why}`).pop() ?? ""}`);
   const notice = document.getElementById("notice");
   notice.replaceChildren(...lines.map((line) => el("div", {}, line)));
   notice.hidden = lines.length === 0;

@@ -54,7 +54,7 @@ function devicesSection(devices) {
     byDriver.get(device.driver).push(device);
   }
   const parts = [...byDriver].flatMap(([driver, own]) => [el("h3", { class: "muted" }, driver), el("div", { class: "devices" }, own.map(drawDevice))]);
-  return section("Devices", ...(parts.length ? parts : [el("p", { class: "muted" }, "It has none.")]));
+  return section("Devices", ...(parts.length ? parts : [el("p", { class: "muted" }, "No devices.")]));
 }
 
 function drawDevice(device) {
@@ -83,7 +83,7 @@ function aboutSection(node) {
   const free = Object.entries(node.free ?? {});
   return section("About the node",
     node.taints?.length ? el("p", {}, `Taints: ${node.taints.map((taint) => `${taint.key}${taint.value ? `=${taint.value}` : ""}:${taint.effect}`).join(", ")}`) : null,
-    free.length ? el("p", {}, `Left of other resources: ${free.map(([name, left]) => describeLeft(name, left)).join(", ")}`) : null,
+    free.length ? el("p", {}, `Other resources left: ${free.map(([name, left]) => describeLeft(name, left)).join(", ")}`) : null,
     el("details", {}, el("summary", {}, count(labels.length, "label")), list(labels)));
 }
 

@@ -27,7 +27,7 @@ export function setUpSearch(input, list) {
   const draw = () => {
     found = input.value.trim() ? find(input.value.trim()) : [];
     at = Math.min(at, Math.max(0, found.length - 1));
-    const nothing = input.value.trim() && !found.length ? [el("li", { class: "muted" }, "Nothing of that name.")] : [];
+    const nothing = input.value.trim() && !found.length ? [el("li", { class: "muted" }, "No matches.")] : [];
     list.replaceChildren(...nothing, ...found.map((entry, index) => el("li", {
       role: "option", id: `found-${index}`, "aria-selected": String(index === at), onpointerdown: (event) => { event.preventDefault(); open(entry); },
     }, el("span", {}, entry.name), el("span", { class: "muted" }, entry.kind))));

@@ -1,4 +1,4 @@
-// Recorded solves: their list, and one with its question, its answer, replay and what-if.
+// Recorded solves: their list, and one with its batch, its answer, replay and what-if.
 
 import { noDevices, objectiveTable } from "./answers.js";
 import { ask } from "./bus.js";
@@ -6,7 +6,7 @@ import { ageOf, cells, count, el, gangLink, link, nodeLink, phaseBadge, section,
 import { store } from "./store.js";
 import { whatIfSection } from "./whatif.js";
 
-const COLUMNS = ["Solve", "At", "Status", "Gangs", "In", "Waiting", "Rejected", "Time"];
+const COLUMNS = ["Solve", "At", "Status", "Gangs", "Allocated", "Waiting", "Rejected", "Time"];
 const PAGE = 200;
 const MOST_PLACES = 6;
 
@@ -16,11 +16,11 @@ export function solvesView() {
     const rows = [...store.solves.values()].sort((a, b) => (a.at < b.at ? 1 : -1)).slice(0, PAGE).map((solve) => el("tr", { class: "row" }, ...cells(COLUMNS, [
       solveLink(solve.id), ageOf(solve.at), phaseBadge(solve.status), solve.gangs, solve.allocated, solve.pending, solve.rejected, `${solve.milliseconds} ms`,
     ])));
-    list.replaceChildren(rows.length ? table(COLUMNS, rows, { class: "cards solves" }) : el("p", { class: "muted" }, "Nothing was solved yet."));
+    list.replaceChildren(rows.length ? table(COLUMNS, rows, { class: "cards solves" }) : el("p", { class: "muted" }, "No solves yet."));
   };
   return {
     title: "Solves",
-    elements: [el("section", {}, el("h1", {}, "Recorded solves"), el("p", { class: "muted" }, "Each has its whole question: it can be solved again to the same bytes, or with something changed."), list)],
+    elements: [el("section", {}, el("h1", {}, "Recorded solves"), el("p", { class: "muted" }, "Each is recorded with its whole input: it can be solved again to the same bytes, or with something changed."), list)],
     start: draw,
     update: (update) => { if (update.solves || update.whole) draw(); },
   };
@@ -47,20 +47,20 @@ function draw(solve, head, root, whatIf) {
     el("div", { class: "crumb" }, link("#/solves", "Solves")),
     el("div", { class: "head" }, el("h1", { class: "mono" }, solve.id.slice(0, 12)), phaseBadge(solve.status),
       el("span", { class: "muted grow" }, `${solve.at.slice(0, 19).replace("T", " ")} · ${solve.milliseconds} ms · ${statistics.engine ?? "not answered"}`)),
-    el("p", {}, `Asked for ${count(solve.batch.length, "gang")}, of ${count(cluster.devices, "device")} in ${count(cluster.pools, "pool")} on ${count(cluster.nodes, "node")}; ${cluster.held} were held.`));
+    el("p", {}, `${count(solve.batch.length, "gang")} for ${count(cluster.devices, "device")} in ${count(cluster.pools, "pool")} on ${count(cluster.nodes, "node")}; ${cluster.held} held.`));
   root.replaceChildren(
     el("div", { class: "two" }, el("div", {}, batchSection(solve)), el("div", {}, objectiveSection(solve.objective), replaySection(solve))),
     whatIfSection(solve, whatIf));
 }
 
 function batchSection(solve) {
-  const columns = ["Gang", "Priority", "Asks for", "Answer"];
+  const columns = ["Gang", "Priority", "Requests", "Answer"];
   const rows = solve.batch.map((gang) => {
     const known = [...store.gangs.values()].find((row) => row.uid === gang.uid);
     const asks = gang.members.map((member) => `${member.count} of ${member.name}: ${member.asks.join(", ") || "no devices"}`);
     return el("tr", {}, ...cells(columns, [known ? gangLink(known.id, gang.name) : gang.name, gang.priority, el("div", {}, asks.map((text) => el("div", {}, text))), answer(gang)]));
   });
-  return section("Question and answer", table(columns, rows, { class: "cards" }));
+  return section("Batch and answer", table(columns, rows, { class: "cards" }));
 }
 
 function answer(gang) {
@@ -90,15 +90,15 @@ function replaySection(solve) {
       button.disabled = false;
     },
   }, "Replay");
-  return section("Replay", el("p", { class: "muted" }, `Solves the recorded question again and compares bytes. Recorded by ${solve.version} on ${solve.platform}.`), button, said);
+  return section("Replay", el("p", { class: "muted" }, `Solves the recorded batch again and compares bytes. Recorded by ${solve.version} on ${solve.platform}.`), button, said);
 }
 
 function drawReplay(result) {
-  const verdict = { true: "Same bytes", false: "Other bytes", null: "No answer was recorded to compare with" }[String(result.sameBytes)];
+  const verdict = { true: "Same bytes", false: "Different bytes", null: "No answer was recorded to compare with" }[String(result.sameBytes)];
   return [
     el("p", { class: `verdict ${result.sameBytes ? "ok" : "no"}` }, `${result.sameBytes ? "✓ " : ""}${verdict}`),
     el("p", { class: "muted mono" }, `recorded ${result.recordedDecision.slice(0, 24)}…`), el("p", { class: "muted mono" }, `replayed ${result.replayedDecision.slice(0, 24)}…`),
-    result.sameVersions ? null : el("p", {}, "Solved by other versions: bytes may differ, objectives not."),
+    result.sameVersions ? null : el("p", {}, "Solved with other versions: bytes may differ, objectives may not."),
     ...(result.differences ?? []).map((line) => el("p", {}, line)),
   ].filter(Boolean);
 }

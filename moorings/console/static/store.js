@@ -1,4 +1,4 @@
-// What the server has told so far, and who wants to know of changes.
+// What the server has sent so far, and the listeners to changes.
 
 export const store = { right: "none", about: {}, nodes: new Map(), gangs: new Map(), solves: new Map() };
 const listeners = new Set();

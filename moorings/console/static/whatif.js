@@ -1,4 +1,4 @@
-// A what-if: the form for it, and the difference drawn.
+// What-if: the form, and what the change would make different.
 
 import { noDevices, objectiveTable } from "./answers.js";
 import { ask } from "./bus.js";
@@ -32,7 +32,7 @@ export function whatIfSection(solve, given) {
   return element;
 }
 
-// For each gang of the batch: whether it asks at all, its priority and its pods.
+// For each gang of the batch: leave it out, its priority, its pods.
 function gangFields(solve, given) {
   const rows = solve.batch.map((gang) => ({
     gang,
@@ -50,7 +50,7 @@ function gangFields(solve, given) {
     pods: Object.fromEntries(rows.flatMap(({ gang, pods, out }) => (out.checked ? [] : gang.members.map((member, index) => [`${gang.uid}/${member.name}`, Number(pods[index].value), member.count])))
       .filter(([, now, before]) => now !== before).map(([key, now]) => [key, now])),
   });
-  return { element: el("fieldset", {}, el("legend", {}, "The gangs that ask"), table(columns, lines, { class: "cards" })), read };
+  return { element: el("fieldset", {}, el("legend", {}, "Gangs of the batch"), table(columns, lines, { class: "cards" })), read };
 }
 
 function clusterFields(solve, given) {
@@ -60,12 +60,12 @@ function clusterFields(solve, given) {
   if (given?.like) like.value = given.like;
   const read = () => ({ heal: heal.checked, ...(Number(number.value) ? { addNodes: Number(number.value), like: like.value } : {}) });
   const element = el("fieldset", {}, el("legend", {}, "The cluster"),
-    el("label", { class: "choice" }, heal, "no device is sick and no node away"),
-    el("div", { class: "fields" }, el("label", {}, "more nodes", number), el("label", {}, "like this one, its devices free", like)));
+    el("label", { class: "choice" }, heal, "all devices healthy and all nodes ready"),
+    el("div", { class: "fields" }, el("label", {}, "more nodes", number), el("label", {}, "like this one, with all devices free", like)));
   return { element, read };
 }
 
-// Gangs that hold devices now, and might end.
+// Gangs that hold devices now and could end.
 function holderFields(given) {
   const held = new Map();
   for (const node of store.nodes.values()) {
@@ -75,7 +75,7 @@ function holderFields(given) {
     gang, devices, box: el("input", { type: "checkbox", checked: given?.end?.includes(gang) ?? false }),
   }));
   const lines = boxes.map(({ gang, devices, box }) => el("label", { class: "choice" }, box, gang, el("span", { class: "muted" }, count(devices, "device"))));
-  const element = el("fieldset", {}, el("legend", {}, "Gangs that hold devices now, and would end"),
+  const element = el("fieldset", {}, el("legend", {}, "Gangs that hold devices now and would end"),
     el("div", { class: "list" }, lines.length ? lines : el("p", { class: "muted" }, "None.")));
   return { element, read: () => ({ end: boxes.filter(({ box }) => box.checked).map(({ gang }) => gang) }) };
 }
@@ -83,7 +83,7 @@ function holderFields(given) {
 function drawDifference(result) {
   const changed = result.gangs.filter(({ before, after }) => before?.verdict !== after?.verdict);
   const words = changed.length
-    ? changed.map(({ name, after }) => `${name} ${after === null ? "does not ask" : after.verdict === "allocated" ? "gets its devices" : "does not get its devices"}`).join("; ")
+    ? changed.map(({ name, after }) => `${name} ${after === null ? "left out" : after.verdict === "allocated" ? "gets its devices" : "does not get its devices"}`).join("; ")
     : "The same gangs get devices.";
   return [
     el("p", { class: `verdict ${changed.some(({ after }) => after?.verdict === "allocated") ? "ok" : ""}`, id: "what-if-verdict" }, words),
@@ -95,7 +95,7 @@ function drawDifference(result) {
 
 function gangTable(gangs) {
   const columns = ["Gang", "Recorded", "Now"];
-  const text = (answer) => (answer === null ? el("span", { class: "badge phase-out" }, "does not ask") : el("div", {}, answer.verdict === "allocated" ? phaseBadge("allocated") : noDevices(),
+  const text = (answer) => (answer === null ? el("span", { class: "badge phase-out" }, "left out") : el("div", {}, answer.verdict === "allocated" ? phaseBadge("allocated") : noDevices(),
     el("div", { class: "muted" }, answer.verdict === "allocated" ? `${count(answer.pods, "pod")} on ${count(answer.nodes, "node")}` : answer.reasons[0] ?? "")));
   return table(columns, gangs.map(({ name, before, after }) => el("tr", {}, ...cells(columns, [
     el("span", {}, el("span", { class: "swatch", style: { background: colorOf(name) } }), name), text(before), text(after),
@@ -116,5 +116,5 @@ function nodeBars({ nodes }) {
   ]);
   const hidden = sorted.length - MOST_NODES;
   return el("div", {}, el("div", { class: "difference" }, el("b", { class: "label" }, "Node"), el("b", {}, "Recorded"), el("b", {}, "Now"), lines),
-    hidden > 0 ? el("p", { class: "muted" }, `and ${hidden} more nodes`) : null, nodes.length ? null : el("p", { class: "muted" }, "Nobody has a place."));
+    hidden > 0 ? el("p", { class: "muted" }, `and ${count(hidden, "more node")}`) : null, nodes.length ? null : el("p", { class: "muted" }, "No pod is placed."));
 }

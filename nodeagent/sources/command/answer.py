@@ -1,4 +1,4 @@
-"""What a command answers: one JSON object with all devices and how each is.
+"""A command's answer: one JSON object with all devices and their health.
 
 Each device is read by itself, so one that cannot be taken is refused alone, with its
 name, field and rule. Pure. The format is described in docs/drivers.md.
@@ -26,7 +26,7 @@ REASON = r"^[A-Z][A-Za-z0-9]{0,63}$"
 
 
 class DeviceReport(SettingsPart, frozen=True, kw_only=True):
-    """What is wrong with a device; a good one has none."""
+    """A device that is not good, and why."""
 
     symptom: Symptom
     reason: Annotated[str, Meta(pattern=REASON)]
@@ -52,7 +52,7 @@ class AnsweredDevice(SettingsPart, frozen=True, kw_only=True):
 
 
 class CommandAnswer(SettingsPart, frozen=True, kw_only=True):
-    """An answer, its devices not yet looked into."""
+    """An answer whose devices are not decoded yet."""
 
     devices: Annotated[tuple[Any, ...], Meta(max_length=MAX_NODE_DEVICES)]
 
@@ -63,7 +63,7 @@ class ReadAnswer(Struct, frozen=True, kw_only=True):
     devices: Mapping[str, AnsweredDevice] = {}
     """By name, in the order of the answer."""
     refusals: Mapping[str, str] = {}
-    """What is refused, by name or place, with field and rule."""
+    """Refused devices, by name or place, with field and rule."""
 
 
 _CODEC = Codec[CommandAnswer](CommandAnswer, "answer")

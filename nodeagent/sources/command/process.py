@@ -34,7 +34,7 @@ async def run_command(
         SourceError: it cannot be started, fails, takes too long or writes too much.
     """
     async with _open_pipe() as answers, _open_pipe() as words:
-        process = await _start(name, command, variables, answers[1], words[1])
+        process = await _start_process(name, command, variables, answers[1], words[1])
         try:
             async with asyncio.timeout(limit_s):
                 answer, said = await asyncio.gather(
@@ -60,7 +60,7 @@ async def run_command(
     return answer
 
 
-async def _start(
+async def _start_process(
     name: str,
     command: tuple[str, ...],
     variables: Mapping[str, str],

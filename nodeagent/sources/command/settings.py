@@ -23,7 +23,7 @@ class CommandSpec(DeviceSourceSpec, frozen=True, kw_only=True, tag="command"):
     """It must have ended by then, or it is killed with all that it started."""
 
     def find_broken_rules(self) -> Iterator[BrokenRule]:
-        """Require a path that nobody can bend."""
+        """Require an absolute path."""
         program = self.exec[0]
         if not isabs(program) or normpath(program) != program:
             yield (

@@ -27,7 +27,7 @@ log = get_logger(__name__)
 
 
 class CommandSource:
-    """What a command listed last."""
+    """The devices that a command last listed."""
 
     def __init__(self, spec: CommandSpec, node: NodeName) -> None:
         self._spec = spec
@@ -51,7 +51,7 @@ class CommandSource:
         if node != self._node:
             name = self._spec.name
             raise SourceError(name, f"the node is {self._node!r}, not {node!r}")
-        devices = await self._ask() if self._devices is None else self._devices
+        devices = await self._run_command() if self._devices is None else self._devices
         pool = ResourcePool(
             driver=self._spec.driver,
             name=self._pool,
@@ -66,14 +66,16 @@ class CommandSource:
             SourceError: it fails, or its answer cannot be used.
         """
         before = self._devices
-        devices = await self._ask()
-        is_changed = before is None or _describe(before) != _describe(devices)
+        devices = await self._run_command()
+        is_changed = before is None or _list_identities(before) != _list_identities(
+            devices
+        )
         return Readings(
             symptoms={self._node: tuple(self._find_sick())},
             changed=frozenset({self._node} if is_changed else ()),
         )
 
-    async def _ask(self) -> Mapping[str, AnsweredDevice]:
+    async def _run_command(self) -> Mapping[str, AnsweredDevice]:
         spec = self._spec
         variables = {
             "MOORINGS_NODE": self._node,
@@ -128,5 +130,5 @@ class CommandSource:
         return None
 
 
-def _describe(devices: Mapping[str, AnsweredDevice]) -> list[object]:
+def _list_identities(devices: Mapping[str, AnsweredDevice]) -> list[object]:
     return [device.to_device() for device in devices.values()]

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 Argument = str | int
 Answer = Any
-"""What JSON can hold."""
+"""Any JSON value."""
 
 TIMEOUT = "NVML_ERROR_TIMEOUT"
 GPU_IS_LOST = "NVML_ERROR_GPU_IS_LOST"
@@ -29,7 +29,7 @@ LIBRARY_GONE = frozenset(
         "NVML_ERROR_LIBRARY_NOT_FOUND",
     }
 )
-"""Nothing can be asked any more, of any GPU."""
+"""Errors after which no GPU can be read any longer."""
 
 
 class NvmlError(Exception):

@@ -1,4 +1,4 @@
-"""What a container that holds a GPU, or a partition of one, gets.
+"""Container edits for a GPU, or for a partition of one.
 
 The driver's device nodes. Not its libraries: which there are is known to NVIDIA's own
 tools, and the sources file adds what `nvidia-ctk cdi generate` lists (`edits`).

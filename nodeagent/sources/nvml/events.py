@@ -40,14 +40,14 @@ class Events:
                 raise
             log.warning("events.unheard", reason=str(error))
             return
-        registered = [gpu for gpu in gpus if self._register(gpu)]
+        registered = [gpu for gpu in gpus if self._register_gpu(gpu)]
         if registered:
             # A daemon: NVML cannot be interrupted, and nobody waits for its answer.
             threading.Thread(
                 target=self._wait_for_events, name="nvml-events", daemon=True
             ).start()
 
-    def _register(self, gpu: Gpu) -> bool:
+    def _register_gpu(self, gpu: Gpu) -> bool:
         try:
             supported = ask(
                 self._nvml, int, "nvmlDeviceGetSupportedEventTypes", gpu.token

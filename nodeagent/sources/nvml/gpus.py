@@ -1,4 +1,4 @@
-"""What GPUs there are: their figures, their place, and their MIG partitions."""
+"""The GPUs of a node: their figures, their place, and their MIG partitions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Fabric(Struct, frozen=True, rename="camel"):
 
     @property
     def is_joined(self) -> bool:
-        """Whether the fabric manager has finished, with success."""
+        """True if the fabric manager has finished with success."""
         return self.state == _FABRIC_COMPLETED and self.status == 0
 
     @property
@@ -162,7 +162,7 @@ def read_gpus(nvml: Nvml) -> tuple[tuple[Gpu, ...], tuple[str, ...]]:
 def _read_gpu(nvml: Nvml, token: str) -> Gpu:
     uuid = ask(nvml, str, "nvmlDeviceGetUUID", token)
     if not _UUID.fullmatch(uuid):
-        raise NvmlError("nvmlDeviceGetUUID", "answer refused: is no UUID")
+        raise NvmlError("nvmlDeviceGetUUID", "answer refused: is not a UUID")
     memory = find(nvml, GpuMemory, "nvmlDeviceGetMemoryInfo", token)
     pci = find(nvml, PciInfo, "nvmlDeviceGetPciInfo_v3", token)
     mode = find(nvml, tuple[int, ...], "nvmlDeviceGetMigMode", token) or (0,)
@@ -181,7 +181,7 @@ def _read_gpu(nvml: Nvml, token: str) -> Gpu:
         compute=find(nvml, tuple[int, ...], "nvmlDeviceGetCudaComputeCapability", token)
         or (),
         memory_bytes=memory.total if memory else None,
-        bus_id=_shorten(pci.bus_id) if pci else "",
+        bus_id=_shorten_bus_id(pci.bus_id) if pci else "",
         active_links=_count_links(nvml, token),
         fabric=find(nvml, Fabric, "nvmlDeviceGetGpuFabricInfoV", token),
         is_mig=is_mig,
@@ -191,7 +191,7 @@ def _read_gpu(nvml: Nvml, token: str) -> Gpu:
     )
 
 
-def _shorten(bus_id: str) -> str:
+def _shorten_bus_id(bus_id: str) -> str:
     """Write NVML's eight digits of domain as Linux does, in lower case."""
     domain, colon, rest = bus_id.lower().partition(":")
     if not colon or domain[:-4].strip("0"):

@@ -16,7 +16,7 @@ from nodeagent.sources.nvml.gpus import WHOLE, Gpu
 from nodeagent.sources.rises import Rise, follow, is_recent
 
 APPLICATION_XIDS = frozenset({13, 31, 43, 45, 68, 109})
-"""What a faulty program brings about on a GPU that is well: graphics engine exception,
+"""Xids that a faulty program causes on a healthy GPU: graphics engine exception,
 page fault, reset channel, preemptive clean-up, video processor exception, context
 switch time-out. Source: docs.nvidia.com/deploy/xid-errors; NVIDIA's own plugins ignore
 the same."""
@@ -38,20 +38,20 @@ class GpuEvent(Struct, frozen=True, rename="camel"):
 
 
 class GpuFault(Struct, frozen=True, kw_only=True):
-    """What is wrong with a GPU, or with one of its partitions."""
+    """A fault of a GPU, or of one of its partitions."""
 
     reason: str
     """A code, such as `Xid79`."""
     message: str
     gpu_instance: int = WHOLE
     until_s: float | None = None
-    """When it is forgotten; None: it is asked for again and again."""
+    """When it is forgotten; None: it is read again each time."""
 
 
 def judge_event(
     event: GpuEvent, ignored: frozenset[int], hold_s: float, now_s: float
 ) -> GpuFault | None:
-    """Say what an event means; None: nothing about the GPU."""
+    """Return the fault that an event means; None if it is not about the GPU."""
     xid = event.event_data
     if event.event_type != XID_EVENT or xid in APPLICATION_XIDS or xid in ignored:
         return None
@@ -64,7 +64,7 @@ def judge_event(
 
 
 class GpuHealth(Struct, frozen=True, kw_only=True):
-    """What was read of a GPU's health last."""
+    """The last reading of a GPU's health."""
 
     errors: Rise | None = None
     """Uncorrectable errors of its memory since the driver was loaded."""

@@ -44,12 +44,12 @@ class Library:
             if name.startswith("NVML_ERROR_") and isinstance(value, int)
         }
         self._special: dict[str, Callable[..., Answer]] = {
-            "nvmlDeviceGetHandleByIndex_v2": self._gpu,
+            "nvmlDeviceGetHandleByIndex_v2": self._find_gpu,
             "nvmlDeviceGetMigDeviceHandleByIndex": self._mig_device,
             "nvmlDeviceGetGpuInstanceById": self._gpu_instance,
             "nvmlEventSetCreate": self._event_set,
-            "nvmlDeviceGetGpuFabricInfoV": self._fabric,
-            "nvmlDeviceGetGpuInstancePossiblePlacements_v2": self._placements,
+            "nvmlDeviceGetGpuFabricInfoV": self._read_fabric,
+            "nvmlDeviceGetGpuInstancePossiblePlacements_v2": self._list_placements,
         }
 
     def call(self, function: str, *arguments: Argument) -> Answer:
@@ -62,72 +62,74 @@ class Library:
             special = self._special.get(function)
             if special is not None:
                 return special(*arguments)
-            return self._simplify(self._function(function)(*map(self._take, arguments)))
+            return self._simplify_value(
+                self._find_function(function)(*map(self._take_argument, arguments))
+            )
         except self._pynvml.NVMLError as error:
             code = self._codes.get(error.value, f"NVML_ERROR {error.value}")
             raise NvmlError(function, code) from error
         except (AttributeError, TypeError, ValueError, OSError) as error:
             raise NvmlError(function, f"{type(error).__name__}: {error}") from error
 
-    def _function(self, name: str) -> Callable[..., Any]:
+    def _find_function(self, name: str) -> Callable[..., Any]:
         """Find a function; nvidia-ml-py leaves the version out of some names."""
         module = self._pynvml
         found = getattr(module, name, None) or getattr(module, name.rpartition("_v")[0])
         if not callable(found):
-            raise TypeError(f"{name} is no function")
+            raise TypeError(f"{name} is not a function")
         return found  # type: ignore[no-any-return] # it is untyped
 
-    def _take(self, argument: Argument) -> Any:
+    def _take_argument(self, argument: Argument) -> Any:
         if isinstance(argument, int):
             return argument
         return self._handles.get(argument, argument)
 
-    def _give(self, token: str, handle: Any) -> str:
+    def _give_handle(self, token: str, handle: Any) -> str:
         self._handles[token] = handle
         self._tokens[_address(handle)] = token
         return token
 
-    def _gpu(self, index: int) -> str:
+    def _find_gpu(self, index: int) -> str:
         handle = self._pynvml.nvmlDeviceGetHandleByIndex(index)
-        return self._give(f"gpu-{index}", handle)
+        return self._give_handle(f"gpu-{index}", handle)
 
     def _mig_device(self, gpu: str, index: int) -> str:
         handle = self._pynvml.nvmlDeviceGetMigDeviceHandleByIndex(
             self._handles[gpu], index
         )
-        return self._give(f"{gpu}/mig-{index}", handle)
+        return self._give_handle(f"{gpu}/mig-{index}", handle)
 
     def _gpu_instance(self, gpu: str, number: int) -> str:
         handle = self._pynvml.nvmlDeviceGetGpuInstanceById(self._handles[gpu], number)
-        return self._give(f"{gpu}/instance-{number}", handle)
+        return self._give_handle(f"{gpu}/instance-{number}", handle)
 
     def _event_set(self) -> str:
-        return self._give("events", self._pynvml.nvmlEventSetCreate())
+        return self._give_handle("events", self._pynvml.nvmlEventSetCreate())
 
-    def _fabric(self, gpu: str) -> Answer:
+    def _read_fabric(self, gpu: str) -> Answer:
         info = self._pynvml.c_nvmlGpuFabricInfo_v2_t()
         self._pynvml.nvmlDeviceGetGpuFabricInfoV(self._handles[gpu], ctypes.byref(info))
-        return self._simplify(info)
+        return self._simplify_value(info)
 
-    def _placements(self, gpu: str, profile: int) -> Answer:
+    def _list_placements(self, gpu: str, profile: int) -> Answer:
         found = (self._pynvml.c_nvmlGpuInstancePlacement_t * _MAX_PLACEMENTS)()
         count = ctypes.c_uint(_MAX_PLACEMENTS)
         self._pynvml.nvmlDeviceGetGpuInstancePossiblePlacements(
             self._handles[gpu], profile, ctypes.byref(found), ctypes.byref(count)
         )
-        return [self._simplify(found[index]) for index in range(count.value)]
+        return [self._simplify_value(found[index]) for index in range(count.value)]
 
-    def _simplify(self, value: Any) -> Answer:
+    def _simplify_value(self, value: Any) -> Answer:
         """Make JSON's values of ctypes'."""
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
         if isinstance(value, ctypes.Structure):
             return {
-                field[0]: self._simplify(getattr(value, field[0]))
+                field[0]: self._simplify_value(getattr(value, field[0]))
                 for field in value._fields_
             }
         if isinstance(value, ctypes.Array | list | tuple):
-            return [self._simplify(item) for item in value]
+            return [self._simplify_value(item) for item in value]
         if value is None or isinstance(value, bool | int | float | str):
             return value
         return self._tokens.get(_address(value), "")  # a handle

@@ -1,4 +1,4 @@
-"""What GPUs and their partitions are offered as. Pure.
+"""Turns GPUs and their partitions into DRA devices. Pure.
 
 A partitioned GPU is a counter set (KEP-4815): what it has of multiprocessors, engines,
 memory, and one counter for each memory slice, which partitions consume. Attributes and
@@ -81,7 +81,7 @@ def make_gpu(gpu: Gpu, driver: Driver, locality: Locality) -> Device:
         attributes={
             "type": DeviceAttribute(string_value="gpu"),
             "uuid": DeviceAttribute(string_value=gpu.uuid),
-            **_common(gpu, driver, locality),
+            **_list_common(gpu, driver, locality),
         },
         capacity={"memory": DeviceCapacity(value=Quantity.of(memory))}
         if memory is not None
@@ -93,7 +93,7 @@ def make_partition(
     gpu: Gpu, partition: MigDevice, driver: Driver, locality: Locality
 ) -> Device:
     """Write a partition, and what it consumes of its GPU."""
-    amounts = _amounts(partition.profile)
+    amounts = _list_amounts(partition.profile)
     return Device(
         name=name_partition(gpu, partition),
         attributes={
@@ -101,7 +101,7 @@ def make_partition(
             "uuid": DeviceAttribute(string_value=partition.uuid),
             "parentUUID": DeviceAttribute(string_value=gpu.uuid),
             "profile": DeviceAttribute(string_value=_profile_name(partition.profile)),
-            **_common(gpu, driver, locality),
+            **_list_common(gpu, driver, locality),
         },
         capacity={
             name: DeviceCapacity(value=Quantity.of(amount))
@@ -123,7 +123,7 @@ def make_counters(gpu: Gpu) -> CounterSet:
     """
     totals: dict[str, int] = {}
     for profile in gpu.profiles:
-        for name, amount in _amounts(profile).items():
+        for name, amount in _list_amounts(profile).items():
             totals[name] = max(totals.get(name, 0), amount)
     slices = max(
         (found.placement.start + found.placement.size for found in gpu.partitions),
@@ -145,7 +145,7 @@ def _profile_name(profile: Profile) -> str:
     return f"{profile.slice_count}g.{round(profile.memory_size_mb / 1024)}gb"
 
 
-def _amounts(profile: Profile) -> dict[str, int]:
+def _list_amounts(profile: Profile) -> dict[str, int]:
     return {
         "multiprocessors": profile.multiprocessor_count,
         "copyEngines": profile.copy_engine_count,
@@ -169,7 +169,9 @@ def _make_counters(
     return counters
 
 
-def _common(gpu: Gpu, driver: Driver, locality: Locality) -> dict[str, DeviceAttribute]:
+def _list_common(
+    gpu: Gpu, driver: Driver, locality: Locality
+) -> dict[str, DeviceAttribute]:
     """Write what a GPU and its partitions have in common."""
     fabric = gpu.fabric if gpu.fabric is not None and gpu.fabric.is_joined else None
     texts = {

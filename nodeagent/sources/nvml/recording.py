@@ -59,12 +59,12 @@ class Recorder:
         try:
             result = self._nvml.call(function, *arguments)
         except NvmlError as error:
-            self._remember(function, arguments, Answered(error=error.code))
+            self._record_answer(function, arguments, Answered(error=error.code))
             raise
-        self._remember(function, arguments, Answered(result=result))
+        self._record_answer(function, arguments, Answered(result=result))
         return result
 
-    def _remember(
+    def _record_answer(
         self, function: str, arguments: tuple[Argument, ...], answered: Answered
     ) -> None:
         with self._lock:

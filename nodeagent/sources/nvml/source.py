@@ -7,9 +7,7 @@ a sick GPU may answer late, and events are waited for in another.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +15,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from contracts.device import CounterSet, Device, ResourcePool
-from contracts.ids import DeviceID, DeviceName, DriverName, NodeName
+from contracts.ids import DeviceID, DeviceName, NodeName
 from nodeagent.cdi import ContainerEdits
 from nodeagent.errors import SettingsError, SourceError
 from nodeagent.health import Reading, Symptom
@@ -51,10 +49,11 @@ from nodeagent.sources.nvml.offers import (
 from nodeagent.sources.nvml.recording import Player, read_recording
 from nodeagent.sources.nvml.spec import NvmlSpec
 from nodeagent.sources.settings import read_text
-from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
+from nodeagent.sources.source import DeviceDescription, Readings
 from nodeagent.sources.sysfs.folder import TreeError
 from nodeagent.sources.sysfs.pci import open_device, read_pci_device
 from nodeagent.sources.sysfs.tree import Tree
+from nodeagent.sources.threaded import ThreadedSource
 from runtime.log import get_logger
 
 log = get_logger(__name__)
@@ -78,13 +77,13 @@ class _Offered(Struct, frozen=True):
         return name_partition(self.gpu, self.partition)
 
     def is_hit(self, fault: GpuFault) -> bool:
-        """Whether a fault of its GPU is one of this device."""
+        """True if a fault of its GPU affects this device."""
         instances = {WHOLE, self.partition.gpu_instance if self.partition else WHOLE}
         return self.partition is None or fault.gpu_instance in instances
 
 
 class _Look(Struct, frozen=True, kw_only=True):
-    """What one look at the GPUs found."""
+    """The result of reading all GPUs once."""
 
     driver: Driver
     gpus: tuple[Gpu, ...] = ()
@@ -106,7 +105,7 @@ async def open_nvml(
         try:
             recording = read_recording(read_text(file))
         except ValueError as error:
-            raise SettingsError(str(file), "", f"is no record: {error}") from error
+            raise SettingsError(str(file), "", f"is not a record: {error}") from error
         player = Player(recording)
         open_nvml_calls = lambda: player  # noqa: E731 # one record, however often
     source = NvmlSource(spec, node, open_nvml_calls)
@@ -116,92 +115,41 @@ async def open_nvml(
         source.close()
 
 
-class NvmlSource:
-    """NVIDIA's GPUs of one node."""
+class NvmlSource(ThreadedSource):
+    """NVIDIA's GPUs of one node: those that are not partitioned, and all partitions."""
 
     def __init__(
         self, spec: NvmlSpec, node: NodeName, open_calls: Callable[[], Nvml]
     ) -> None:
+        super().__init__(_SOURCE, spec, node)
         self._spec = spec
-        self._node = node
-        self._pool = spec.pool_of(node)
         self._open_calls = open_calls
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=_SOURCE)
         self._sysfs, self._proc = Tree(Path(spec.root)), Tree(Path(spec.proc))
         self._nvml: Nvml | None = None
         self._events: Events | None = None
         self._absence = ""
-        """Why there is no library, as it was told last."""
+        """Why there is no library, as last logged."""
         self._look: _Look | None = None
         self._health: dict[str, GpuHealth] = {}
         """By UUID of the GPU."""
         self._held: dict[str, dict[tuple[str, int], GpuFault]] = {}
-        """What events told, by UUID, reason and instance."""
+        """Faults from events, by UUID, reason and instance."""
         self._looked_s: float | None = None
         self._judged_s: float | None = None
 
-    @property
-    def nodes(self) -> tuple[NodeName, ...]:
-        """The node that this agent is on."""
-        return (self._node,)
-
-    @property
-    def drivers(self) -> tuple[DriverName, ...]:
-        """The one driver of the settings."""
-        return (self._spec.driver,)
-
-    async def discover(self, node: NodeName) -> NodeDevices:
-        """List the GPUs that are not partitioned, and all partitions.
-
-        Raises:
-            SourceError: it is another node, or the library is gone.
-        """
-        if node != self._node:
-            raise SourceError(_SOURCE, f"no node is named {node!r}")
-        return await self._run(self._list_devices)
-
-    async def read(self, now_s: float) -> Readings:
-        """Read what was heard of the GPUs, and now and then how they are.
-
-        Raises:
-            SourceError: the library was there and is gone.
-        """
-        return await self._run(lambda: self._read(now_s))
-
-    async def edits(self, device: DeviceID) -> ContainerEdits:
-        """Give the driver's device nodes.
-
-        Raises:
-            SourceError: the device is not here, or the driver does not show its nodes.
-        """
-        return await self._run(lambda: self._make_edits(device))
-
-    async def describe(self, device: DeviceID) -> DeviceDescription:
-        """Give the UUID and the place of a GPU or partition.
-
-        Raises:
-            SourceError: the device is not here.
-        """
-        return await self._run(lambda: self._describe(device))
-
-    def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
-        """Return None: partitions are made by the administrator."""
-        return None
-
     def close(self) -> None:
-        """Stop waiting for events."""
+        """Stop waiting for events, and begin nothing more."""
         if self._events is not None:
             self._events.close()
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        super().close()
 
     async def _run(self, function: Callable[[], T]) -> T:
-        loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._thread, function)
+            return await super()._run(function)
         except NvmlError as error:
             raise SourceError(_SOURCE, str(error)) from error
 
-    def _connect(self) -> Nvml | None:
+    def _connect_library(self) -> Nvml | None:
         """Open the library, if it is not; None: it never was there."""
         if self._nvml is not None:
             return self._nvml
@@ -220,13 +168,13 @@ class NvmlSource:
         self._nvml, self._events = nvml, events
         return nvml
 
-    def _disconnect(self) -> None:
+    def _disconnect_library(self) -> None:
         if self._events is not None:
             self._events.close()
         self._nvml = self._events = None
 
     def _look_again(self) -> _Look:
-        nvml = self._connect()
+        nvml = self._connect_library()
         if nvml is None:
             self._look = _Look(driver=Driver("", 0))
             return self._look
@@ -237,7 +185,7 @@ class NvmlSource:
             )
         except NvmlError as error:
             if error.code in LIBRARY_GONE:
-                self._disconnect()
+                self._disconnect_library()
             raise
         if look != self._look:
             for reason in (*unread, *(why for gpu in gpus for why in gpu.withheld)):
@@ -250,7 +198,7 @@ class NvmlSource:
         devices: list[Device] = []
         counters: list[CounterSet] = []
         for gpu in look.gpus:
-            locality = self._locate(gpu)
+            locality = self._locate_gpu(gpu)
             if not gpu.is_mig:
                 devices.append(make_gpu(gpu, look.driver, locality))
             elif gpu.partitions:
@@ -260,21 +208,21 @@ class NvmlSource:
                 for partition in gpu.partitions
             )
         pool = ResourcePool(
-            driver=self._spec.driver,
+            driver=self._driver,
             name=self._pool,
             devices=tuple(sorted(devices, key=lambda device: device.name)),
             shared_counters=tuple(counters),
         )
         return NodeDevices(node=self._node, pools=(pool,))
 
-    def _locate(self, gpu: Gpu) -> Locality:
+    def _locate_gpu(self, gpu: Gpu) -> Locality:
         try:
             pci = read_pci_device(open_device(self._sysfs, gpu.bus_id))
         except TreeError:
             return Locality()
         return Locality(pci.root, pci.numa_node)
 
-    def _read(self, now_s: float) -> Readings:
+    def _read_devices(self, now_s: float) -> Readings:
         changed = False
         is_gone = self._nvml is None and self._look is not None and self._look.gpus
         if is_gone or is_due(self._looked_s, self._spec.rescan_seconds, now_s):
@@ -282,17 +230,17 @@ class NvmlSource:
             changed = self._look_again() != before
             self._looked_s = now_s
         if self._events is not None:
-            self._hear(self._events, now_s)
+            self._take_events(self._events, now_s)
         if is_due(self._judged_s, self._spec.health_seconds, now_s):
             self._read_health(now_s)
             self._judged_s = now_s
-        readings = tuple(self._judge(now_s))
+        readings = tuple(self._judge_devices(now_s))
         return Readings(
             symptoms={self._node: readings} if readings else {},
             changed=frozenset({self._node} if changed else ()),
         )
 
-    def _hear(self, events: Events, now_s: float) -> None:
+    def _take_events(self, events: Events, now_s: float) -> None:
         gpus = {gpu.token: gpu for gpu in self._look.gpus} if self._look else {}
         ignored = frozenset(self._spec.ignore_xids)
         for event in events.take():
@@ -325,10 +273,10 @@ class NvmlSource:
                 for gpu in self._look.gpus
             }
         except NvmlError:
-            self._disconnect()
+            self._disconnect_library()
             raise
 
-    def _judge(self, now_s: float) -> Iterator[Reading]:
+    def _judge_devices(self, now_s: float) -> Iterator[Reading]:
         for offered in self._look.offered if self._look else ():
             uuid = offered.gpu.uuid
             held = self._held.get(uuid, {})
@@ -336,13 +284,13 @@ class NvmlSource:
                 if fault.until_s is not None and now_s >= fault.until_s:
                     del held[key]
             health = self._health.get(uuid, GpuHealth())
-            device = DeviceID(self._spec.driver, self._pool, offered.name)
+            device = self._identify(offered.name)
             for fault in (*held.values(), *health.faults):
                 if offered.is_hit(fault):
                     yield Reading(device, Symptom.BAD, fault.message, fault.reason)
 
     def _make_edits(self, device: DeviceID) -> ContainerEdits:
-        offered = self._find(device, self._look_again())
+        offered = self._find_offered(device, self._look_again())
         gpu, partition = offered.gpu, offered.partition
         if partition is None:
             return make_edits(device, gpu.uuid, list_nodes(gpu))
@@ -352,8 +300,8 @@ class NvmlSource:
             raise SourceError(_SOURCE, f"{device}: {error}") from error
         return make_edits(device, partition.uuid, nodes)
 
-    def _describe(self, device: DeviceID) -> DeviceDescription:
-        offered = self._find(device, self._look or self._look_again())
+    def _describe_device(self, device: DeviceID) -> DeviceDescription:
+        offered = self._find_offered(device, self._look or self._look_again())
         gpu, partition = offered.gpu, offered.partition
         data: dict[str, str] = {"uuid": (partition or gpu).uuid}
         if partition is not None:
@@ -362,9 +310,9 @@ class NvmlSource:
             data["pciAddress"] = gpu.bus_id
         return DeviceDescription(data=data)
 
-    def _find(self, device: DeviceID, look: _Look) -> _Offered:
+    def _find_offered(self, device: DeviceID, look: _Look) -> _Offered:
         for offered in look.offered:
-            if device == DeviceID(self._spec.driver, self._pool, offered.name):
+            if device == self._identify(offered.name):
                 return offered
         raise SourceError(_SOURCE, f"{device} is not here")
 

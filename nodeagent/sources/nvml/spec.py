@@ -10,7 +10,7 @@ from nodeagent.sources.source_spec import DeviceSourceSpec, Seconds
 
 
 class NvmlSpec(DeviceSourceSpec, frozen=True, kw_only=True, tag="nvml"):
-    """What a source `nvml` reads besides NVML, and when a GPU is bad.
+    """Settings of a source `nvml`: paths, and when a GPU is bad.
 
     A node without NVIDIA's driver has no devices of it.
     """
@@ -26,6 +26,6 @@ class NvmlSpec(DeviceSourceSpec, frozen=True, kw_only=True, tag="nvml"):
     health_seconds: Seconds = 5.0
     """How often ECC counters and remapped rows are read; XIDs are heard at once."""
     rescan_seconds: Seconds = 30.0
-    """How often all GPUs and partitions are looked at again."""
+    """How often all GPUs and partitions are read again."""
     hold_seconds: Annotated[float, Meta(ge=0)] = 3600.0
     """How long a GPU counts as bad after an XID or an uncorrectable error."""

@@ -39,8 +39,8 @@ def read_addresses(name: str, mac: str) -> tuple[str, ...]:
     try:
         with socket.socket(socket.AF_NETLINK, kind, socket.NETLINK_ROUTE) as kernel:
             kernel.settimeout(_LIMIT_S)
-            links = tuple(_dump(kernel, _GET_LINK, _LINK.size))
-            addresses = tuple(_dump(kernel, _GET_ADDRESS, _ADDRESS.size))
+            links = tuple(_dump_messages(kernel, _GET_LINK, _LINK.size))
+            addresses = tuple(_dump_messages(kernel, _GET_ADDRESS, _ADDRESS.size))
     except OSError:
         return ()
     return find_addresses(name, mac, links, addresses)
@@ -57,7 +57,7 @@ def find_addresses(
     indexes = {
         _LINK.unpack_from(link)[2]
         for link in links
-        if _identify(dict(_split_attributes(link[_LINK.size :]))) == wanted
+        if _identify_address(dict(_split_attributes(link[_LINK.size :]))) == wanted
     }
     found: list[str] = []
     for message in addresses:
@@ -71,12 +71,12 @@ def find_addresses(
     return tuple(found)
 
 
-def _identify(attributes: dict[int, bytes]) -> tuple[bytes, str]:
+def _identify_address(attributes: dict[int, bytes]) -> tuple[bytes, str]:
     name = attributes.get(_IFLA_IFNAME, b"").rstrip(b"\0")
     return name, attributes.get(_IFLA_ADDRESS, b"").hex(":")
 
 
-def _dump(kernel: socket.socket, what: int, size: int) -> Iterator[bytes]:
+def _dump_messages(kernel: socket.socket, what: int, size: int) -> Iterator[bytes]:
     """Ask for all of a kind; yields what follows the header of each message.
 
     Raises:
@@ -95,7 +95,7 @@ def _dump(kernel: socket.socket, what: int, size: int) -> Iterator[bytes]:
             if kind == _ERROR or length < _HEADER.size:
                 raise OSError("rtnetlink refused")
             yield data[_HEADER.size : length]
-            data = data[_align(length) :]
+            data = data[_align_length(length) :]
 
 
 def _split_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -104,8 +104,8 @@ def _split_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         if length < _ATTRIBUTE.size:
             return
         yield kind, data[_ATTRIBUTE.size : length]
-        data = data[_align(length) :]
+        data = data[_align_length(length) :]
 
 
-def _align(length: int) -> int:
+def _align_length(length: int) -> int:
     return (length + 3) & ~3

@@ -1,4 +1,4 @@
-"""What a container that holds a PCI device gets. Pure."""
+"""Container edits for a PCI device. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _KFD = "kfd"
 
 
 def find_refusal(found: FoundDevice) -> str:
-    """Say why a device cannot be given to a container; empty: it can."""
+    """Return why a device cannot be given to a container; empty if it can."""
     if found.pci.kernel_driver == "nvidia":
-        return "the nodes of NVIDIA's driver are known to a source of kind nvml only"
+        return "only a source of kind nvml knows the nodes of NVIDIA's driver"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What is known of a PCI device that the holder of a claim may want to read. Pure."""
+"""Facts about a PCI device for holders of its claim. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nodeagent.sources.sysfs.offers import FoundDevice
 def make_description(
     found: FoundDevice, addresses: tuple[str, ...]
 ) -> DeviceDescription:
-    """Say it; `addresses` are those of its first network interface."""
+    """Describe a device; `addresses` are those of its first network interface."""
     pci, functions = found.pci, found.functions
     data: dict[str, str | int | tuple[str, ...]] = {"pciAddress": pci.address}
     if pci.kernel_driver:

@@ -35,7 +35,7 @@ class ReadableFolder(Protocol):
         ...
 
     def has(self, name: str) -> bool:
-        """Whether there is something of this name."""
+        """True if there is an entry of this name."""
         ...
 
     def link(self, name: str) -> str:
@@ -73,6 +73,6 @@ class FileTree(Protocol):
         """Return the folder at a path below the root, whatever links lead there.
 
         Raises:
-            TreeError: it is not there, is no folder, or lies outside of the tree.
+            TreeError: it is not there, is not a folder, or lies outside of the tree.
         """
         ...

@@ -1,4 +1,4 @@
-"""What a PCI device is for: its interfaces, RDMA ports, disks and device nodes.
+"""Functions of a PCI device: interfaces, RDMA ports, disks and device nodes.
 
 Folders are taken by the names that the kernel gives them below the device's own, and
 below those of its virtio device where it is one.

@@ -21,18 +21,18 @@ _MAX_DRAINED = 4096
 
 
 class HotPlug:
-    """Events of the kernel that nobody has asked for yet."""
+    """Pending hotplug events of the kernel."""
 
     def __init__(self, monitor: pyudev.Monitor | None) -> None:
         self._monitor = monitor
 
     @property
     def hears(self) -> bool:
-        """Whether anything is heard at all."""
+        """True if the kernel's events can be heard."""
         return self._monitor is not None
 
     def happened(self) -> bool:
-        """Whether anything happened since the last call; never waits."""
+        """True if an event came since the last call; never waits."""
         if self._monitor is None:
             return False
         count = 0

@@ -1,4 +1,4 @@
-"""What a PCI device is offered as: its name, attributes and capacity. Pure."""
+"""Turns a PCI device into a DRA device: name, attributes and capacity. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def list_mounted(mountinfo: str) -> frozenset[str]:
 
 
 def find_use(found: FoundDevice, mounted: frozenset[str] | None) -> str:
-    """Say what the node itself uses a disk for; empty: nothing is known of a use.
+    """Return what the node itself uses a disk for; empty if no use is known.
 
     `mounted` is None where nobody could say what is mounted.
     """

@@ -1,4 +1,4 @@
-"""What the texts of /sys say.
+"""Parses texts of /sys.
 
 Sources: Documentation/ABI of the kernel, files sysfs-bus-pci,
 sysfs-bus-pci-devices-aer_stats, stable/sysfs-class-infiniband, sysfs-class-net and

@@ -1,4 +1,4 @@
-"""What a PCI device is, as its folder in /sys shows it.
+"""A PCI device, read from its folder in /sys.
 
 Standard attributes are made by the rules of k8s.io/dynamic-resource-allocation/
 deviceattribute: `pciBusID` is domain:bus:device.function with four digits of domain,
@@ -68,7 +68,7 @@ def open_device(tree: FileTree, address: str) -> ReadableFolder:
     path = f"{DEVICES}/{address}"
     folder = tree.folder(path)
     if folder.parts[:1] != ("devices",) or folder.name != address:
-        raise TreeError(path, "leads to no device of this address")
+        raise TreeError(path, "does not lead to a device of this address")
     return folder
 
 
@@ -99,7 +99,9 @@ def read_pci_device(folder: ReadableFolder) -> PciDevice:
 def _read_id(folder: ReadableFolder, name: str) -> int:
     number = parse.parse_hex(folder.read(name))
     if number is None:
-        raise TreeError(f"{DEVICES}/{folder.name}/{name}", "is no hexadecimal number")
+        raise TreeError(
+            f"{DEVICES}/{folder.name}/{name}", "is not a hexadecimal number"
+        )
     return number
 
 

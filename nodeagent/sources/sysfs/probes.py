@@ -19,7 +19,7 @@ from nodeagent.sources.sysfs.selection import LinkPolicy
 
 
 class Fault(Struct, frozen=True):
-    """What is wrong with a device."""
+    """A fault of a device."""
 
     reason: str
     """A code, such as `LinkDown`."""
@@ -47,7 +47,7 @@ _WORDS = {
 
 
 class StateKind(Enum):
-    """What a file of states shows."""
+    """The kind of state in a file."""
 
     INTERFACE = "operstate"
     PORT = "port"
@@ -61,7 +61,7 @@ class StateProbe(Struct, frozen=True):
     folder: str
     file: str
     subject: str
-    """What a person calls it, such as `eth0` or `mlx5_0 port 1`."""
+    """Its name for people, such as `eth0` or `mlx5_0 port 1`."""
 
 
 class CounterProbe(Struct, frozen=True):
@@ -103,7 +103,7 @@ def list_counter_probes(
 
 
 def judge_state(probe: StateProbe, text: str) -> Fault | None:
-    """Say what is wrong by a state; what is not known is no fault."""
+    """Return the fault that a state shows; an unknown state is no fault."""
     if probe.state is StateKind.INTERFACE:
         if text in {"down", "lowerlayerdown", "notpresent"}:
             return Fault("LinkDown", f"{probe.subject} is {text}")
@@ -136,7 +136,7 @@ def count(
 def judge_counter(
     probe: CounterProbe, rise: Rise, hold_s: float, now_s: float
 ) -> Fault | None:
-    """Say what is wrong by a counter: it rose less than `hold_s` ago."""
+    """Return the fault of a counter that rose less than `hold_s` ago."""
     if not is_recent(rise, hold_s, now_s):
         return None
     more = f"{rise.rise} more {_WORDS[probe.counter]}"

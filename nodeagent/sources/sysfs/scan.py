@@ -26,17 +26,17 @@ _MAX_MOUNTINFO = 4 * 1024 * 1024
 
 
 class Scan(Struct, frozen=True, kw_only=True):
-    """What one look found."""
+    """The result of one scan."""
 
     devices: dict[DeviceName, FoundDevice] = {}
     used: dict[DeviceName, str] = {}
-    """What the node uses devices for that it did not use when they were offered."""
+    """Uses of devices by the node that began after they were offered."""
     withheld: dict[str, str] = {}
     """Why devices that are selected, or may be, are not offered, by address."""
 
 
 def scan(tree: FileTree, spec: SysfsSpec, before: Scan) -> Scan:
-    """Look at all devices; one that cannot be read is withheld, the others are not.
+    """Read all devices; one that cannot be read is withheld, the others are not.
 
     A disk that is in use is not offered; one that was offered before stays, as a pod
     may hold it.
@@ -70,7 +70,7 @@ def scan(tree: FileTree, spec: SysfsSpec, before: Scan) -> Scan:
 
 
 def find_device(tree: FileTree, spec: SysfsSpec, address: str) -> FoundDevice | None:
-    """Look at the device of an address; None: it is not selected.
+    """Read the device of an address; None: it is not selected.
 
     Raises:
         TreeError: it cannot be read.
@@ -85,7 +85,7 @@ def find_device(tree: FileTree, spec: SysfsSpec, address: str) -> FoundDevice | 
 
 
 def read_use(spec: SysfsSpec, found: FoundDevice) -> str:
-    """Say what the node uses a device for now; empty: nothing is known of a use."""
+    """Return what the node uses a device for now; empty if no use is known."""
     return "" if spec.offer_used_disks else find_use(found, _read_mounted(spec))
 
 

@@ -17,7 +17,7 @@ from nodeagent.sources.sysfs.pci import PciDevice
 
 
 class PciKind(StrEnum):
-    """What a PCI device is for, by its class code."""
+    """The kind of a PCI device, by its class code."""
 
     ACCELERATOR = "accelerator"
     NIC = "nic"
@@ -39,7 +39,7 @@ ClassPrefix = Annotated[str, Meta(pattern="^0x[0-9a-f]{2}([0-9a-f]{2}){0,2}$")]
 
 
 class LinkPolicy(StrEnum):
-    """What a link that is down means."""
+    """How to treat a link that is down."""
 
     BAD = "Bad"
     IGNORED = "Ignored"
@@ -62,18 +62,18 @@ class PciSelection(SettingsPart, frozen=True, kw_only=True):
 
 
 def kind_of(device: PciDevice) -> PciKind:
-    """Say what a device is for."""
+    """Return the kind of a device."""
     if device.class_code >> 16 == _NETWORK:
         return PciKind.NIC
     return _KINDS.get(device.class_code >> 8, PciKind.OTHER)
 
 
 def is_selected(device: PciDevice, selections: Sequence[PciSelection]) -> bool:
-    """Whether any of the selections names the device."""
-    return any(_matches(device, selection) for selection in selections)
+    """True if any of the selections matches the device."""
+    return any(_is_match(device, selection) for selection in selections)
 
 
-def _matches(device: PciDevice, selection: PciSelection) -> bool:
+def _is_match(device: PciDevice, selection: PciSelection) -> bool:
     class_code = f"0x{device.class_code:06x}"
     return (
         (selection.kind is None or selection.kind is kind_of(device))

@@ -7,24 +7,21 @@ in a thread: a file of a sick device may answer late.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from msgspec import Struct
 
 from contracts.device import ResourcePool
-from contracts.ids import DeviceID, DeviceName, DriverName, NodeName
+from contracts.ids import DeviceID, NodeName
 from nodeagent.cdi import ContainerEdits
 from nodeagent.errors import SourceError
 from nodeagent.health import Reading, Symptom
 from nodeagent.inventory import NodeDevices
 from nodeagent.schedule import is_due
 from nodeagent.sources.rises import Rise
-from nodeagent.sources.source import DeviceDescription, PartitionHooks, Readings
+from nodeagent.sources.source import DeviceDescription, Readings
 from nodeagent.sources.sysfs.addresses import read_addresses
 from nodeagent.sources.sysfs.container import find_refusal, make_edits
 from nodeagent.sources.sysfs.description import make_description
@@ -44,14 +41,14 @@ from nodeagent.sources.sysfs.probes import (
 from nodeagent.sources.sysfs.scan import Scan, find_device, read_names, read_use, scan
 from nodeagent.sources.sysfs.spec import SysfsSpec
 from nodeagent.sources.sysfs.tree import Tree
+from nodeagent.sources.threaded import ThreadedSource
 from runtime.log import get_logger
 
 log = get_logger(__name__)
 
-T = TypeVar("T")
-
+_SOURCE = "sysfs"
 _MIN_RESCAN_S = 1.0
-"""Between two looks at everything because something happened."""
+"""Least time between two scans because of events."""
 
 
 @asynccontextmanager
@@ -67,7 +64,7 @@ async def open_sysfs(spec: SysfsSpec, node: NodeName) -> AsyncIterator[SysfsSour
 
 
 def _is_live(tree: Tree) -> bool:
-    """Whether the kernel that we run on makes the tree, wherever it is mounted."""
+    """True if the tree is that of the running kernel, wherever it is mounted."""
     try:
         ours = Tree(Path("/sys")).folder("kernel")
         return tree.folder("kernel").identity == ours.identity
@@ -83,84 +80,24 @@ class _Watched(Struct, frozen=True):
     counters: tuple[tuple[CounterProbe, ReadableFolder], ...]
 
 
-class SysfsSource:
-    """PCI devices of one node."""
+class SysfsSource(ThreadedSource):
+    """PCI devices of one node: those that are selected and not in use by the node."""
 
     def __init__(
         self, spec: SysfsSpec, node: NodeName, tree: Tree, hotplug: HotPlug
     ) -> None:
+        super().__init__(_SOURCE, spec, node)
         self._spec = spec
-        self._node = node
-        self._pool = spec.pool_of(node)
         self._tree = tree
         self._hotplug = hotplug
-        # One thread: what a driver does not answer holds up this source alone.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sysfs")
         self._addresses: tuple[str, ...] = ()
         self._scan: Scan | None = None
         self._watched: tuple[_Watched, ...] = ()
         self._counted: dict[tuple[DeviceID, CounterProbe], Rise] = {}
         self._is_suspect = True
-        """Something happened since everything was looked at."""
+        """Something happened since the last scan."""
         self._scanned_s: float | None = None
         self._counted_s: float | None = None
-
-    @property
-    def nodes(self) -> tuple[NodeName, ...]:
-        """The node that this agent is on."""
-        return (self._node,)
-
-    @property
-    def drivers(self) -> tuple[DriverName, ...]:
-        """The one driver of the spec."""
-        return (self._spec.driver,)
-
-    async def discover(self, node: NodeName) -> NodeDevices:
-        """List the devices that are selected and not in use by the node itself.
-
-        Raises:
-            SourceError: it is another node, or there is no PCI bus in the tree.
-        """
-        if node != self._node:
-            raise SourceError("sysfs", f"no node is named {node!r}")
-        return await self._run(self._list_devices)
-
-    async def read(self, now_s: float) -> Readings:
-        """Look at the devices; a change of the list counts at once.
-
-        Raises:
-            SourceError: there is no PCI bus in the tree.
-        """
-        return await self._run(lambda: self._look(now_s))
-
-    async def edits(self, device: DeviceID) -> ContainerEdits:
-        """Give the device nodes that are there now.
-
-        Raises:
-            SourceError: the device is not here, is in use by the node itself, or its
-                nodes are another source's.
-        """
-        return await self._run(lambda: self._make_edits(device))
-
-    async def describe(self, device: DeviceID) -> DeviceDescription:
-        """Give its place, its kernel driver, and its network interface if it is one.
-
-        Raises:
-            SourceError: the device is not here.
-        """
-        return await self._run(lambda: self._describe(device))
-
-    def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
-        """Return None: nothing is partitioned."""
-        return None
-
-    def close(self) -> None:
-        """Begin nothing more."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-    async def _run(self, function: Callable[[], T]) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, function)
 
     def _list_devices(self) -> NodeDevices:
         found = self._scan or self._rescan()
@@ -168,7 +105,7 @@ class SysfsSource:
             self._spec, [device.pci for device in found.devices.values()]
         )
         pool = ResourcePool(
-            driver=self._spec.driver,
+            driver=self._driver,
             name=self._pool,
             devices=tuple(
                 make_device(device, names)
@@ -177,7 +114,7 @@ class SysfsSource:
         )
         return NodeDevices(node=self._node, pools=(pool,))
 
-    def _look(self, now_s: float) -> Readings:
+    def _read_devices(self, now_s: float) -> Readings:
         changed = False
         if self._must_rescan(now_s):
             before = self._scan
@@ -185,12 +122,12 @@ class SysfsSource:
             changed = before is None or found.devices != before.devices
             self._scanned_s, self._is_suspect = now_s, False
         if is_due(self._counted_s, self._spec.counters_seconds, now_s):
-            self._count(now_s)
+            self._read_counters(now_s)
             self._counted_s = now_s
         readings = tuple(
             reading
             for watched in self._watched
-            for reading in self._judge(watched, now_s)
+            for reading in self._judge_device(watched, now_s)
         )
         return Readings(
             symptoms={self._node: readings} if readings else {},
@@ -202,7 +139,7 @@ class SysfsSource:
         try:
             addresses = list_addresses(self._tree)
         except TreeError as error:
-            raise SourceError("sysfs", str(error)) from error
+            raise SourceError(_SOURCE, str(error)) from error
         every_s = _MIN_RESCAN_S if self._is_suspect else self._spec.rescan_seconds
         if addresses != self._addresses:
             return True
@@ -214,16 +151,16 @@ class SysfsSource:
             self._addresses = list_addresses(self._tree)
             found = scan(self._tree, self._spec, before)
         except TreeError as error:
-            raise SourceError("sysfs", str(error)) from error
+            raise SourceError(_SOURCE, str(error)) from error
         for address, reason in found.withheld.items():
             if before.withheld.get(address) != reason:
                 log.info("device.withheld", address=address, reason=reason)
         if found != self._scan:
             self._scan = found
-            self._watched = tuple(self._watch(found))
+            self._watched = tuple(self._list_watched(found))
         return found
 
-    def _watch(self, found: Scan) -> Iterator[_Watched]:
+    def _list_watched(self, found: Scan) -> Iterator[_Watched]:
         for name, device in found.devices.items():
             path = f"bus/pci/devices/{device.pci.address}"
             states = list_state_probes(device.functions, self._spec.link_down)
@@ -233,26 +170,23 @@ class SysfsSource:
                 tuple(
                     (probe, folder)
                     for probe in states
-                    if (folder := self._find(probe.folder)) is not None
+                    if (folder := self._find_folder(probe.folder)) is not None
                 ),
                 tuple(
                     (probe, folder)
                     for probe in counters
-                    if (folder := self._find(probe.folder)) is not None
+                    if (folder := self._find_folder(probe.folder)) is not None
                     and folder.has(probe.file)
                 ),
             )
 
-    def _find(self, path: str) -> ReadableFolder | None:
+    def _find_folder(self, path: str) -> ReadableFolder | None:
         try:
             return self._tree.folder(path)
         except TreeError:
             return None
 
-    def _identify(self, name: DeviceName) -> DeviceID:
-        return DeviceID(self._spec.driver, self._pool, name)
-
-    def _count(self, now_s: float) -> None:
+    def _read_counters(self, now_s: float) -> None:
         counted: dict[tuple[DeviceID, CounterProbe], Rise] = {}
         for watched in self._watched:
             for probe, folder in watched.counters:
@@ -263,7 +197,7 @@ class SysfsSource:
                     counted[key] = after
         self._counted = counted
 
-    def _judge(self, watched: _Watched, now_s: float) -> Iterator[Reading]:
+    def _judge_device(self, watched: _Watched, now_s: float) -> Iterator[Reading]:
         device = watched.device
         use = self._scan.used.get(device.device) if self._scan else None
         if use:
@@ -289,10 +223,10 @@ class SysfsSource:
         now = self._find_now(device)
         refusal = find_refusal(now) or read_use(self._spec, now)
         if refusal:
-            raise SourceError("sysfs", f"{device}: {refusal}")
+            raise SourceError(_SOURCE, f"{device}: {refusal}")
         return make_edits(device, now)
 
-    def _describe(self, device: DeviceID) -> DeviceDescription:
+    def _describe_device(self, device: DeviceID) -> DeviceDescription:
         now = self._find_now(device)
         interfaces = now.functions.interfaces
         addresses = (
@@ -304,11 +238,11 @@ class SysfsSource:
         found = self._scan or self._rescan()
         known = found.devices.get(device.device)
         if known is None or device != self._identify(device.device):
-            raise SourceError("sysfs", f"{device} is not here")
+            raise SourceError(_SOURCE, f"{device} is not here")
         try:
             now = find_device(self._tree, self._spec, known.pci.address)
         except TreeError as error:
-            raise SourceError("sysfs", f"{device}: {error}") from error
+            raise SourceError(_SOURCE, f"{device}: {error}") from error
         if now is None:
-            raise SourceError("sysfs", f"{device} is not what it was")
+            raise SourceError(_SOURCE, f"{device} is not what it was")
         return now

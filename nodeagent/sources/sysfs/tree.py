@@ -14,9 +14,9 @@ from pathlib import Path
 from nodeagent.sources.sysfs.folder import TreeError
 
 MAX_BYTES = 4096
-"""What the kernel shows in one attribute (Documentation/filesystems/sysfs.rst)."""
+"""Largest attribute of the kernel (Documentation/filesystems/sysfs.rst)."""
 MAX_ENTRIES = 4096
-"""Entries of a folder that are looked at."""
+"""Most entries of a folder that are read."""
 
 
 class TreeFolder:
@@ -68,7 +68,7 @@ class TreeFolder:
         return tuple(sorted(names))
 
     def has(self, name: str) -> bool:
-        """Whether there is something of this name."""
+        """True if there is an entry of this name."""
         return _is_name(name) and os.path.lexists(f"{self._real}/{name}")
 
     def link(self, name: str) -> str:
@@ -108,7 +108,7 @@ class TreeFolder:
         """
         path = f"{self._real}/{name}"
         if not _is_name(name):
-            raise TreeError(path, "is no name of a file")
+            raise TreeError(path, "is not a file name")
         # No link is followed, and opening a pipe does not wait for its writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
@@ -117,7 +117,7 @@ class TreeFolder:
             raise TreeError(path, _reason(error)) from error
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise TreeError(path, "is no regular file")
+                raise TreeError(path, "is not a regular file")
             data = os.read(descriptor, MAX_BYTES + 1)
         except OSError as error:
             raise TreeError(path, _reason(error)) from error
@@ -145,7 +145,7 @@ class Tree:
         """Return the folder at a path below the root, whatever links lead there.
 
         Raises:
-            TreeError: it is not there, is no folder, or lies outside of the tree.
+            TreeError: it is not there, is not a folder, or lies outside of the tree.
         """
         try:
             real = (self.root / path).resolve(strict=True)
@@ -158,7 +158,7 @@ class Tree:
         if not real.is_relative_to(self.root):
             raise TreeError(path, "leads out of the tree")
         if not real.is_dir():
-            raise TreeError(path, "is no folder")
+            raise TreeError(path, "is not a folder")
         return TreeFolder(self, str(real))
 
 

@@ -43,7 +43,7 @@ def find_fault(
     if message is None:
         return ""
     if any(is_void(pod, message.uid) for pod in submitted.waiting):
-        return "it was given up"
+        return "the decision was given up"
     displaced = [pod for pod in submitted.displaced if not is_over(pod)]
     there = displaced or submitted.waiting
     count = len(submitted.record.pods)
@@ -146,7 +146,7 @@ def _find_spec_fault(
         return ""
     if default_claim_spec(claim.spec) == default_claim_spec(spec):
         return ""
-    return f"ResourceClaim {key} was made anew and asks for something else"
+    return f"ResourceClaim {key} was recreated with other requests"
 
 
 def _find_volume_fault(
@@ -167,7 +167,7 @@ def _find_volume_fault(
             != _nodes_of(member.node, keys)
         ):
             names = ", ".join(pod.metadata.name for pod in pods)
-            return f"the volumes of {names} can be had on other nodes now"
+            return f"the volumes of {names} are on other nodes now"
     return ""
 
 
@@ -200,9 +200,9 @@ def _find_prior_claim_fault(
     if not context.owns(claim):
         return ""
     if held is None:
-        return f"ResourceClaim {key} holds nothing any more"
+        return f"ResourceClaim {key} no longer holds devices"
     if len(reserved_uids(claim) | uids_of(pods)) > MOST_RESERVED:
-        return f"ResourceClaim {key} is reserved for {MOST_RESERVED} users already"
+        return f"ResourceClaim {key} is already reserved for {MOST_RESERVED} users"
     return ""
 
 

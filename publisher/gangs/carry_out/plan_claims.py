@@ -79,7 +79,10 @@ def assignments_of(
         if member.index < len(places) and not places[member.index].pods:
             continue
         if (member.member, member.index) not in undecided:
-            reason = f"{member.member}/{member.index}: there is no such pod, or twice"
+            reason = (
+                f"{member.member}/{member.index}: there is no such pod, or more than "
+                "one"
+            )
             raise DecisionError(decision.uid, reason)
         undecided.discard((member.member, member.index))
         place = places[member.index]

@@ -265,5 +265,5 @@ def _find_shared(gang: Gang, pods: Sequence[Pod]) -> str:
     for key, users in Counter(claims_of(pods)).items():
         if users > 1 and key not in named:
             pods_share = counted(users, "pod shares", "pods share")
-            return f"{pods_share} ResourceClaim {key}, which the Gang does not say"
+            return f"{pods_share} ResourceClaim {key}, which the Gang does not mention"
     return ""

@@ -218,7 +218,7 @@ def _plan_partly_open(
         )
     places = _sort_places(context, submitted, assignments, refusal)
     report = StatusReport(
-        phase=GangPhase.WRITTEN,
+        phase=GangPhase.ALLOCATED,
         reason="PlacementLost" if places.lost else "",
         message="; ".join(places.faults)[:MAX_REASON],
         pods=places.lost,

@@ -113,7 +113,7 @@ def report_unplaced(
     return StatusReport(
         phase=GangPhase.DECIDED,
         reason=GROWING,
-        message=f"{len(placed.pods)} of {counted(len(whole.pods), 'pod')} have a place",
+        message=f"{len(placed.pods)} of {counted(len(whole.pods), 'pod')} are placed",
         pods=waiting,
         decision=placed.in_force,
     )

@@ -31,7 +31,7 @@ from publisher.gangs.view import View, claim_keys, is_over, uids_of
 
 POD_INDEX = "apps.kubernetes.io/pod-index"
 """Label of the pods of a StatefulSet: the number that each has for good."""
-_BESIDE = "cannot be decided yet beside pods of the gang that run"
+_BESIDE = "cannot be decided yet beside running pods of the gang"
 _MOST_BYTES = MAX_BYTES // 2
 """The rest of a message is for the pods that are asked for."""
 Derived = tuple[tuple[str, str], ...]
@@ -263,7 +263,7 @@ class DeviceRules:
         for number, rule in enumerate(self._rules.topology):
             is_grouped = rule.group_size is not None and rule.mode == "Required"
             if is_grouped and any(rule.is_about(member) for member, _ in self._new):
-                what = "cannot be decided yet beside pods of the gang that run"
+                what = "cannot be decided yet beside running pods of the gang"
                 return _refuse_rule(f"spec.topology[{number}].groupSize", "", what)
         told: set[tuple[str, str]] = set()
         pods = []
@@ -305,7 +305,7 @@ class DeviceRules:
         for name, key in sorted(self._list_claims(member, pod)):
             claim = self._view.claim(key)
             if claim is None or claim.allocation is None:
-                return f"its claim {name} holds nothing, though it runs"
+                return f"its claim {name} holds nothing, although the pod runs"
             if self._derives_otherwise(member, name, claim):
                 return f"its claim {name} derives attributes, and it runs"
             if (member, key) in told:
@@ -377,7 +377,7 @@ def find_gone_pod(message: SubmitGang, pods: Iterable[Pod]) -> str:
         return ""
     there = uids_of(pod for pod in pods if not is_over(pod))
     gone = (pod.name for pod in message.joins.pods if pod.uid not in there)
-    return next((f"pod {name}, which these were to join, is gone" for name in gone), "")
+    return next((f"pod {name}, which these would join, is gone" for name in gone), "")
 
 
 def _node_of(pod: Pod) -> NodeName:

@@ -99,7 +99,7 @@ def _report_conflict(pod: Pod, device: str, holder: str) -> StatusReport:
     return StatusReport(
         phase=GangPhase.RUNNING,
         reason=HELD_TWICE,
-        message=f"device {device} was allocated to {holder} as well",
+        message=f"device {device} was also allocated to {holder}",
         pods=(pod,),
     )
 
@@ -115,8 +115,7 @@ def _report_removed(runs: Sequence[_Use], view: View) -> Iterator[StatusReport]:
         phase=GangPhase.RUNNING,
         reason=REMOVED,
         message=f"{len(concerned)} of {counted(len(runs), 'pod holds', 'pods hold')} "
-        "devices that no "
-        f"ResourceSlice offers any more: {', '.join(named)}",
+        f"devices that no ResourceSlice offers any longer: {', '.join(named)}",
         pods=tuple(concerned.values()),
     )
 

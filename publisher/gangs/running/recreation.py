@@ -49,10 +49,10 @@ def plan_recreation(
     orphan = next((pod for pod in alive if not pod.metadata.controller.uid), None)
     if orphan is not None:
         name = orphan.metadata.name
-        text = f"; nobody would make pod {name} anew, so none is deleted"
+        text = f"; nobody would recreate pod {name}, so none is deleted"
         return NextSteps(reports=(_extend_report(report, text),))
     if pause_s:
-        text = "; all were made anew before, and are again after a pause"
+        text = "; all were recreated before, and will be again after a pause"
         return NextSteps(reports=(_extend_report(report, text),), look_again_s=pause_s)
     report = _extend_report(report, _THEN)
     reason = f"{PUBLISHER}{report.reason}: {report.message}"

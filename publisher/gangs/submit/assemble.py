@@ -114,7 +114,7 @@ def _read_demand(
         return rules
     unequal = _find_unequal(unsubmitted, members, rules, context)
     if unequal:
-        message = f"pods of one member ask for different things: {unequal}"
+        message = f"pods of member {unequal} differ in what they request"
         return NotReady(reason="ClaimsDiffer", message=message)
     recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
     if isinstance(recovery, NotReady):
@@ -149,7 +149,7 @@ def _read_recovery(pods: Sequence[Pod]) -> str | NotReady:
     value = min(values)
     if len(values) == 1 and value in RECOVERIES:
         return value
-    text = f"{value[:40]!r} is none of {', '.join(RECOVERIES)}"
+    text = f"{value[:40]!r} is not one of {', '.join(RECOVERIES)}"
     if len(values) > 1:
         text = f"the pods disagree: {', '.join(sorted(values))[:100]}"
     return NotReady(reason="RecoveryInvalid", message=f"annotation {RECOVERY}: {text}")
@@ -193,8 +193,8 @@ def _fit_beside_running(
         pod, field = earlier
         return NotReady(
             reason="Queued",
-            message=f"{field} is about pod {pod.metadata.name} as well, which was "
-            "asked for before: waits until that pod may run",
+            message=f"{field} also applies to pod {pod.metadata.name}, which was "
+            "submitted before: waits until that pod may run",
         )
     device_rules = DeviceRules(new, running, members, rules, context.view)
     field = device_rules.find_rule()

@@ -56,7 +56,7 @@ def _find_claims_difference(member: Member, pod: Pod, context: PlanContext) -> s
             owned.add(name)
     if not owned <= of_gang.keys() <= of_pod:
         theirs = ", ".join(sorted(of_pod)) or "none"
-        return f"it has claims {theirs}, the Gang {', '.join(of_gang) or 'none'}"
+        return f"it has claims {theirs}, but the Gang {', '.join(of_gang) or 'none'}"
     for member_claim in member.claims:
         text = _find_claim_difference(member_claim, pod, context.view)
         if text:
@@ -76,5 +76,5 @@ def _find_claim_difference(member_claim: MemberClaim, pod: Pod, view: View) -> s
     if member_claim.spec is None or claim is None:
         return ""
     if default_claim_spec(member_claim.spec) != default_claim_spec(claim.spec):
-        return "asks for something else than the Gang says"
+        return "differs from what the Gang requests"
     return ""

@@ -25,13 +25,13 @@ from publisher.gangs.view import is_gated, is_over, uids_of
 
 _MISSING = "PodsMissing"
 _ONE_BY_ONE = {
-    "StatefulSet": "it makes a pod when the one before runs: set its "
+    "StatefulSet": "it creates a pod only once the previous one runs: set its "
     "podManagementPolicy to Parallel",
 }
 """Why more pods do not come, by the kind of what makes them."""
 _WORKERS_LATER = (
-    "with startupPolicy LeaderReady workers are made once the leader runs: "
-    "set it to LeaderCreated"
+    "with startupPolicy LeaderReady workers are created only once the leader "
+    "runs: set it to LeaderCreated"
 )
 
 
@@ -169,8 +169,8 @@ def _report_unknown(membership: Membership) -> NotReady:
     what = "" if owner is None else f"{owner.kind} {owner.namespace}/{owner.name}"
     return NotReady(
         reason="GangSizeUnknown",
-        message=f"the pods belong together by {what}, which the publisher does not "
-        "see: it is gone, or the publisher may not read it",
+        message=f"the pods belong together by {what}, which the publisher cannot see: "
+        "it is gone, or the publisher may not read it",
     )
 
 
@@ -183,7 +183,7 @@ def _compare_roles(
     for pod in pods:
         if is_of_another(pod, owner, context):
             name = f"{owner.key.kind} {owner.key.name}"
-            message = f"pod {pod.metadata.name} is of the {name} before"
+            message = f"pod {pod.metadata.name} belongs to an earlier {name}"
             return NotReady(reason=_MISSING, message=message)
     present = _count_roles(pods, owner, context, company)
     waiting = {_role_of(context.membership(pod), owner) for pod in pods}

@@ -39,7 +39,7 @@ def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextS
     more_s = 0.0 if unsubmitted.company.ran else wait_for_more_s(context, pods)
     if more_s and isinstance(made, SubmitGang):
         steps += NextSteps(look_again_s=more_s)
-        made = NotReady(reason="PodsMissing", message="more pods are waited for")
+        made = NotReady(reason="PodsMissing", message="waiting for more pods")
     if isinstance(made, SubmitGang):
         report = StatusReport(phase=GangPhase.PENDING, pods=pods)
         return steps + NextSteps(messages=(made,), reports=(report,))

@@ -85,7 +85,7 @@ def find_contention(pods: Sequence[Pod], context: PlanContext) -> NotReady | Non
             conflict = NotReady(
                 reason="TooManyUsers",
                 message=f"{counted(len(reserved), 'pod')} would use ResourceClaim "
-                f"{key}; a claim is for {MOST_RESERVED} at most",
+                f"{key}; a claim allows {MOST_RESERVED}",
             )
         if conflict is not None:
             return conflict
@@ -148,7 +148,7 @@ def _report_shared(key: str, other: Pod, view: View) -> NotReady:
     whose = "another gang" if group.lone else f"gang {group}"
     return NotReady(
         reason="ClaimShared",
-        message=f"ResourceClaim {key} is asked for with pod {other.metadata.name} of "
+        message=f"ResourceClaim {key} was submitted with pod {other.metadata.name} of "
         f"{whose}: waits until that pod may run",
     )
 

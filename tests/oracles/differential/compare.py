@@ -83,7 +83,7 @@ def quantity(text: Any) -> Fraction:
     """Read a quantity, exactly."""
     match = _QUANTITY.fullmatch(str(text))
     if match is None:
-        raise ValueError(f"{text!r} is no quantity")
+        raise ValueError(f"{text!r} is not a quantity")
     digits, exponent, suffix = match.groups()
     scale = Fraction(10) ** int(exponent) if exponent else _SCALES[suffix or ""]
     return Fraction(digits) * scale

@@ -62,7 +62,7 @@ def test_no_text_is_more_than_refused(text: str) -> None:
 def test_a_key_of_another_kind_is_refused() -> None:
     with pytest.raises(KeyTextError, match="another kind"):
         decode_public("server", USER)
-    with pytest.raises(KeyTextError, match="no seed of this kind"):
+    with pytest.raises(KeyTextError, match="not a seed of this kind"):
         AccountKey(USER_SEED)
 
 

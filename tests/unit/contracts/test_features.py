@@ -45,8 +45,8 @@ def test_binding_needs_both_of_its_gates() -> None:
 @pytest.mark.parametrize(
     ("version", "gates", "what"),
     [
-        ("1.20", {}, "'1.20' is not known"),
-        ("1.37", {"DRATypo": True}, "'DRATypo' is not known"),
+        ("1.20", {}, "'1.20' is unknown"),
+        ("1.37", {"DRATypo": True}, "'DRATypo' is unknown"),
     ],
 )
 def test_unknown_names_are_refused(

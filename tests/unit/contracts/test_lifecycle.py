@@ -121,7 +121,7 @@ def record_of(*messages: LifecycleMessage) -> GangRecord:
         ((SUBMIT,), GangPhase.PENDING),
         ((SUBMIT, pending()), GangPhase.PENDING),
         ((SUBMIT, allocated(1)), GangPhase.DECIDED),
-        ((SUBMIT, allocated(1), written(1)), GangPhase.WRITTEN),
+        ((SUBMIT, allocated(1), written(1)), GangPhase.ALLOCATED),
         ((SUBMIT, allocated(1), written(1), opened(1)), GangPhase.RUNNING),
         ((SUBMIT, allocated(1), opened(1), lost(1)), GangPhase.PENDING),
         ((SUBMIT, allocated(2), opened(1)), GangPhase.DECIDED),
@@ -130,7 +130,7 @@ def record_of(*messages: LifecycleMessage) -> GangRecord:
         ((SUBMIT, allocated(1), refused(1), allocated(2)), GangPhase.DECIDED),
         (
             (SUBMIT, allocated(1), written(1), lost(1), allocated(2), written(2)),
-            GangPhase.WRITTEN,
+            GangPhase.ALLOCATED,
         ),
         ((SUBMIT, released(ReleaseOutcome.COMPLETED)), GangPhase.COMPLETED),
         ((SUBMIT, released(ReleaseOutcome.CANCELLED)), GangPhase.CANCELLED),

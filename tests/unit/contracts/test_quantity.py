@@ -104,7 +104,7 @@ def test_what_is_whole_is_told_without_rounding(text: str, units: int | None) ->
 )
 def test_what_is_no_quantity_is_refused(text: str) -> None:
     """With an error that shows the text."""
-    with pytest.raises(QuantityError, match="is no quantity"):
+    with pytest.raises(QuantityError, match="is not a quantity"):
         Quantity.parse(text)
 
 

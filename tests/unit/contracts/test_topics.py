@@ -42,7 +42,7 @@ def test_a_message_belongs_to_the_subject_of_its_address() -> None:
 
     assert topics.HEARTBEATS.subject_of(seen) == "hb.v1.east.a"
     assert topics.HEARTBEATS.decode(("east", "a"), data) == seen
-    with pytest.raises(AddressError, match="about east, a"):
+    with pytest.raises(AddressError, match="belongs to east, a"):
         topics.HEARTBEATS.decode(("east", "b"), data)
 
 

@@ -20,12 +20,12 @@ def parse(text: str | bytes) -> list[Any]:
     [
         (
             "kind: A\nspec: {}\nkind: B\n",
-            "^f: line 3, column 1: key 'kind' is there twice",
+            "^f: line 3, column 1: key 'kind' appears twice",
         ),
-        ("a:\n- {b: 1, b: 2}\n", "^f: line 2, column 10: key 'b' is there twice"),
-        ('{"kind": "A", "kind": "B"}', "key 'kind' is there twice"),
-        (b'{"spec": {"a": 1, "a": 2}}', "key 'a' is there twice"),
-        ('{"a": 1}\n{"b": 1,\n"b": 2}\n', "key 'b' is there twice .* line 2"),
+        ("a:\n- {b: 1, b: 2}\n", "^f: line 2, column 10: key 'b' appears twice"),
+        ('{"kind": "A", "kind": "B"}', "key 'kind' appears twice"),
+        (b'{"spec": {"a": 1, "a": 2}}', "key 'a' appears twice"),
+        ('{"a": 1}\n{"b": 1,\n"b": 2}\n', "key 'b' appears twice .* line 2"),
     ],
 )
 def test_a_key_that_is_there_twice_is_named(text: str | bytes, reason: str) -> None:
@@ -46,12 +46,12 @@ def test_what_overrides_a_merge_may_be_merged_by_a_shallower_mapping() -> None:
     assert parse(two) == 2 * [
         {"a": {"b": 1}, "c": {"d": {"e": {"b": 2}}}, "f": {"b": 2}}
     ]
-    with pytest.raises(BadInputError, match=r"line 2, .* key 'b' is there twice"):
+    with pytest.raises(BadInputError, match=r"line 2, .* key 'b' appears twice"):
         parse(text.replace("b: 2", "b: 2, b: 3"))
 
 
 def test_objects_of_json_may_stand_one_after_the_other() -> None:
     """As `jq -c '.items[]'` prints them."""
     assert parse('{"a": 1}\n{"b": {"c": [2]}}\n') == [{"a": 1}, {"b": {"c": [2]}}]
-    with pytest.raises(BadInputError, match="is no YAML"):
+    with pytest.raises(BadInputError, match="is not YAML"):
         parse('{"a": 1}\n{"b": ')

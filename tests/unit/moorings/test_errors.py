@@ -13,7 +13,7 @@ from moorings.errors import UnknownNameError
         ((), "", "no gang named 'x'"),
         (("y", "z"), "", "no gang named 'x'; did you mean y, z?"),
         ((), "look there", "no gang named 'x'; look there"),
-        (("y",), "look there", "no gang named 'x'; did you mean y?; look there"),
+        (("y",), "look there", "no gang named 'x'; look there; did you mean y?"),
     ],
 )
 def test_a_name_that_is_unknown_comes_with_what_helps(

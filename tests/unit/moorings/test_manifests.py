@@ -28,8 +28,8 @@ def quickstart() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: [b\n", r"a.yaml: is no YAML: line 2, column 1: .* flow sequence$"),
-        ("a: b: c", r"a.yaml: is no YAML: line 1, column 5: mapping values are not"),
+        ("a: [b\n", r"a.yaml: is not YAML: line 2, column 1: .* flow sequence$"),
+        ("a: b: c", r"a.yaml: is not YAML: line 1, column 5: mapping values are not"),
     ],
     ids=["never closed", "two keys"],
 )

@@ -86,7 +86,7 @@ def test_depth_is_counted_through_aliases() -> None:
 
 def test_an_alias_of_what_it_is_in_is_refused() -> None:
     """It has no end."""
-    with pytest.raises(BadInputError, match=r"\*p stands for what it is in"):
+    with pytest.raises(BadInputError, match=r"\*p refers to what it is in"):
         read("a: &p {b: [*p]}")
 
 

@@ -75,5 +75,5 @@ async def test_the_beginning_of_an_id_is_enough_while_it_is_one() -> None:
 
 async def test_a_solve_whose_parts_have_expired_cannot_be_had() -> None:
     """It is said which solve, and which part."""
-    with pytest.raises(RecordError, match="blob p: not there"):
+    with pytest.raises(RecordError, match="blob p: missing"):
         await fetch_solve(client(), SolveEntry(opened=opened("a1")))

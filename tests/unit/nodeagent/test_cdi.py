@@ -110,7 +110,7 @@ def mount(host: str, container: str = "/b") -> ContainerEdits:
         (ContainerEdits(env=("A",)), "env[0]: must be NAME=value"),
         (ContainerEdits(env=("A=b", "=b")), "env[1]"),
         (ContainerEdits(env=("A=\0",)), "env[0]"),
-        (node(path="dev/x"), "deviceNodes[0].path: 'dev/x' is no absolute path"),
+        (node(path="dev/x"), "deviceNodes[0].path: 'dev/x' is not an absolute path"),
         (node(host_path="/dev/../etc"), "deviceNodes[0].hostPath"),
         (node(type="d"), "deviceNodes[0].type"),
         (node(permissions="rx"), "deviceNodes[0].permissions"),

@@ -190,5 +190,5 @@ def test_an_argument_ends_the_service_before_it_begins(
     monkeypatch.setattr(sys, "argv", ["x", "--help"])
     assert service_main("x", ServiceConfig, open_never) == 2
     (line,) = capsys.readouterr().out.splitlines()
-    reason = "--help: variables X_* set it up, no arguments"
+    reason = "--help: takes no arguments; variables X_* configure it"
     assert json.loads(line)["reason"] == reason

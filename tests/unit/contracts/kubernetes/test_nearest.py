@@ -22,7 +22,7 @@ from contracts.kubernetes.nearest import explain_unknown, explain_unknown_field
             "resource.k8s.io/v1alpha2",
             "ResourceClass",
             "kind",
-            "DeviceClass replaced it",
+            "use DeviceClass",
         ),
         ("mooring.dev/v1alpha1", "Gang", "apiVersion", "mean moorings.dev/v1alpha1?"),
         ("v1", "resourceclaim", "apiVersion", "mean resource.k8s.io/v1?"),
@@ -58,6 +58,6 @@ def test_a_field_of_v1beta1_is_found_in_v1() -> None:
     """A claim whose apiVersion somebody raised by hand."""
     path = "spec.spec.devices.requests[1].selectors[0]"
     assert explain_unknown_field(path) == (
-        "since v1beta2 it stands at requests[1].exactly.selectors"
+        "since v1beta2 it is at requests[1].exactly.selectors"
     )
     assert explain_unknown_field("spec.devices.requests[0].first") == ""

@@ -29,9 +29,9 @@ def test_the_annotation_says_the_size() -> None:
     [
         (("",), "GangSizeMissing", "there is no Gang object 'train'"),
         (("4", ""), "GangSizeInvalid", "4, none"),
-        (("0",), "GangSizeInvalid", "'0' is no number from 1 to 5000"),
-        (("²",), "GangSizeInvalid", "no number"),
-        (("5001",), "GangSizeInvalid", "no number"),
+        (("0",), "GangSizeInvalid", "'0' is not a number from 1 to 5000"),
+        (("²",), "GangSizeInvalid", "not a number"),
+        (("5001",), "GangSizeInvalid", "not a number"),
     ],
 )
 def test_a_size_that_is_none_is_named(

@@ -12,11 +12,11 @@ def test_a_misspelt_mark_is_found() -> None:
     """By its place, and with what was most likely meant."""
     marked = pod(annotations={"moorings.dev/topolgy": "[]", "example.com/x": "1"})
     assert find_unknown_mark(marked) == (
-        "annotation moorings.dev/topolgy is not known; did you mean "
+        "annotation moorings.dev/topolgy is unknown; did you mean "
         "moorings.dev/topology?"
     )
     assert find_unknown_mark(pod(labels={"moorings.dev/qqqqqqqq": "1"})) == (
-        "label moorings.dev/qqqqqqqq is not known"
+        "label moorings.dev/qqqqqqqq is unknown"
     )
     known = pod(
         labels={"moorings.dev/gang": "train"},

@@ -177,7 +177,7 @@ def test_a_volume_with_a_zone_needs_a_node_of_it_or_one_without() -> None:
     ("claim", "message"),
     [
         (None, "no PersistentVolumeClaim data yet"),
-        (volume_claim(bound_to="pv-1"), "PersistentVolume pv-1 of data is not there"),
+        (volume_claim(bound_to="pv-1"), "PersistentVolume pv-1 of data does not exist"),
         (
             volume_claim(storage_class="now"),
             "PersistentVolumeClaim data is not bound to a PersistentVolume yet",
@@ -199,7 +199,7 @@ def test_a_volume_with_a_zone_needs_a_node_of_it_or_one_without() -> None:
         (
             volume_claim(),
             (
-                "no PersistentVolume of StorageClass late that is free will do for "
+                "no free PersistentVolume of StorageClass late fits "
                 "PersistentVolumeClaim data"
             ),
         ),
@@ -237,12 +237,12 @@ def test_a_volume_that_will_not_do_is_no_place() -> None:
     good = volume("good", nodes=["n5"], size="9Gi")
     asked = volume_claim(size="5Gi")
     known = (storage_class(), small, other, kept, block)
-    assert missing_for(asked, *known).startswith("no PersistentVolume")
+    assert missing_for(asked, *known).startswith("no free PersistentVolume")
     assert nodes_for(asked, *known, good) == [[within(HOST, "n5")]]
     picky = replace(
         asked, spec=replace(asked.spec, selector=LabelSelector(match_labels={"a": "b"}))
     )
-    assert missing_for(picky, *known, good).startswith("no PersistentVolume")
+    assert missing_for(picky, *known, good).startswith("no free PersistentVolume")
 
 
 def test_a_volume_kept_for_the_claim_is_its_place() -> None:

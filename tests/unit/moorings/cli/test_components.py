@@ -17,7 +17,7 @@ from runtime.settings import ServiceConfig
 
 class _Base(Struct, kw_only=True):
     node: str
-    """Whose devices."""
+    """Node whose devices to drain."""
 
 
 class _Config(_Base, kw_only=True):
@@ -31,7 +31,7 @@ class _Config(_Base, kw_only=True):
 def test_variables_are_listed_with_what_they_are_and_their_defaults() -> None:
     """As they would be written; one without a default is needed."""
     assert list(list_variables("X", _Config)) == [
-        Variable(name="X_NODE", text="Whose devices.", default=None),
+        Variable(name="X_NODE", text="Node whose devices to drain.", default=None),
         Variable(name="X_NAMES", text="", default="a,b"),
         Variable(name="X_LEASE_S", text="How long it lasts.", default="3.0"),
         Variable(name="X_STRICT", text="", default="false"),

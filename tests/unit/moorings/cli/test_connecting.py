@@ -54,7 +54,7 @@ async def test_the_nearest_answer_to_where_the_server_is_counts(home: Path) -> N
         assert await ask() == "nats://usual c as viewer"
     nobody = str(await ask())
     assert nobody.startswith(
-        f"{connecting.DEFAULT_SERVER} c as said stack: none has its state in"
+        f"{connecting.DEFAULT_SERVER} c as said stack: none runs with its state in"
     )
 
 
@@ -72,5 +72,5 @@ async def test_one_of_two_stacks_is_named_by_its_folder(
         monkeypatch.delenv(SERVER_VARIABLE)
         with pytest.raises(UsageError, match="--server and --state-dir"):
             await ask(OTHER, state_dir=second)
-    with pytest.raises(LocalStackError, match=f"none has its state in {second}"):
+    with pytest.raises(LocalStackError, match=f"none runs with its state in {second}"):
         await ask(state_dir=second)

@@ -157,7 +157,7 @@ def test_state_with_a_field_that_is_not_known_is_refused(tmp_path: Path) -> None
 def test_nothing_at_all_is_no_input(tmp_path: Path, text: str) -> None:
     """It may be what is left of a command that failed."""
     name = write(tmp_path / "a.yaml", text)
-    with pytest.raises(BadInputError, match=r"a\.yaml: there is nothing in it"):
+    with pytest.raises(BadInputError, match=r"a\.yaml: is empty"):
         read_gangs([name])
     assert read_objects([name]).failed
 
@@ -174,7 +174,7 @@ def test_an_empty_list_beside_other_objects_is_an_answer(tmp_path: Path) -> None
 
 
 def test_an_empty_name_is_not_this_folder() -> None:
-    with pytest.raises(UsageError, match="the name of a file is empty"):
+    with pytest.raises(UsageError, match="the file name is empty"):
         list(read_documents([""]))
 
 
@@ -189,7 +189,7 @@ def test_of_a_folder_the_file_that_cannot_be_read_is_named(tmp_path: Path) -> No
     [
         (gzip.compress(b"a: 1"), "compressed with gzip"),
         ("a: 1".encode("utf-16"), "is UTF-16"),
-        (b"a: \xff", "is no text in UTF-8"),
+        (b"a: \xff", "is not UTF-8 text"),
     ],
     ids=["gzip", "utf-16", "latin"],
 )

@@ -29,7 +29,7 @@ def test_kinds_and_names_are_written_as_for_kubectl(
 
 
 def test_two_words_begin_with_a_kind() -> None:
-    with pytest.raises(UsageError, match="there are devices, gangs, nodes, pods"):
+    with pytest.raises(UsageError, match="the kinds are devices, gangs, nodes, pods"):
         parse_target("train", "worker")
 
 

@@ -84,11 +84,11 @@ def test_a_reader_that_goes_away_is_no_answer(arguments: list[str]) -> None:
     ("line", "code", "words"),
     [
         (["--version"], 0, "moorings 0"),
-        (["describe", "train"], 2, "`moorings explain` says why"),
-        (["plan", "gang.yaml"], 2, "files are given by -f FILE"),
+        (["describe", "train"], 2, "use `moorings explain`"),
+        (["plan", "gang.yaml"], 2, "give files with -f FILE"),
         (["replay", "x.moorings"], 3, "x.moorings: there is no such file"),
         (["get", "-s", "foo://x"], 3, "addresses of NATS begin with nats://"),
-        (["watch", "--kind", "Foo"], 2, "there are AllocationLost, "),
+        (["watch", "--kind", "Foo"], 2, "the kinds are AllocationLost, "),
     ],
 )
 def test_habits_and_slips_are_answered(line: list[str], code: int, words: str) -> None:

@@ -36,7 +36,7 @@ def test_a_gang_has_a_name_or_gets_one(
 @pytest.mark.parametrize("lines", ["", "\n \n"])
 def test_lines_of_which_there_is_none_are_no_yes(lines: str) -> None:
     """As `-f -` says: a command before it may have failed."""
-    with pytest.raises(BadInputError, match="standard input: there is nothing in it"):
+    with pytest.raises(BadInputError, match="standard input: is empty"):
         CliRunner().invoke(
             app, ["plan", "--jsonl"], input=lines, catch_exceptions=False
         )
@@ -49,7 +49,7 @@ def test_lines_of_which_there_is_none_are_no_yes(lines: str) -> None:
         (["-1"], "--time-limit must be more than 0 seconds: -1"),
         (["nan"], "--time-limit must be more than 0 seconds: nan"),
         (["inf"], "--time-limit must be more than 0 seconds: inf"),
-        (["1", "--order", "upstream"], "--time-limit is for --order optimal"),
+        (["1", "--order", "upstream"], "--time-limit works only with --order optimal"),
     ],
 )
 def test_a_time_limit_is_some_seconds_of_a_search(

@@ -67,7 +67,7 @@ def test_what_explains_other_bytes_is_told(capsys: pytest.CaptureFixture[str]) -
     )
     print_replay(other)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "solve s: OTHER bytes"
+    assert lines[0] == "solve s: different bytes"
     assert "other versions" in lines[2]
     assert "another platform" in lines[3]
     assert lines[4] == "  gang [a]: other devices"

@@ -86,7 +86,7 @@ def test_a_decision_is_told_in_numbers_and_a_refusal_by_its_first_reason() -> No
 def test_growth_is_told_by_what_is_new() -> None:
     """And a refusal of it by what stays."""
     assert describe(replace(DECISION, kept={"worker": 1})) == (
-        "2 pods on 1 node, 1 of them new"
+        "2 pods on 1 node, 1 new"
     )
     refused = AllocationRefused(
         cluster=DECISION.cluster,
@@ -96,7 +96,7 @@ def test_growth_is_told_by_what_is_new() -> None:
         reason="disk full",
     )
     assert describe(refused) == "disk full"
-    assert describe(replace(refused, keeps=True)) == "stays as it was: disk full"
+    assert describe(replace(refused, keeps=True)) == "unchanged: disk full"
 
 
 def test_only_the_first_pods_are_named() -> None:
@@ -173,7 +173,7 @@ def test_only_streams_with_what_is_wanted_are_read() -> None:
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
-    with pytest.raises(UsageError, match="is it GangAllocated"):
+    with pytest.raises(UsageError, match="did you mean GangAllocated"):
         EventFilter.of("", None, ["GangAlocated"])
     with pytest.raises(UsageError, match="not in namespace team-b"):
         EventFilter.of("team-a/train", "team-b", ())

@@ -141,11 +141,11 @@ def test_that_no_solver_leads_is_told_until_one_does() -> None:
     """None ever did, one does, and one did some time ago."""
     model = ConsoleModel(CLUSTER)
     (never,) = model.update(0)["about"]["silences"]
-    assert never.startswith("no solver ever led in cluster local")
+    assert never.startswith("no solver has ever led in cluster local")
     now_s = datetime.now(UTC).timestamp()
     claim = EpochClaimed(cluster=CLUSTER, epoch=1, holder="s-1", lease_s=10)
     take(model, FENCE, claim, time_s=now_s)
     assert model.update(0)["about"]["silences"] == []
     take(model, FENCE, claim, time_s=now_s - 3600)
     (gone,) = model.update(0)["about"]["silences"]
-    assert gone.startswith("no solver leads in cluster local: s-1 was last heard of")
+    assert gone.startswith("no solver leads in cluster local: s-1 was last heard from")

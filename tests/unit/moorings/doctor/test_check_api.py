@@ -23,7 +23,7 @@ CHANGED = {**default_gates("1.37"), "DRAConsumableCapacity": False}
             "1.33",
         ),
         ({"release": "1.40"}, "kubernetes.release", "warn", "newer"),
-        ({"release": ""}, "kubernetes.release", "warn", "does not say"),
+        ({"release": ""}, "kubernetes.release", "warn", "does not report"),
         ({"served": {"v1alpha2": RESOURCES}}, "kubernetes.served", "fail", "v1alpha2"),
         ({"served": {}}, "kubernetes.served", "fail", "nothing"),
         (

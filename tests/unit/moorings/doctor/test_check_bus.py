@@ -76,7 +76,7 @@ def test_streams_that_cannot_be_looked_at_are_named_by_reason() -> None:
     ]
     assert [(line.level, line.why) for line in lines] == [
         ("fail", "DEC: there is no such stream"),
-        ("warn", "not known: BLOB: not allowed"),
+        ("warn", "unknown: BLOB: not allowed"),
     ]
 
 

@@ -48,7 +48,7 @@ def node(**info: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("workloads", "check", "level", "words"),
     [
-        ((), "parts.workloads", "warn", "none of"),
+        ((), "parts.workloads", "warn", "no part of"),
         (
             (workload("nats"), workload("solver")),
             "parts.workloads",
@@ -127,11 +127,11 @@ def test_a_solver_that_lets_its_lease_run_out_is_found() -> None:
     assert found(solver_seen(NOW_S - 44)).level == "ok"
     silent = found(solver_seen(NOW_S - 46))
     assert silent.level == "fail"
-    assert "s-1 was last heard of at 2027-01-15T07:59:14+00:00" in silent.why
+    assert "s-1 was last heard from at 2027-01-15T07:59:14+00:00" in silent.why
     assert found(solver_seen(NOW_S - 46, lease_s=60)).level == "ok"
     # Who let go of the epoch has no lease left, and nobody took over.
     assert found(solver_seen(NOW_S - 31, lease_s=0)).level == "fail"
-    assert "no solver ever led in cluster local" in found(None).why
+    assert "no solver has ever led in cluster local" in found(None).why
 
 
 def test_a_publisher_that_is_silent_on_the_bus_is_found() -> None:
@@ -202,9 +202,9 @@ def test_devices_of_several_nodes_need_no_slice_of_each() -> None:
     [
         ("a", "a", ""),
         ("ab", "ab", ""),
-        ("", "", "have the label of an agent, and none is heard of: a"),
-        ("a", "ab", "agents are silent: no gang begins there: b"),
-        ("ac", "a", "have an agent and no Node: nothing is published for them: c"),
+        ("", "", "have the agent's label, but no agent is heard from: a"),
+        ("a", "ab", "agents are silent: no gang is placed there: b"),
+        ("ac", "a", "have an agent but no Node: nothing is published for them: c"),
     ],
 )
 def test_agents_are_where_they_should_be(heard: str, known: str, words: str) -> None:

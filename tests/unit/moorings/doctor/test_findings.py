@@ -15,6 +15,6 @@ def test_what_is_not_ok_is_counted() -> None:
 
 def test_what_could_not_be_read_is_a_warning_with_its_remedy() -> None:
     line = unread("a", Unread("forbidden"))
-    assert (line.level, line.why) == ("warn", "not known: forbidden")
+    assert (line.level, line.why) == ("warn", "unknown: forbidden")
     assert line.remedy
     assert unread("a", Unread("x", "give it")).remedy == "give it"

@@ -37,7 +37,7 @@ def test_too_few_devices_that_share_a_value_are_an_error() -> None:
     (finding,) = findings(builders.request(count=2), roots=["a", "b", "c"])
     assert (finding.rule, finding.severity) == (LintRule.CONSTRAINT, Severity.ERROR)
     assert finding.field == "spec.devices.constraints[0]"
-    assert f"share a value of {ROOT}" in finding.message
+    assert f"with one value of {ROOT}" in finding.message
 
 
 def test_devices_that_lack_the_attribute_are_counted() -> None:

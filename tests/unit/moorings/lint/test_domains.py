@@ -30,7 +30,7 @@ def message_of(
 def test_the_nearest_domains_are_named_with_what_they_have() -> None:
     assert message_of({"pod": 16}) == (
         "all 16 pods in one domain of rack: r3 has room for 14 of 16, r1 for 9, "
-        "r2 for 4, 1 more for as many or fewer"
+        "r2 for 4, and 1 more for as many or fewer"
     )
 
 
@@ -64,14 +64,14 @@ def test_what_is_counted_as_enough(
 
 def test_groups_are_counted_whole() -> None:
     assert message_of({"pod": 17}, {"r1": 9, "r3": 7}, group_size=8) == (
-        "groups of 8 pods of pod in one domain of rack each: there is room for 1 of 3 "
+        "groups of 8 pods of pod, each in one domain of rack: room for 1 of 3 "
         "groups; r1 has room for 9, r3 for 7"
     )
 
 
 def test_a_spread_adds_up_all_domains() -> None:
     assert message_of({"pod": 9}, max_per_domain=2) == (
-        "at most 2 of 9 pods in one domain of rack: the 4 that have room take 8 of 9"
+        "at most 2 of 9 pods in one domain of rack: the 4 with room can take 8 of 9"
     )
 
 

@@ -46,7 +46,7 @@ def test_a_field_that_the_kind_lacks_is_found() -> None:
     (finding,) = lint_objects(raw, SLICE).findings
     assert finding.rule is LintRule.UNKNOWN_FIELD
     assert (finding.field, finding.severity) == ("spec.selector", Severity.ERROR)
-    assert finding.message == "is not a field that is read"
+    assert finding.message == "unknown field"
     raw["metadata"]["resourceVersion"] = "7"
     (finding,) = lint_objects(raw, SLICE).findings
     assert (finding.field, finding.severity) == ("spec.selector", Severity.WARNING)

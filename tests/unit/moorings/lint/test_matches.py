@@ -38,7 +38,9 @@ def test_a_selector_that_fails_on_some_says_on_which() -> None:
     passing = matches.of(subrequest.selectors)
     assert passing.devices == (f"{PREFIX}/b",)
     assert list(passing.faults) == [1]
-    assert passing.faults[1].startswith(f"fails on 1 of 3 devices, first {PREFIX}/c: ")
+    assert passing.faults[1].startswith(
+        f"fails on 1 of 3 devices, such as {PREFIX}/c: "
+    )
 
 
 def test_a_selector_that_does_not_compile_fails_on_no_device_in_particular() -> None:

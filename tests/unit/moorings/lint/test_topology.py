@@ -89,14 +89,14 @@ def test_rules_that_can_be_kept_are_left_alone(gang: Gang) -> None:
         (
             asking(10, topology=(topology_rule("rack", group_size=5),)),
             (
-                "groups of 5 pods of worker in one domain of rack each: there is room "
+                "groups of 5 pods of worker, each in one domain of rack: room "
                 "for 1 of 2 groups; r1 has room for 8, r2 for 4"
             ),
         ),
         (
             asking(3, topology=(topology_rule("rack", max_per_domain=1),)),
             (
-                "at most 1 of 3 pods in one domain of rack: the 2 that have room take "
+                "at most 1 of 3 pods in one domain of rack: the 2 with room can take "
                 "2 of 3"
             ),
         ),
@@ -114,7 +114,7 @@ def test_domains_that_are_too_small_are_named(gang: Gang, words: str) -> None:
     ("key", "words"),
     [
         ("raek", "no Node has the label raek"),
-        ("attribute:example.com/rack", "no device that the pods may get has "),
+        ("attribute:example.com/rack", "no device that the pods may use has "),
     ],
 )
 @pytest.mark.parametrize("mode", ["Required", "Preferred"])

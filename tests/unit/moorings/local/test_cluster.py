@@ -33,8 +33,8 @@ def test_a_context_names_its_server(tmp_path: Path) -> None:
         (CONFIG, "three", "has no context 'three'; it has one, two"),
         (CONFIG, "two", "context 'two' is of cluster 'second', which has no server"),
         (CONFIG.replace("current-context: one", ""), "", "choose one with --context"),
-        ("{}", "", "is no kubeconfig"),
-        ("[1]", "", "is no kubeconfig"),
+        ("{}", "", "is not a kubeconfig"),
+        ("[1]", "", "is not a kubeconfig"),
         ("a: [", "", "while parsing"),
     ],
 )

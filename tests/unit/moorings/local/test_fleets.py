@@ -26,7 +26,9 @@ def test_a_file_of_ones_own_is_a_fleet(tmp_path: Path) -> None:
 
 
 def test_the_names_of_ours_are_said() -> None:
-    with pytest.raises(LocalStackError, match="ours are: faulty, openb, small"):
+    with pytest.raises(
+        LocalStackError, match="the shipped fleets are faulty, openb, small"
+    ):
         find_fleet("nope")
 
 

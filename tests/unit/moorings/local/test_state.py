@@ -33,7 +33,7 @@ with claim_folder(Path(sys.argv[1])):
 
 def test_a_stack_is_found_while_it_holds_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "a"
-    with pytest.raises(LocalStackError, match="none has its state in"):
+    with pytest.raises(LocalStackError, match="none runs with its state in"):
         find_stack(folder)
     with claim_folder(folder):
         with pytest.raises(LocalStackError, match="is starting"):
@@ -47,7 +47,7 @@ def test_a_stack_is_found_while_it_holds_its_folder(tmp_path: Path) -> None:
 def test_two_stacks_do_not_share_a_folder(tmp_path: Path) -> None:
     with claim_folder(tmp_path):
         with (
-            pytest.raises(LocalStackError, match="one runs already with its state in"),
+            pytest.raises(LocalStackError, match="another one runs with its state in"),
             claim_folder(tmp_path),
         ):
             pass

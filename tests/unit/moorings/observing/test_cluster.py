@@ -37,8 +37,8 @@ async def test_gates_are_read_from_the_metrics_of_their_name_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("kind: Pod", "no KubeSchedulerConfiguration"),
-        ("- a list", "no KubeSchedulerConfiguration"),
+        ("kind: Pod", "not a KubeSchedulerConfiguration"),
+        ("- a list", "not a KubeSchedulerConfiguration"),
         ("{", "expected"),
         (None, "No such file"),
     ],

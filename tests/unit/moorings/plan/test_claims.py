@@ -117,4 +117,6 @@ def test_a_request_that_a_claim_does_not_have_is_told() -> None:
     )
     pod = structs.replace(pod, spec=structs.replace(pod.spec, containers=(container,)))
     (text,) = PodClaims([builders.claim(name="c")], []).list_unknown_requests(pod)
-    assert text.startswith("pod a: container main asks for request 'nic' of claim gpus")
+    assert text.startswith(
+        "pod a: container main gets no device from claim gpus, which"
+    )

@@ -11,10 +11,10 @@ from moorings.plan.known_kinds import check_version, is_one_unless_said, makes_n
 @pytest.mark.parametrize(
     ("api_version", "kind", "problem"),
     [
-        ("batch/v9", "Job", "apiVersion: batch/v9 is not read; batch/v1 is"),
-        ("v2", "ReplicationController", "v2 is not read; v1 is"),
+        ("batch/v9", "Job", "apiVersion: batch/v9 is not supported; batch/v1 is"),
+        ("v2", "ReplicationController", "v2 is not supported; v1 is"),
         ("kubeflow.org/v9", "MPIJob", "kubeflow.org/v1 and kubeflow.org/v2beta1 are"),
-        ("batch/v1", "job", "kind: batch/v1 has no kind job; Job is one"),
+        ("batch/v1", "job", "kind: batch/v1 has no kind job; did you mean Job"),
     ],
 )
 def test_what_a_known_group_does_not_have_is_an_error(

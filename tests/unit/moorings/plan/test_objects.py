@@ -30,7 +30,7 @@ def test_a_pod_stays_as_the_cluster_has_it(order: int) -> None:
     found, notes = united(*[live, written_pod("a")][::order])
     assert found == values(live)
     (note,) = notes
-    assert note.startswith("Pod team-a/a: in the input more than once; counted once")
+    assert note.startswith("Pod team-a/a: more than once in the input; a pod")
 
 
 def test_of_two_versions_the_newer_counts() -> None:

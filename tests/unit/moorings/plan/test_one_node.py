@@ -34,7 +34,7 @@ def test_pods_that_have_their_node_ask_for_nothing() -> None:
 
 
 def test_a_node_that_nothing_names_is_an_error() -> None:
-    with pytest.raises(BadInputError, match="--node nosuch: no Node of that name"):
+    with pytest.raises(BadInputError, match="--node nosuch: no Node or ResourceSlice"):
         check_one_node(entries(SLICE, builders.claim()), "nosuch")
 
 

@@ -138,16 +138,14 @@ def test_a_document_says_what_it_is(field: str) -> None:
     raw: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     del raw[field]
     assert f" p: {field}: required" in refusal(raw)
-    assert (
-        refusal({}) == "error: f: object: apiVersion: required: says what the object is"
-    )
+    assert refusal({}) == "error: f: object: apiVersion: required"
 
 
 @pytest.mark.parametrize("kind", ["ResourceClaim", "DeviceClass", "ResourceSlice"])
 def test_objects_of_dra_of_another_version_are_errors(kind: str) -> None:
     """Claims may hold devices, classes may be referred to."""
     raw = {"apiVersion": "resource.k8s.io/v1alpha3", "kind": kind, "metadata": {}}
-    assert "resource.k8s.io/v1alpha3 is not read; v1, v1beta2" in refusal(raw)
+    assert "resource.k8s.io/v1alpha3 is not supported; v1, v1beta2" in refusal(raw)
     other = {**raw, "kind": "PodSchedulingContext"}
     assert refusal(other) == ""
 
@@ -155,8 +153,12 @@ def test_objects_of_dra_of_another_version_are_errors(kind: str) -> None:
 @pytest.mark.parametrize(
     ("api_version", "kind", "why"),
     [
-        ("moorings.dev/v1", "Gang", "apiVersion: moorings.dev/v1 is not read"),
-        ("moorings.dev/v1alpha1", "gang", "kind: gang of moorings.dev/v1alpha1 is not"),
+        ("moorings.dev/v1", "Gang", "apiVersion: moorings.dev/v1 is not supported"),
+        (
+            "moorings.dev/v1alpha1",
+            "gang",
+            "kind: gang of moorings.dev/v1alpha1 is unknown",
+        ),
         ("resource.k8s.io/v1", "ResourceSlices", "did you mean ResourceSlice?"),
     ],
 )
@@ -199,7 +201,7 @@ def test_pods_with_extended_resources_that_are_not_read_are_an_error(
             spec = [{key: spec}]
         return {"apiVersion": api_version, "kind": kind, "metadata": {}, "spec": spec}
 
-    problem = f"pods with example.com/gpu of {api_version} {kind} are not read"
+    problem = f"pods with example.com/gpu of {api_version} {kind} are not supported"
     assert problem in refusal(written(**{"example.com/gpu": "9"}))
     assert refusal(written(**{"example.com/gpu": "0"}, cpu="9")) == ""
 
@@ -220,8 +222,8 @@ def test_templates_that_make_no_pods_are_passed_by(api_version: str, kind: str) 
     raw = {"apiVersion": api_version, "kind": kind, "metadata": {}, "spec": spec}
     assert list(reader.read([("f", raw)])) == []
     assert (reader.refused, reader.skipped) == (0, 1)
-    assert said[0].startswith(f"note: {kind} of {api_version} is known and left out: ")
-    assert "not known" not in said[0]
+    assert said[0].startswith(f"note: {kind} of {api_version} is skipped: ")
+    assert "is unknown" not in said[0]
 
 
 @pytest.mark.parametrize(
@@ -245,9 +247,9 @@ def test_a_kind_that_is_known_is_not_said_to_be_unknown(
     ]
     assert list(reader.read([("f", raw) for raw in raws])) == []
     (text,) = said
-    assert "is known and left out" in text
+    assert "is skipped" in text
     list(reader.read([("f", {**raws[0], "apiVersion": "example.com/v1"})]))
-    assert "not known" in said[1]
+    assert "is unknown" in said[1]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +265,7 @@ def test_pods_outside_of_templates_are_not_lost(extra: Json) -> None:
     job["apiVersion"] = "example.com/v1"
     assert refusal(job) == ""
     job["spec"]["launcher"] = {"spec": extra}
-    assert "outside of its templates are not read" in refusal(job)
+    assert "outside of its templates are not supported" in refusal(job)
 
 
 def test_objects_that_say_the_size_of_a_gang_are_read() -> None:

@@ -62,6 +62,6 @@ def test_a_refused_pod_says_which_resource() -> None:
     kept, (refused,) = refuse_unoffered([pod], find_unoffered([pod], frozenset(), []))
     assert kept == []
     assert str(refused.reason) == (
-        f"UnknownDeviceClass (p): no DeviceClass of the input serves {GPU}, and no "
-        "Node of the input says that it has it"
+        f"UnknownDeviceClass (p): no DeviceClass of the input offers {GPU}, and no "
+        "Node of the input reports it"
     )

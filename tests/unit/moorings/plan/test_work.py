@@ -84,7 +84,7 @@ def test_claims_of_a_node_have_their_names_and_count_once() -> None:
         ("c", "c"),
     ]
     (note,) = work.notes
-    assert note.startswith("ResourceClaim team-a/a.b: in the input more than once")
+    assert note.startswith("ResourceClaim team-a/a.b: more than once in the input")
 
 
 def test_fields_are_named_as_the_authors_of_claims_wrote_them() -> None:

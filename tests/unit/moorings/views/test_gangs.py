@@ -95,10 +95,10 @@ def test_an_explanation_is_printed_as_it_was_written(
     """Brackets are no markup, and the facts are counted below their reason."""
     pending = replace(gang_pending(), reasons=(REASON,))
     print_explanation(explain_gang(record_of(SUBMITTED, pending)))
-    head, reason, counted = capsys.readouterr().out.splitlines()
+    head, reason, counts = capsys.readouterr().out.splitlines()
     assert head.startswith(f"{builders.NAMESPACE}/train: Pending (attempt 1, solve ")
     assert reason == f"  {Rule.WITHDRAWN}: no [bold] device"
-    assert counted == "    counted: devices 3"
+    assert counts == "    devices 3"
 
 
 def test_a_long_list_of_members_is_cut_and_it_is_said(
@@ -111,7 +111,7 @@ def test_a_long_list_of_members_is_cut_and_it_is_said(
     assert first == (
         "  worker/0 pod/train-0 on node-1: gpu-0 of resourceclaim/train-0-gpus-x"
     )
-    assert last == "  ... and 5 more (-o json shows all)"
+    assert last == "  ... and 5 more; use -o json"
 
 
 OPENED = GatesOpened(**IDS, attempt=1, state=1)
@@ -231,7 +231,7 @@ def test_pods_without_a_place_are_told_of_a_gang_that_is_in() -> None:
     """They are no fault of it: how many of which member."""
     growing = replace(DECISION, growing={"worker": 3})
     record = record_of(SUBMITTED, growing)
-    assert view_gang(record)["reason"] == "Growing: no place yet for 3 of worker"
+    assert view_gang(record)["reason"] == "Growing: no room yet for 3 of worker"
     assert view_gang(PLACED)["reason"] == ""
 
 
@@ -240,7 +240,7 @@ def test_what_grew_by_a_later_submission_has_a_place() -> None:
     four = submission(builders.gang(builders.member(count=4, min_count=2)))
     first = record_of(four, replace(DECISION, growing={"worker": 2}), OPENED)
     row = view_story(story(first), None)
-    assert (row["pods"], row["reason"]) == (2, "Growing: no place yet for 2 of worker")
+    assert (row["pods"], row["reason"]) == (2, "Growing: no room yet for 2 of worker")
 
     def grown(pods: int) -> Any:
         asked = submission(builders.gang(builders.member(count=pods)), uid="b")
@@ -248,7 +248,7 @@ def test_what_grew_by_a_later_submission_has_a_place() -> None:
         return record_of(asked, decision, replace(OPENED, uid=GangUID("b")))
 
     row = view_story(story(first, grown(1)), None)
-    assert (row["pods"], row["reason"]) == (3, "Growing: no place yet for 1 of worker")
+    assert (row["pods"], row["reason"]) == (3, "Growing: no room yet for 1 of worker")
     both = story(first, grown(2))
     row = view_story(both, None)
     assert (row["pods"], row["reason"]) == (4, "")

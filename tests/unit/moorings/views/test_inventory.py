@@ -214,12 +214,16 @@ def test_what_drifted_is_said_of_its_device_beside_what_it_is() -> None:
 
 
 def test_a_state_that_there_is_not_is_refused() -> None:
-    with pytest.raises(UsageError, match="--state 'broken' is none of drifted, free"):
+    with pytest.raises(
+        UsageError, match="--state 'broken' is unknown; use one of drifted, free"
+    ):
         DeviceFilter(state="broken")
 
 
 def test_a_health_that_there_is_not_is_refused_and_so_is_a_contradiction() -> None:
-    with pytest.raises(UsageError, match="--health 'ok' is none of healthy, un"):
+    with pytest.raises(
+        UsageError, match="--health 'ok' is unknown; use one of healthy, un"
+    ):
         DeviceFilter(health="ok")
     with pytest.raises(UsageError, match="--free and --held exclude each other"):
         DeviceFilter(free=True, held=True)

@@ -17,7 +17,7 @@ def test_a_solver_is_missed_some_time_after_its_lease() -> None:
     assert describe_no_solver(CLUSTER, solver_seen(now_s - 40), NOW) == ""
     said = describe_no_solver(CLUSTER, solver_seen(now_s - 60), NOW)
     assert said.startswith("no solver leads in cluster ")
-    assert "s-1 was last heard of at" in said
+    assert "s-1 was last heard from at" in said
     assert "ever led" in describe_no_solver(CLUSTER, None, NOW)
 
 
@@ -37,8 +37,8 @@ def test_nobody_is_missed_where_there_never_was_one() -> None:
 def test_a_silent_publisher_is_missed_and_since_when() -> None:
     said = describe_silence(leads("2026-11-20T11:00:00Z"), NOW)
     assert said.startswith(
-        "no publisher leads in cluster east: one was last heard of at "
-        "2026-11-20T11:00:00Z. Pods at the gate wait"
+        "no publisher leads in cluster east: one was last heard from at "
+        "2026-11-20T11:00:00Z. Until one runs again, pods wait"
     )
 
 

@@ -37,8 +37,8 @@ def test_nothing_is_rounded(amount: str) -> None:
         ("kubernetes.io/dongle=4", "must be a name with a domain"),
         ("requests.example.com/dongle=4", "must be a name with a domain"),
         ("example.com/=4", "must be a name with a domain"),
-        ("example.com/dongle=", "is no quantity"),
-        ("example.com/dongle=four", "is no quantity"),
+        ("example.com/dongle=", "is not a quantity"),
+        ("example.com/dongle=four", "is not a quantity"),
         ("example.com/dongle=-1", "must be from 0"),
         ("example.com/dongle=9223372036854775808", "must be from 0"),
     ],
@@ -52,5 +52,5 @@ def test_what_breaks_a_rule_is_refused_by_name(text: str, rule: str) -> None:
 
 def test_a_resource_has_one_count() -> None:
     """Even where both are the same."""
-    with pytest.raises(ExtendedResourceError, match="is there twice"):
+    with pytest.raises(ExtendedResourceError, match="appears twice"):
         read_resources(["example.com/dongle=4", "example.com/dongle=4"])

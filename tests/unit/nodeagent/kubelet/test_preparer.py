@@ -131,7 +131,7 @@ async def test_another_process_sees_what_was_prepared_since_its_start(
             "holds no device of gpu.example.com",
         ),
         (allocated(A, result("gpu-0"), result("gpu-0")), A, "gpu-0 twice"),
-        (allocated(A, result("../gpu")), A, "'../gpu' is no name of a device"),
+        (allocated(A, result("../gpu")), A, "'../gpu' is not a device name"),
         (
             allocated(A, result("gpu-0"), configs=(config({"kind": "x"}),)),
             A,

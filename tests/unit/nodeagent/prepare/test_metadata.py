@@ -98,7 +98,7 @@ def test_where_it_is_follows_from_what_the_pod_says() -> None:
 
 @pytest.mark.parametrize("name", ["../../etc", "a/b", "A", "x" * 64, "a\n"])
 def test_no_name_leads_elsewhere(name: str) -> None:
-    with pytest.raises(PrepareError, match="is no name of a claim in a pod"):
+    with pytest.raises(PrepareError, match="is not a claim of a pod"):
         plan_metadata(claim(name), prepared(("gpu", "gpu-0")), {})
-    with pytest.raises(PrepareError, match="is no name of a request"):
+    with pytest.raises(PrepareError, match="is not a request name"):
         plan_metadata(claim(), prepared((f"!{name}", "gpu-0")), {})

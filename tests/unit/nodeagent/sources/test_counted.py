@@ -75,7 +75,7 @@ async def test_an_amount_in_steps_is_one_device_that_is_shared() -> None:
         ("{name: foo, count: 0}", "[0].count: 0: must be at least 1"),
         ("{name: foo, count: -1}", "[0].count: -1: must be at least 1"),
         ("{name: foo, count: 5000}", "[0].count: 5000: must be at most 4096"),
-        ("{name: foo, count: many}", "[0].count: 'many' is no quantity"),
+        ("{name: foo, count: many}", "[0].count: 'many' is not a quantity"),
         ("{name: foo, count: true}", "[0].count: "),
         ("{name: foo}", "[0]: must have either count, or total and step"),
         ("{name: foo, total: 3}", "[0]: must have either"),

@@ -125,7 +125,11 @@ def test_jitter_spreads_nodes_by_the_seed() -> None:
         ("{node: n-0, verdict: Sick}", "faults[0].verdict", "Unhealthy, Unknown"),
         ("{node: n-9, verdict: Away}", "faults[0].node", "no node is named 'n-9'"),
         ("{node: n-0, device: x, verdict: Unknown}", "faults[0].device", "named 'x'"),
-        ("{node: n-0, device: x, verdict: Away}", "faults[0].device", "about a node"),
+        (
+            "{node: n-0, device: x, verdict: Away}",
+            "faults[0].device",
+            "Away is for nodes",
+        ),
         ("{node: n-0, verdict: Away, at: 5}", "faults[0].at", "Expected `str`"),
         ("{node: n-0, verdict: Away, at: 5d}", "faults[0].at", "must be a duration"),
         ("{node: n-0, verdict: Away, for: x}", "faults[0].for", "must be a duration"),

@@ -25,15 +25,15 @@ class Box(SettingsPart, frozen=True, kw_only=True):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("size: 1\nsize: 2", "line 2: is no YAML: the key 'size' is there twice"),
-        ("size: 1\ninner: {a: 1, b: 2, a: 3}", "the key 'a' is there twice"),
+        ("size: 1\nsize: 2", "line 2: is not YAML: the key 'size' appears twice"),
+        ("size: 1\ninner: {a: 1, b: 2, a: 3}", "the key 'a' appears twice"),
         ("size: 1\ninner: &x {a: 1}\nother: *x", "aliases"),
-        ("size: [", "is no YAML"),
+        ("size: [", "is not YAML"),
         ("size: one", "size: Expected `int`, got `str`"),
         ("size: 1\ncolour: red", "unknown field `colour`"),
         ("{}", "missing required field `size`"),
-        ("[" * 100_000, "is no YAML"),
-        ("size: !!python/object/apply:os.getcwd []", "is no YAML"),
+        ("[" * 100_000, "is not YAML"),
+        ("size: !!python/object/apply:os.getcwd []", "is not YAML"),
         (" " * (MAX_CHARACTERS + 1), "has more than"),
     ],
 )

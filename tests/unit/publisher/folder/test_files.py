@@ -89,10 +89,10 @@ def test_damaged_file_is_named_set_aside_and_written_anew(
     "name", ["..", "../up", "/etc/passwd", "a/b", "A", ".a", "a\0"]
 )
 def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
-    """A name that is no safe file name is refused before anything is written."""
+    """A name that is not a safe file name is refused before anything is written."""
     folder = Folder(tmp_path / "folder")
     for claim in (builders.claim(name=name), builders.claim(namespace=name)):
-        with pytest.raises(FolderError, match="no safe file name"):
+        with pytest.raises(FolderError, match="not a safe file name"):
             folder.carry_out([Create(claim)])
     assert list(tmp_path.iterdir()) == []
 

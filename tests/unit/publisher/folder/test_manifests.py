@@ -251,4 +251,4 @@ def test_claim_that_is_being_deleted_or_another_one_is_refused() -> None:
     assert "being deleted" in plan_claims((wanted,), (going,), OF_GANG).refusals[0]
     known = replace(wanted, metadata=replace(wanted.metadata, uid="one"))
     other = builders.claim(name=wanted.metadata.name, uid="other")
-    assert "another one" in plan_claims((known,), (other,), OF_GANG).refusals[0]
+    assert "not the one" in plan_claims((known,), (other,), OF_GANG).refusals[0]

@@ -78,7 +78,7 @@ def test_quota_asks_for_devices() -> None:
     assert [owner.uid for owner in gang.metadata.owner_references] == ["uid-w"]
 
 
-@pytest.mark.parametrize("phase", ["Decided", "Written", "Running"])
+@pytest.mark.parametrize("phase", ["Decided", "Allocated", "Running"])
 def test_devices_that_are_held_make_the_check_ready(phase: str) -> None:
     """Its labels bring the pods to their devices; other checks stay as they are."""
     state = state_of(planned(workload(), held(), phase=phase))

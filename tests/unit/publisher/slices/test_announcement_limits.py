@@ -91,4 +91,4 @@ def test_of_many_refusals_the_first_are_named() -> None:
     """A line of the log is no place for thousands."""
     _, refusals = LIMITS.limit_health(health(*(FOREIGN,) * 16))
     assert len(refusals) == 6
-    assert refusals[-1].reason == "11 more of it is not taken"
+    assert refusals[-1].reason == "11 more of it are ignored"

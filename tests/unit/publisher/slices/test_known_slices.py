@@ -88,7 +88,7 @@ def test_pool_is_published_where_its_node_is_and_nobody_else_publishes_it() -> N
     theirs = builders.resource_slice()
     name = theirs.metadata.name
     assert known.apply_slice(name, theirs) == {POOL_ID}
-    said = f"somebody else publishes it, too: ResourceSlice {name}"
+    said = f"somebody else publishes it too: ResourceSlice {name}"
     assert known.owner_of(wanted()) == said
     assert known.foreign() == {ForeignPool(POOL_ID, NODE)}
     assert known.apply_slice(name, None) == {POOL_ID}

@@ -14,7 +14,10 @@ from solver.cel.refusals import MAX_TEXT, compile_error, runtime_error
         ("UNKNOWN: No matching overloads found : f(int64)", "no such overload"),
         ("UNKNOWN: Index error: index=5 size=2", "index out of bounds: 5"),
         ("INVALID_ARGUMENT: divide by zero", "division by zero"),
-        ("OUT_OF_RANGE: quantity: 'x' is no quantity", "quantity: 'x' is no quantity"),
+        (
+            "OUT_OF_RANGE: quantity: 'x' is not a quantity",
+            "quantity: 'x' is not a quantity",
+        ),
         ("", "out of memory"),
         ("std::bad_alloc", "out of memory"),
     ],

@@ -77,8 +77,8 @@ def test_a_request_for_all_says_which_of_them_cannot_be_had() -> None:
     reason = reason_of(request(mode="All"), taken=NAMES[:1])
     assert reason.rule is Rule.TAKEN
     assert reason.message == (
-        "1 pod needs all matching gpu.example.com of a node; 2 devices match, "
-        "1 is free; on no node all of them"
+        "1 pod needs all matching gpu.example.com of one node; 2 devices match, "
+        "1 is free; no node has all of them available"
     )
     assert reason.facts["free"] == 1
 
@@ -146,7 +146,7 @@ def test_a_selector_that_fails_in_another_pool_is_not_why_devices_are_too_few() 
     wants = gang(member(member_claim(request(count=4, select=(NEEDS_MODEL,)))))
     (reason,) = decide(with_nics(3), wants).gangs[0].reasons
     assert reason.rule is Rule.NO_CANDIDATE
-    assert "at most 3 of them on one node (n0); besides, selector #0 on device " in (
+    assert "the most on one node is 3 (n0); also, selector #0 on device " in (
         reason.message
     )
 
@@ -170,9 +170,7 @@ def test_who_outranks_is_named() -> None:
     found = decide(fleet(5), *winners, loser)
     (reason,) = next(g for g in found.gangs if g.name == "late").reasons
     assert reason.rule is Rule.OUTRANKED
-    assert "the 5 gangs decided with it that have its priority 0 or more: " in (
-        reason.message
-    )
+    assert "the 5 gangs of priority 0 or higher decided with it: " in (reason.message)
     named = [f"team-a/w{i} (priority {i + 1})" for i in (4, 3, 2)]
     assert reason.message.endswith(f": {', '.join(named)} and 2 more")
     assert reason.facts == {"gangs": 5, "priority": 0}
@@ -196,8 +194,8 @@ def test_who_asks_for_other_classes_or_has_another_priority_is_told_of_others() 
     said = {g.name: g.reasons[0].message for g in found.gangs if g.reasons}
     assert ": team-a/b0 (priority 9), " in said["lb"]
     assert ": team-a/s (priority 8), " in said["ls"]
-    assert "priority 0 or more" in said["ls"]
-    assert "priority 5 or more" in said["l5"]
+    assert "priority 0 or higher" in said["ls"]
+    assert "priority 5 or higher" in said["l5"]
 
 
 def test_what_lasts_is_named_before_what_may_pass() -> None:
@@ -263,7 +261,7 @@ def test_a_claim_of_all_is_limited() -> None:
     asked = member(member_claim(request(mode="All")))
     (reason,) = decide(fleet(1, gpus=33), gang(asked)).gangs[0].reasons
     assert reason.rule is Rule.TOO_MANY_DEVICES
-    assert reason.message.endswith("33 on n0, and a claim holds at most 32")
+    assert reason.message.endswith("n0 has 33, and a claim may have at most 32")
 
 
 def test_without_nodes_nobody_says_that_devices_do_not_match() -> None:

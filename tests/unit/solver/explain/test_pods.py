@@ -66,7 +66,7 @@ def test_partners_that_are_held_are_no_fault_of_the_constraint() -> None:
     reason = reason_of(pair(2), has=rooted("a", "a", "b", "b"), held=("gpu-0", "gpu-2"))
     assert reason.rule is Rule.TAKEN
     assert reason.message.endswith(
-        "1 of 2 devices with a; some would, if nobody held any"
+        "1 of 2 devices with a; some would if no devices were held"
     )
 
 
@@ -97,9 +97,7 @@ def test_devices_that_exclude_each_other_are_counted_together() -> None:
         member_claim(request(count=3)), has=drawing, counters=[counter_set()]
     )
     assert (reason.rule, reason.subject) == (Rule.JOINT, "worker/gpus/gpu")
-    assert reason.message == (
-        "no node can give 3 of them to one pod at once; at most 2"
-    )
+    assert reason.message == ("no node can give one pod 3 of them; the most is 2")
     reason = reason_of(
         member_claim(request(count=2)),
         has=drawing,
@@ -108,8 +106,8 @@ def test_devices_that_exclude_each_other_are_counted_together() -> None:
     )
     assert reason.rule is Rule.TAKEN
     assert reason.message == (
-        "no node can give 2 of them to one pod at once; at most 1; some could, if "
-        "nobody held any devices"
+        "no node can give one pod 2 of them; the most is 1; some could if "
+        "no devices were held"
     )
 
 
@@ -119,4 +117,4 @@ def test_all_that_exclude_each_other_are_never_given() -> None:
         member_claim(request(mode="All")), has=drawing, counters=[counter_set()]
     )
     assert reason.rule is Rule.JOINT
-    assert reason.message == "no node can give all matching devices to one pod at once"
+    assert reason.message == "no node can give one pod all matching devices"

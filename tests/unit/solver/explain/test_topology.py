@@ -66,7 +66,7 @@ def reason_of(asked: Gang) -> Reason:
         (
             gang(member(), topology=(topology_rule("no.such/label"),)),
             Rule.GANG_TOPOLOGY,
-            "none of 4 nodes has the label no.such/label, so none is in a domain of it",
+            "none of 4 nodes has the label no.such/label, so there is no domain",
         ),
         (
             gang(member(count=5), constraints=(gang_constraint(RAIL),)),
@@ -80,8 +80,8 @@ def reason_of(asked: Gang) -> Reason:
             gang(member(count=3), constraints=(gang_constraint(distinct=RAIL),)),
             Rule.CONSTRAINT,
             (
-                "its 3 devices must all differ in a.b/rail; those that it may have "
-                "come to 2 values"
+                "its 3 devices must all differ in a.b/rail; the devices that it "
+                "may use have 2 values"
             ),
         ),
         (

@@ -339,7 +339,7 @@ def test_what_has_no_room_beside_them_waits_for_it() -> None:
     assert record.allocated is None
     (reason,) = solver.decisions[-1].gangs[0].reasons
     assert reason.rule is Rule.CONSTRAINT
-    assert "beside the 1 that have a place" in reason.message
+    assert "beside its 1 placed pod" in reason.message
 
 
 @pytest.mark.parametrize(

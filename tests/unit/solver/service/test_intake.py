@@ -41,7 +41,7 @@ def test_a_message_that_contradicts_its_subject_is_refused() -> None:
     incoming = Incoming.of(topics.SUBMISSIONS, right)
     assert snapshot_message(incoming) == message
     wrong = received(topics.SUBMISSIONS.subject(CLUSTER, "other", uid), data)
-    with pytest.raises(AddressError, match="is about"):
+    with pytest.raises(AddressError, match="belongs to"):
         Incoming.of(topics.SUBMISSIONS, wrong)
 
 

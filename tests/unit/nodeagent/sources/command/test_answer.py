@@ -51,7 +51,7 @@ def test_a_device_is_read_whole() -> None:
     [
         ({"attributes": {"model": [1]}}, "attributes[...]: Expected"),
         ({"colour": "red"}, "unknown field `colour`"),
-        ({"capacity": {"size": "lots"}}, "'lots' is no quantity"),
+        ({"capacity": {"size": "lots"}}, "'lots' is not a quantity"),
         ({"health": {"symptom": "Sad", "reason": "X"}}, "health.symptom: Invalid"),
         ({"health": {"symptom": "Bad", "reason": "so so"}}, "health.reason: Expected"),
         ({"edits": {"deviceNodes": [{"path": "/dev/../etc/shadow"}]}}, "edits: device"),

@@ -271,7 +271,7 @@ async def test_a_record_is_opened_by_the_sources_file(tmp_path: Path) -> None:
 
 async def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text('{"calls": 7}')
-    with pytest.raises(SettingsError, match=r"broken\.json: is no record"):
+    with pytest.raises(SettingsError, match=r"broken\.json: is not a record"):
         async with open_nvml(
             make_spec(tmp_path, recording="broken.json"), NODE, tmp_path
         ):

@@ -174,7 +174,7 @@ def test_a_device_that_does_not_say_what_it_is(tmp_path: Path) -> None:
         tmp_path,
     )
     folder = open_device(Tree(tmp_path), "0000:00:02.0")
-    with pytest.raises(TreeError, match=r"0000:00:02.0/device: is no hexadecimal"):
+    with pytest.raises(TreeError, match=r"0000:00:02.0/device: is not a hexadecimal"):
         read_pci_device(folder)
 
 
@@ -187,7 +187,7 @@ def test_a_link_to_something_else_is_no_device(tmp_path: Path) -> None:
         tmp_path,
     )
     for address in ("0000:00:03.0", "0000:00:04.0"):
-        with pytest.raises(TreeError, match="leads to no device"):
+        with pytest.raises(TreeError, match="does not lead to a device"):
             open_device(Tree(tmp_path), address)
 
 

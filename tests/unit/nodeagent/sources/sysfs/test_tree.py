@@ -79,7 +79,7 @@ def test_a_file_that_is_a_link_is_not_read(root: Path) -> None:
 
 def test_a_pipe_without_a_writer_is_not_waited_for(root: Path) -> None:
     os.mkfifo(root / "devices" / "a" / "state")
-    with pytest.raises(TreeError, match="no regular file"):
+    with pytest.raises(TreeError, match="not a regular file"):
         Tree(root).folder("devices/a").read("state")
 
 

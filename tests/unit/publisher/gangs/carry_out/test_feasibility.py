@@ -57,7 +57,7 @@ def test_a_pod_was_withdrawn() -> None:
     marks = {VOID: record_of(submission_of((A, B))).uid}
     marked = waiting_pod("b", gang="train", templates=["gpus"], annotations=marks)
     claims = (real_claim("a-gpus"), real_claim("b-gpus"))
-    assert fault((A, marked), claims) == "it was given up"
+    assert fault((A, marked), claims) == "the decision was given up"
 
 
 def test_a_claim_is_gone_or_going() -> None:
@@ -80,14 +80,16 @@ def test_a_claim_holds_what_nobody_decided() -> None:
 def test_a_claim_was_made_anew_with_another_spec() -> None:
     spec = builders.claim_spec(builders.request("gpu", count=2))
     again = real_claim("b-gpus", spec=spec)
-    assert "asks for something else" in fault((A, B), (real_claim("a-gpus"), again))
+    assert "recreated with other requests" in fault(
+        (A, B), (real_claim("a-gpus"), again)
+    )
 
 
 def test_a_claim_that_had_its_devices_has_lost_them() -> None:
     """It was not submitted, so nobody decides it: its pods cannot run."""
     more = waiting_pod("b", gang="train", templates=["gpus"], shared={"nic": "nic"})
     claims = (real_claim("a-gpus"), real_claim("b-gpus"), real_claim("nic"))
-    assert "holds nothing any more" in fault((A, more), claims)
+    assert "no longer holds devices" in fault((A, more), claims)
     held = real_claim("nic", allocated=builders.allocation(), reserved=["b"])
     assert fault((A, more), (*claims[:2], held)) == ""
 
@@ -113,10 +115,10 @@ def test_a_volume_that_was_bound_elsewhere_meanwhile_voids_the_gang() -> None:
     record = record_of(submission)
     assert find_fault(context, gang_of(record, pod), ()) == ""
     view.volumes.apply_claim(f"{NAMESPACE}/data", volume_claim(bound_to="pv-1"))
-    missing = "pod a: PersistentVolume pv-1 of data is not there"
+    missing = "pod a: PersistentVolume pv-1 of data does not exist"
     assert find_fault(context, gang_of(record, pod), ()) == missing
     view.volumes.apply_volume("pv-1", volume("pv-1", zone="z"))
-    moved = "the volumes of a can be had on other nodes now"
+    moved = "the volumes of a are on other nodes now"
     assert find_fault(context, gang_of(record, pod), ()) == moved
 
 

@@ -106,7 +106,7 @@ def test_a_decision_is_about_each_place_once() -> None:
     with pytest.raises(DecisionError, match="worker/1: there is no such pod"):
         assignments_of(second, SUBMITTED)
     twice = gang_allocated(member_allocated(), member_allocated())
-    with pytest.raises(DecisionError, match="or twice"):
+    with pytest.raises(DecisionError, match="or more than one"):
         assignments_of(twice, SUBMITTED)
     with pytest.raises(DecisionError, match="worker/0: nothing was decided"):
         assignments_of(replace(DECISION, members=()), SUBMITTED)

@@ -130,7 +130,7 @@ def test_who_was_to_join_a_pod_that_is_gone_is_asked_for_anew() -> None:
     joining = replace(SUBMITTED, joins=JoinedGang(pods=(gone,)))
     (message,) = planned(FREE, asked=joining).messages
     assert isinstance(message, CancelGang)
-    assert message.reason.endswith("pod b, which these were to join, is gone")
+    assert message.reason.endswith("pod b, which these would join, is gone")
     assert planned(FREE, DECISION, asked=joining).messages == ()
 
 

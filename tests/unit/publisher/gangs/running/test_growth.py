@@ -383,7 +383,7 @@ def test_pods_that_a_rule_binds_are_not_asked_for_apart_at_once() -> None:
 
     assert asked(plan) == [[("worker", 2, 1)]]
     told = [report.message for report in plan.reports if report.reason == GROWING]
-    assert "Queued: spec.topology[0] is about pod c as well" in told[-1]
+    assert "Queued: spec.topology[0] also applies to pod c" in told[-1]
     free = replace(rule, max_per_domain=None)
     gang = replace(gang, spec=replace(gang.spec, topology=(free,)))
     assert len(asked(planned(gang, pods))) == 2

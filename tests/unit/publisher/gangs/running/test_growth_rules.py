@@ -346,9 +346,7 @@ def test_who_is_over_is_joined_no_more() -> None:
     assert find_gone_pod(message, [pod]) == ""
     assert find_gone_pod(replace(message, joins=None), []) == ""
     for left in ([], [waiting_pod("a", uid="another")], [runs_no_more("a")]):
-        assert (
-            find_gone_pod(message, left) == "pod a, which these were to join, is gone"
-        )
+        assert find_gone_pod(message, left) == "pod a, which these would join, is gone"
 
 
 def runs_no_more(name: str) -> Pod:

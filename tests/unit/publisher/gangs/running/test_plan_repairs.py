@@ -57,7 +57,7 @@ def test_a_device_of_two_claims_is_told() -> None:
     ]
     (report,) = repaired(view_of([pod], claims), pod).reports
     assert report.reason == HELD_TWICE
-    assert report.message.endswith(f"to ResourceClaim {builders.NAMESPACE}/two as well")
+    assert report.message.endswith(f"to ResourceClaim {builders.NAMESPACE}/two")
     assert not repaired(view_of([pod], claims[:1]), pod).reports
 
 
@@ -78,7 +78,7 @@ def test_devices_that_are_offered_no_more_are_told_at_once() -> None:
     assert (report.reason, report.pods) == (REMOVED, tuple(users[:2]))
     device = f"{builders.DRIVER}/{builders.NODE}/gpu-0"
     assert report.message == (
-        "2 of 3 pods hold devices that no ResourceSlice offers any more: "
+        "2 of 3 pods hold devices that no ResourceSlice offers any longer: "
         f"{device} of pod a, {device} of pod b"
     )
 

@@ -115,7 +115,7 @@ def test_pods_that_nobody_makes_anew_are_left() -> None:
     plan, _ = planned(view_of([pod], [real_claim("a-gpus")]), pod, recreated(pod))
     assert plan.messages == ()
     (report,) = plan.reports
-    assert report.message.endswith("nobody would make pod a anew, so none is deleted")
+    assert report.message.endswith("nobody would recreate pod a, so none is deleted")
 
 
 def refused(owner: str = "") -> Pod:

@@ -121,7 +121,7 @@ def test_one_pod_that_nobody_makes_anew_keeps_all() -> None:
     assert not done
     assert plan.messages == ()
     (report,) = plan.reports
-    assert report.message.endswith("nobody would make pod b anew, so none is deleted")
+    assert report.message.endswith("nobody would recreate pod b, so none is deleted")
 
 
 def test_what_was_just_made_anew_waits_for_its_pause() -> None:
@@ -138,7 +138,7 @@ def test_what_was_just_made_anew_waits_for_its_pause() -> None:
     assert not done
     assert plan.messages == ()
     assert plan.look_again_s == 120
-    assert plan.reports[0].message.endswith("and are again after a pause")
+    assert plan.reports[0].message.endswith("and will be again after a pause")
 
 
 def test_all_pods_are_deleted_once_it_is_said() -> None:

@@ -144,7 +144,7 @@ def test_pods_of_a_member_that_a_rule_may_name_are_equal() -> None:
     told = assembled(in_rack("a"), in_rack("b", cpu=2))
     assert isinstance(told, NotReady)
     assert told.reason == "ClaimsDiffer"
-    assert told.message == "pods of one member ask for different things: pod-2"
+    assert told.message == "pods of member pod-2 differ in what they request"
 
 
 def test_a_pod_that_replaces_another_keeps_to_the_rack_of_those_that_run() -> None:
@@ -200,7 +200,7 @@ def test_pods_without_a_gang_object_say_what_becomes_of_them() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (("Pray", "Pray"), "'Pray' is none of Report, Recreate"),
+        (("Pray", "Pray"), "'Pray' is not one of Report, Recreate"),
         (("Recreate", "Report"), "the pods disagree: Recreate, Report"),
     ],
 )

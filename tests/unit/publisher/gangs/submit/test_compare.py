@@ -53,7 +53,7 @@ def test_the_numbers_count_only_when_all_pods_are_there() -> None:
         ),
         (
             builders.gang(builders.member(builders.member_claim(name="nic"), count=2)),
-            "pod a: it has claims gpus, the Gang nic",
+            "pod a: it has claims gpus, but the Gang nic",
         ),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_claim_that_is_written_out_must_ask_for_the_same() -> None:
     same = builders.member_claim(builders.request("gpu"))
     more = builders.member_claim(builders.request("gpu", count=2))
     pod = worker("a")
-    for claim, text in ((same, ""), (more, "asks for something else")):
+    for claim, text in ((same, ""), (more, "differs from what the Gang")):
         gang = builders.gang(builders.member(claim, name="worker"))
         assert text in difference(gang, pod)
 

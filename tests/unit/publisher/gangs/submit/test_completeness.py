@@ -280,7 +280,7 @@ def test_workers_of_the_mpi_job_before_are_not_decided_with_those_of_now() -> No
     assert find_shortage([now], context) is None
     found = find_shortage([before], context)
     assert found is not None
-    assert found.message == "pod old is of the MPIJob pi before"
+    assert found.message == "pod old belongs to an earlier MPIJob pi"
 
 
 def test_who_made_the_job_of_a_pod_matters_to_no_pod_group() -> None:

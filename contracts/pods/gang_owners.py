@@ -1,8 +1,9 @@
 """Objects that say how many pods make a gang whole: of each kind, as one shape.
 
 Job (batch/v1), StatefulSet (apps/v1), JobSet (jobset.x-k8s.io/v1alpha2), MPIJob
-(kubeflow.org/v2beta1), RayCluster (ray.io/v1) and the PodGroups of coscheduling
-(scheduling.x-k8s.io/v1alpha1) and of Kubernetes (scheduling.k8s.io). Pure.
+(kubeflow.org/v2beta1), the jobs of kubeflow.org/v1, Volcano's Job (batch.volcano.sh),
+AppWrapper (workload.codeflare.dev), RayCluster (ray.io/v1) and the PodGroups of
+coscheduling (scheduling.x-k8s.io/v1alpha1) and of Kubernetes (scheduling.k8s.io). Pure.
 """
 
 from __future__ import annotations
@@ -16,8 +17,13 @@ from msgspec import Struct
 from contracts.errors import DecodeError
 from contracts.gang_rules import GangTopology
 from contracts.meta import ObjectMeta, OwnerReference
-from contracts.pods.membership import OwnerKey
-from contracts.pods.templates import MAX_REPLICAS
+from contracts.pods.membership import (
+    KUBEFLOW_JOBS,
+    VOLCANO_GROUP,
+    VOLCANO_JOB,
+    OwnerKey,
+)
+from contracts.pods.templates import MAX_REPLICAS, read_workload
 from contracts.shapes import read
 from contracts.structs import KubernetesExcerpt
 
@@ -128,6 +134,10 @@ class _Replicas(KubernetesExcerpt, frozen=True, kw_only=True):
     replicas: int = 1
 
 
+class _MinAvailable(KubernetesExcerpt, frozen=True, kw_only=True):
+    min_available: int | None = None
+
+
 class _MPIJobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     mpi_replica_specs: dict[str, _Replicas] = {}
     launcher_creation_policy: str = "AtStartup"
@@ -136,6 +146,70 @@ class _MPIJobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
 class _MPIJobExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: _MPIJobSpec = _MPIJobSpec()
+
+
+class _RunPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
+    scheduling_policy: _MinAvailable = _MinAvailable()
+
+
+class _KubeflowSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    run_policy: _RunPolicy = _RunPolicy()
+    jax_replica_specs: dict[str, _Replicas] = {}
+    mpi_replica_specs: dict[str, _Replicas] = {}
+    paddle_replica_specs: dict[str, _Replicas] = {}
+    pytorch_replica_specs: dict[str, _Replicas] = {}
+    tf_replica_specs: dict[str, _Replicas] = {}
+    xgb_replica_specs: dict[str, _Replicas] = {}
+
+    @property
+    def replica_specs(self) -> dict[str, _Replicas]:
+        """Return those of its kind; the others are empty."""
+        return {
+            **self.jax_replica_specs,
+            **self.mpi_replica_specs,
+            **self.paddle_replica_specs,
+            **self.pytorch_replica_specs,
+            **self.tf_replica_specs,
+            **self.xgb_replica_specs,
+        }
+
+
+class _KubeflowExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _KubeflowSpec = _KubeflowSpec()
+
+
+class _VolcanoTask(KubernetesExcerpt, frozen=True, kw_only=True):
+    name: str = ""
+    replicas: int = 1
+
+
+class _VolcanoSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    min_available: int | None = None
+    tasks: tuple[_VolcanoTask, ...] = ()
+
+
+class _VolcanoExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _VolcanoSpec = _VolcanoSpec()
+
+
+class _PodSet(KubernetesExcerpt, frozen=True, kw_only=True):
+    replicas: int = 1
+
+
+class _Component(KubernetesExcerpt, frozen=True, kw_only=True):
+    template: dict[str, Any] = {}
+    pod_sets: tuple[_PodSet, ...] = ()
+
+
+class _AppWrapperSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    components: tuple[_Component, ...] = ()
+
+
+class _AppWrapperExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _AppWrapperSpec = _AppWrapperSpec()
 
 
 class _WorkerGroup(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -318,6 +392,78 @@ def _mpi_job(raw: Mapping[str, Any], what: str) -> GangOwner:
     )
 
 
+def _read_mpi_job(raw: Mapping[str, Any], what: str) -> GangOwner:
+    """Read an MPIJob; that of kubeflow.org/v1 is another operator's."""
+    is_old = str(raw.get("apiVersion")) == "kubeflow.org/v1"
+    return (_kubeflow_job if is_old else _mpi_job)(raw, what)
+
+
+def _kubeflow_job(raw: Mapping[str, Any], what: str) -> GangOwner:
+    """Read a job of the Training Operator: pods of each role, all at once."""
+    found = read(raw, _KubeflowExcerpt, what, [])
+    spec = found.spec
+    roles = tuple(
+        OwnerRole(name=name.lower(), count=replicas.replicas)
+        for name, replicas in spec.replica_specs.items()
+    )
+    return GangOwner(
+        key=_owner_key(str(raw["kind"]), found.metadata),
+        uid=found.metadata.uid,
+        controller=found.metadata.controller,
+        created=found.metadata.creation_timestamp or "",
+        roles=roles,
+        minimum=_below(spec.run_policy.scheduling_policy.min_available, roles),
+    )
+
+
+def _volcano_job(raw: Mapping[str, Any], what: str) -> GangOwner:
+    """Read a Volcano Job: `minAvailable` pods of whatever task begin."""
+    found = read(raw, _VolcanoExcerpt, what, [])
+    roles = tuple(
+        OwnerRole(name=task.name, count=task.replicas) for task in found.spec.tasks
+    )
+    return GangOwner(
+        key=_owner_key(VOLCANO_JOB, found.metadata),
+        uid=found.metadata.uid,
+        controller=found.metadata.controller,
+        roles=roles,
+        minimum=_below(found.spec.min_available, roles),
+    )
+
+
+def _below(minimum: int | None, roles: tuple[OwnerRole, ...]) -> int | None:
+    """Return a minimum that is below the number of all pods."""
+    total = sum(role.count for role in roles)
+    return minimum if minimum is not None and 0 < minimum < total else None
+
+
+def _app_wrapper(raw: Mapping[str, Any], what: str) -> GangOwner:
+    """Read an AppWrapper: the pods of all its components are one gang."""
+    found = read(raw, _AppWrapperExcerpt, what, [])
+    components = found.spec.components
+    total = sum(_count_component(component, what) for component in components)
+    return GangOwner(
+        key=_owner_key("AppWrapper", found.metadata),
+        uid=found.metadata.uid,
+        controller=found.metadata.controller,
+        roles=(OwnerRole(count=total),),
+    )
+
+
+def _count_component(component: _Component, what: str) -> int:
+    """Count the pods of what a component makes: as its pod sets say, else itself."""
+    if component.pod_sets:
+        return sum(pods.replicas for pods in component.pod_sets)
+    if component.template.get("kind") == "Pod":
+        return 1
+    owner = read_gang_owner(component.template)
+    if owner is not None and owner.roles:
+        return sum(role.count for role in owner.roles)
+    workload = read_workload(component.template, what, [])
+    templates = () if workload is None else workload.templates
+    return sum(each.count for each in templates)
+
+
 def _ray_cluster(raw: Mapping[str, Any], what: str) -> GangOwner:
     found = read(raw, _RayClusterExcerpt, what, [])
     groups = found.spec.worker_group_specs
@@ -370,7 +516,10 @@ _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], str], GangOwner]] =
     ("batch", "Job"): _read_job,
     ("apps", "StatefulSet"): _stateful_set,
     ("jobset.x-k8s.io", "JobSet"): _job_set,
-    ("kubeflow.org", "MPIJob"): _mpi_job,
+    **{("kubeflow.org", kind): _kubeflow_job for kind in KUBEFLOW_JOBS},
+    ("kubeflow.org", "MPIJob"): _read_mpi_job,
+    (VOLCANO_GROUP, "Job"): _volcano_job,
+    ("workload.codeflare.dev", "AppWrapper"): _app_wrapper,
     ("ray.io", "RayCluster"): _ray_cluster,
     ("scheduling.x-k8s.io", "PodGroup"): _read_coscheduling,
     ("scheduling.k8s.io", "PodGroup"): _pod_group,

@@ -26,6 +26,13 @@ LWS = "leaderworkerset.sigs.k8s.io/"
 JOB_SET = "jobset.sigs.k8s.io/"
 KUBEFLOW = "training.kubeflow.org/"
 RAY = "ray.io/"
+VOLCANO = "volcano.sh/"
+APP_WRAPPER = "workload.codeflare.dev/appwrapper"
+KUBEFLOW_JOBS = ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")
+"""Kinds of kubeflow.org/v1, whose operator makes the pods itself."""
+VOLCANO_GROUP = "batch.volcano.sh"
+VOLCANO_JOB = f"Job.{VOLCANO_GROUP}"
+"""Its kind in an OwnerKey."""
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -39,7 +46,11 @@ class WorkloadAPI(StrEnum):
     LEADER_WORKER_SET = "LeaderWorkerSet"
     JOB_SET = "JobSet"
     """TrainJobs, too: they make JobSets."""
+    APP_WRAPPER = "AppWrapper"
     MPI_JOB = "MPIJob"
+    KUBEFLOW_JOB = "KubeflowJob"
+    """Of kubeflow.org/v1: PyTorchJob, TFJob, XGBoostJob, JAXJob, PaddleJob, MPIJob."""
+    VOLCANO_JOB = "VolcanoJob"
     RAY_CLUSTER = "RayCluster"
     STATEFUL_SET = "StatefulSet"
     INDEXED_JOB = "IndexedJob"
@@ -208,6 +219,43 @@ def _mpi_job(pod: Pod) -> Membership | None:
     return _make_membership(pod, WorkloadAPI.MPI_JOB, name, owner="MPIJob", role=role)
 
 
+def _app_wrapper(pod: Pod) -> Membership | None:
+    """Read a pod of an AppWrapper, whatever of its components made it."""
+    name = pod.metadata.labels.get(APP_WRAPPER)
+    if not name:
+        return None
+    return _make_membership(pod, WorkloadAPI.APP_WRAPPER, name, owner="AppWrapper")
+
+
+def _kubeflow_job(pod: Pod) -> Membership | None:
+    owner = pod.metadata.controller
+    if owner.kind not in KUBEFLOW_JOBS or owner.api_version != "kubeflow.org/v1":
+        return None
+    role = pod.metadata.labels.get(f"{KUBEFLOW}replica-type", "")
+    return _make_membership(
+        pod,
+        WorkloadAPI.KUBEFLOW_JOB,
+        owner.name,
+        owner=owner.kind,
+        role=role,
+        run=owner.uid,
+    )
+
+
+def _volcano_job(pod: Pod) -> Membership | None:
+    owner = pod.metadata.controller
+    if owner.kind != "Job" or owner.api_version.partition("/")[0] != VOLCANO_GROUP:
+        return None
+    return _make_membership(
+        pod,
+        WorkloadAPI.VOLCANO_JOB,
+        owner.name,
+        owner=VOLCANO_JOB,
+        role=_label_or_annotation(pod, f"{VOLCANO}task-spec"),
+        run=owner.uid,
+    )
+
+
 def _ray_cluster(pod: Pod) -> Membership | None:
     labels = pod.metadata.labels
     name, controller = labels.get(f"{RAY}cluster"), pod.metadata.controller
@@ -256,14 +304,17 @@ def _label_or_annotation(pod: Pod, name: str) -> str:
 
 _Reader = Callable[[Pod], Membership | None]
 _READERS: tuple[tuple[WorkloadAPI, _Reader], ...] = (
-    # First what names a group as such, then what made the pod, the outermost first: a
-    # JobSet makes Jobs, a LeaderWorkerSet StatefulSets.
+    # First what names a group as such, then what made the pod, the outermost first: an
+    # AppWrapper makes any of the others, a JobSet Jobs, a LeaderWorkerSet StatefulSets.
     (WorkloadAPI.KUEUE, _kueue_whole_group),
     (WorkloadAPI.POD_GROUP, _pod_group),
     (WorkloadAPI.COSCHEDULING, _read_coscheduling),
+    (WorkloadAPI.APP_WRAPPER, _app_wrapper),
     (WorkloadAPI.LEADER_WORKER_SET, _leader_worker_set),
     (WorkloadAPI.JOB_SET, _job_set),
     (WorkloadAPI.MPI_JOB, _mpi_job),
+    (WorkloadAPI.KUBEFLOW_JOB, _kubeflow_job),
+    (WorkloadAPI.VOLCANO_JOB, _volcano_job),
     (WorkloadAPI.RAY_CLUSTER, _ray_cluster),
     (
         WorkloadAPI.STATEFUL_SET,
@@ -278,7 +329,10 @@ APIS_BY_OWNER = {
     "PodGroup": (WorkloadAPI.POD_GROUP,),
     f"PodGroup.{COSCHEDULING_GROUP.partition('/')[0]}": (WorkloadAPI.COSCHEDULING,),
     "JobSet": (WorkloadAPI.JOB_SET,),
-    "MPIJob": (WorkloadAPI.MPI_JOB,),
+    "AppWrapper": (WorkloadAPI.APP_WRAPPER,),
+    **dict.fromkeys(KUBEFLOW_JOBS, (WorkloadAPI.KUBEFLOW_JOB,)),
+    "MPIJob": (WorkloadAPI.MPI_JOB, WorkloadAPI.KUBEFLOW_JOB),
+    VOLCANO_JOB: (WorkloadAPI.VOLCANO_JOB,),
     "RayCluster": (WorkloadAPI.RAY_CLUSTER,),
     "StatefulSet": (WorkloadAPI.STATEFUL_SET,),
     "Job": (WorkloadAPI.INDEXED_JOB, WorkloadAPI.JOB),

@@ -23,6 +23,9 @@ _NOT_REPLICATED = ("ControllerRevision", "DaemonSet", "PodTemplate")
 """Kinds whose number of pods the object does not say."""
 _Reading = tuple[str, list[str]]
 """The object's name in errors, and the list of its unknown fields."""
+_LEADER_WORKER = ("leaderTemplate", "workerTemplate")
+LEADER = "leader"
+"""The role of the first pod of a LeaderWorkerSet's group."""
 _NAMELESS = ("spec", "template", "jobTemplate")
 _OF_SERVER = ("metadata", "status")
 
@@ -55,6 +58,8 @@ def read_workload(
         return None
     once = _Count(1, is_written=True)
     found = _find_templates(raw, "", "", once, (what, unknown))
+    if kind == "LeaderWorkerSet":
+        found = _find_leaders_and_workers(raw, (what, unknown))
     templates = tuple(_tell_apart(found))
     if not templates:
         return None
@@ -67,6 +72,31 @@ def read_workload(
         metadata=_read_struct(metadata, ObjectMeta, "metadata", (what, unknown)),
         templates=templates,
     )
+
+
+def _find_leaders_and_workers(
+    raw: Mapping[str, Any], reading: _Reading
+) -> Iterator[ReplicatedPodTemplate]:
+    """Read a LeaderWorkerSet: groups of a leader and `size` - 1 workers."""
+    spec = raw.get("spec")
+    path = "spec.leaderWorkerTemplate"
+    own = spec.get("leaderWorkerTemplate") if isinstance(spec, Mapping) else None
+    if not isinstance(spec, Mapping) or not isinstance(own, Mapping):
+        return
+    groups = _read_count(spec, "replicas", "spec", reading[0])
+    size = _read_count(own, "size", path, reading[0])
+    groups, size = 1 if groups is None else groups, 1 if size is None else size
+    workers = own.get("workerTemplate") or {}
+    leaders = own.get("leaderTemplate") or workers
+    for role, field, template, each in (
+        (LEADER, "leaderTemplate", leaders, 1),
+        ("worker", "workerTemplate", workers, size - 1),
+    ):
+        count = _Count(groups * each, is_written=True)
+        if count.pods > 0 and has_pod_template({"template": template}):
+            found = _read_template(template, path, role, count, reading)
+            place = field if own.get(field) else "workerTemplate"
+            yield replace(found, path=f"{path}.{place}")
 
 
 def _find_templates(
@@ -134,11 +164,15 @@ def without_templates(value: Any) -> Any:
         return [without_templates(element) for element in value]
     if not isinstance(value, Mapping):
         return value
-    is_read = has_pod_template(value)
+    is_read = {
+        key
+        for key in ("template", *_LEADER_WORKER)
+        if has_pod_template({"template": value.get(key)})
+    }
     return {
         key: without_templates(child)
         for key, child in value.items()
-        if key not in _OF_SERVER and not (is_read and key == "template")
+        if key not in _OF_SERVER and key not in is_read
     }
 
 

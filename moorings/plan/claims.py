@@ -21,8 +21,8 @@ from contracts.ids import object_key
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.shapes import read
 from contracts.workload import Pod, PodResourceClaim, PodResourceClaimStatus
+from moorings.plan.made_objects import DRAWN
 from moorings.plan.pods import DEFAULT_NAMESPACE
-from moorings.plan.replicas import DRAWN
 from publisher.gangs.view import claim_keys
 
 POD_CLAIM = "resource.kubernetes.io/pod-claim-name"

@@ -25,11 +25,14 @@ from contracts.workload import Node, PodSchedulingGate
 from moorings.plan.asking import WaitingGang, find_bound_without
 from moorings.plan.claims import PodClaims, list_group_claims, owner_of
 from moorings.plan.extended_resources import asks_for_devices
+from moorings.plan.made_objects import list_runtimes, with_made_object
 from moorings.plan.notes import (
+    note_apart,
     note_gates,
     note_missed,
     note_plain,
     note_schedulers,
+    note_suspended,
     note_volumes,
 )
 from moorings.plan.objects import PlanObject
@@ -40,7 +43,7 @@ from moorings.plan.pods import (
     read_owner,
     read_pods,
 )
-from moorings.plan.replicas import UUIDS, with_next_job
+from moorings.plan.replicas import UUIDS
 from moorings.plan.unoffered import find_unoffered, refuse_unoffered
 from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.node_affinity import pinned_node_of
@@ -74,8 +77,9 @@ class PlannedCluster(Struct, frozen=True, kw_only=True):
 def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     """Make what the publisher would see of these objects."""
     # A large cluster is slices mostly, which no plan of the publisher looks at.
+    given, runtimes = entries, list_runtimes(entries)
     entries = [
-        with_next_job(entry)
+        with_made_object(entry, runtimes)
         for entry in entries
         if not isinstance(entry.decoded.value, ResourceSlice)
     ]
@@ -143,6 +147,8 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         lone_claims=tuple(_find_lone_claims(claims, pods, gangs.values())),
         notes=(
             *sorted_pods.notes,
+            *note_suspended((each.decoded.value, each.raw) for each in given),
+            *note_apart((each.pod, view.membership(each.pod)) for each in ours),
             *note_schedulers(each.pod for each in ours),
             *note_volumes(values, is_known=bool(storage)),
             *_note_requests(ours, claims),

@@ -43,7 +43,6 @@ _ONE_UNLESS_SAID = {
 """By group, the kinds that have one pod of a role where no number is written."""
 
 
-_RUNTIME = "it makes no pods itself; a TrainJob that names it does"
 _QUOTA = "Kueue's quotas are not checked"
 _ADMISSION = "what admission would change or refuse is not checked"
 _MAKE_NO_PODS = {
@@ -52,10 +51,6 @@ _MAKE_NO_PODS = {
     "karpenter.sh": {"NodeClaim": "it makes a node, not pods"},
     "kueue.x-k8s.io": {
         "Workload": "it makes no pods itself; the job that it queues does"
-    },
-    "trainer.kubeflow.org": {
-        "ClusterTrainingRuntime": _RUNTIME,
-        "TrainingRuntime": _RUNTIME,
     },
 }
 """By group, the kinds that tell of pods that others make, or may make, and why so."""

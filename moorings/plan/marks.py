@@ -14,7 +14,18 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.meta import OwnerReference
-from contracts.pods.membership import COMPLETION_INDEX, JOB_SET, KUBEFLOW, RAY
+from contracts.pods.membership import (
+    APP_WRAPPER,
+    COMPLETION_INDEX,
+    JOB_SET,
+    KUBEFLOW,
+    KUBEFLOW_JOBS,
+    LWS,
+    RAY,
+    VOLCANO,
+    VOLCANO_GROUP,
+)
+from contracts.pods.templates import LEADER
 
 HEAD = "headgroupspec"
 """The role that the shape of a RayCluster gives its head."""
@@ -74,6 +85,48 @@ def _mpi_job(
     )
 
 
+def _kubeflow_job(
+    raw: Mapping[str, Any], maker: OwnerReference, role: str, index: int
+) -> PodMarks:
+    if maker.kind == "MPIJob" and maker.api_version != "kubeflow.org/v1":
+        return _mpi_job(raw, maker, role, index)
+    labels = {
+        f"{KUBEFLOW}job-name": maker.name,
+        f"{KUBEFLOW}replica-type": role,
+        f"{KUBEFLOW}replica-index": str(index),
+    }
+    return PodMarks(owner=maker, labels=labels)
+
+
+def _volcano_job(
+    _raw: Mapping[str, Any], maker: OwnerReference, role: str, index: int
+) -> PodMarks:
+    task = {f"{VOLCANO}task-spec": role, f"{VOLCANO}task-index": str(index)}
+    labels = {f"{VOLCANO}job-name": maker.name, **task}
+    return PodMarks(owner=maker, labels=labels, annotations=task)
+
+
+def _app_wrapper(
+    _raw: Mapping[str, Any], maker: OwnerReference, _role: str, _index: int
+) -> PodMarks:
+    return PodMarks(owner=maker, labels={APP_WRAPPER: maker.name})
+
+
+def _leader_worker_set(
+    raw: Mapping[str, Any], maker: OwnerReference, role: str, index: int
+) -> PodMarks:
+    size = (raw["spec"]["leaderWorkerTemplate"]).get("size", 1)
+    is_leader = role == LEADER
+    group = index if is_leader else index // max(size - 1, 1)
+    worker = 0 if is_leader else index % max(size - 1, 1) + 1
+    labels = {
+        f"{LWS}name": maker.name,
+        f"{LWS}group-index": str(group),
+        f"{LWS}worker-index": str(worker),
+    }
+    return PodMarks(owner=maker, labels=labels, annotations={f"{LWS}size": str(size)})
+
+
 def _ray_cluster(
     _raw: Mapping[str, Any], maker: OwnerReference, role: str, _index: int
 ) -> PodMarks:
@@ -101,6 +154,9 @@ _Maker = Callable[[Mapping[str, Any], OwnerReference, str, int], PodMarks]
 _MAKERS: dict[tuple[str, str], _Maker] = {
     ("batch", "Job"): _mark_job_pods,
     ("jobset.x-k8s.io", "JobSet"): _job_set,
-    ("kubeflow.org", "MPIJob"): _mpi_job,
+    **{("kubeflow.org", kind): _kubeflow_job for kind in KUBEFLOW_JOBS},
+    (VOLCANO_GROUP, "Job"): _volcano_job,
+    ("workload.codeflare.dev", "AppWrapper"): _app_wrapper,
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _leader_worker_set,
     ("ray.io", "RayCluster"): _ray_cluster,
 }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from contracts.counts import counted
 from contracts.kubernetes.decode import KubernetesObject
-from contracts.names import GATE
-from contracts.workload import Pod
+from contracts.names import GANG, GATE
+from contracts.pods.membership import Membership
+from contracts.workload import Pod, Workload
 from moorings.plan.pods import list_specs
 
+_INDEPENDENT = ("DaemonSet", "Deployment", "ReplicaSet", "ReplicationController")
+"""Kinds whose pods work independently of each other."""
 _NAMED = 3
 """So many pods are named in a note."""
 
@@ -53,6 +57,44 @@ def note_schedulers(pods: Iterable[Pod]) -> Iterator[str]:
             f"{_enumerate_pods(own)}: kube-scheduler does not bind pods with "
             f"schedulerName {scheduler}, unless that is a profile of its own"
         )
+
+
+def note_suspended(
+    entries: Iterable[tuple[KubernetesObject, Mapping[str, Any]]],
+) -> Iterator[str]:
+    """Note workloads whose controllers make no pods yet, or not here."""
+    for value, raw in entries:
+        spec = raw.get("spec")
+        if not isinstance(value, Workload) or not isinstance(spec, Mapping):
+            continue
+        name = f"{value.kind} {value.metadata.name}"
+        policy = spec.get("runPolicy")
+        if spec.get("suspend") is True or (
+            isinstance(policy, Mapping) and policy.get("suspend") is True
+        ):
+            yield f"{name} is suspended: planned as if it were resumed"
+        if "multikueue" in str(spec.get("managedBy", "")):
+            yield (
+                f"{name} is managed by {spec['managedBy']}, which makes its pods on "
+                "another cluster: planned as if they were made here"
+            )
+
+
+def note_apart(pods: Iterable[tuple[Pod, Membership]]) -> Iterator[str]:
+    """Note pods of one maker that are decided one by one, since its kind is unknown."""
+    siblings: dict[tuple[str, str, str], list[str]] = {}
+    for pod, membership in pods:
+        owner = pod.metadata.controller
+        if membership.is_lone and owner.kind and owner.kind not in _INDEPENDENT:
+            key = (owner.api_version, owner.kind, owner.name)
+            siblings.setdefault(key, []).append(pod.metadata.name)
+    for (api_version, kind, name), names in siblings.items():
+        if len(names) > 1:
+            yield (
+                f"{_enumerate_pods(names)} of {kind} {name} are decided one by one: "
+                f"{api_version} {kind} is not a kind that makes gangs; the label "
+                f"{GANG} makes them one"
+            )
 
 
 def note_volumes(

@@ -15,9 +15,10 @@ from contracts.kubernetes.decode import KubernetesObject
 from contracts.workload import Node, Pod, PodSpec, Workload
 from moorings.errors import BadInputError, UsageError
 from moorings.plan.extended_resources import asks_for_devices
+from moorings.plan.made_objects import with_made_object
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import has_gate, read_owner
-from moorings.plan.replicas import count_pods, find_makers, with_next_job
+from moorings.plan.replicas import count_pods, find_makers
 from moorings.views.names import name_some
 from publisher.gangs.view import is_over
 
@@ -44,7 +45,7 @@ def check_one_node(entries: Iterable[PlanObject], node: str) -> None:
 
 def _name_others(entries: list[PlanObject]) -> Iterator[str]:
     """Name what asks for devices, or waits for us, unless it is a claim."""
-    values = [with_next_job(entry).decoded.value for entry in entries]
+    values = [with_made_object(entry).decoded.value for entry in entries]
     pods = [value for value in values if isinstance(value, Pod)]
     workloads = [value for value in values if isinstance(value, Workload)]
     makers = {id(workload) for workload in find_makers(workloads, pods)}
@@ -62,7 +63,7 @@ def _name_others(entries: list[PlanObject]) -> Iterator[str]:
 
 
 def _makes_asking_pods(workload: Workload, entry: PlanObject) -> bool:
-    owner = read_owner(with_next_job(entry))
+    owner = read_owner(with_made_object(entry))
     return any(
         count_pods(replicated, owner) > 0 and _is_ours(replicated.template.spec)
         for replicated in workload.templates

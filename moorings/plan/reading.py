@@ -34,8 +34,8 @@ from contracts.workload import Pod, Workload
 from moorings.plan.claims import list_group_claims
 from moorings.plan.extended_resources import find_extended
 from moorings.plan.known_kinds import check_version, explain_passed_by, makes_no_pods
+from moorings.plan.made_objects import TRAINER, with_made_object
 from moorings.plan.objects import PlanObject
-from moorings.plan.replicas import with_next_job
 
 Say = Callable[[str], None]
 _MANY_VALUES = 1000
@@ -152,6 +152,9 @@ def _decode_raw(raw: Any) -> Decoded:
     for field in ("apiVersion", "kind"):
         if isinstance(raw, Mapping) and not isinstance(raw.get(field), str):
             raise DecodeError(_name_object(raw), field, "required")
+    if isinstance(raw, Mapping) and raw["apiVersion"] == f"{TRAINER}/v1alpha1":
+        # A TrainJob makes the pods that its runtime describes.
+        return Decoded(kind=raw["kind"], value=_read_without_pods(raw))
     if isinstance(raw, Mapping) and makes_no_pods(raw):
         raise UnknownKindError(raw["apiVersion"], raw["kind"], _name_in(raw))
     try:
@@ -174,7 +177,7 @@ def _decode_raw(raw: Any) -> Decoded:
     if isinstance(decoded.value, Workload):
         check_version(decoded.value.api_version, decoded.kind, _name_object(raw))
         entry = PlanObject.of("", raw, decoded)
-        read_gang_owner(with_next_job(entry).raw)
+        read_gang_owner(with_made_object(entry).raw)
         _check_rest(raw)
     return decoded
 

@@ -12,9 +12,7 @@ from uuid import NAMESPACE_DNS, uuid5
 
 from msgspec import structs
 
-from contracts.errors import DecodeError, UnknownKindError
 from contracts.ids import object_key
-from contracts.kubernetes.decode import decode_object
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.pods.gang_owners import GangOwner
 from contracts.workload import (
@@ -25,11 +23,8 @@ from contracts.workload import (
     Workload,
 )
 from moorings.plan.marks import HEAD, make_marks
-from moorings.plan.objects import PlanObject
 
 UUIDS = uuid5(NAMESPACE_DNS, "plan.moorings.dev")
-DRAWN = "xxxxx"
-"""In place of the characters that the API server draws."""
 _HASH = "pod-template-hash"
 """Label of the pods of a Deployment; their ReplicaSet's name ends with its value."""
 _OWNER_LABELS = (
@@ -65,40 +60,6 @@ def find_makers(workloads: Iterable[Workload], pods: Iterable[Pod]) -> list[Work
             for owner in _list_owners(workload.metadata)
         )
     ]
-
-
-def with_next_job(entry: PlanObject) -> PlanObject:
-    """Return the next Job of a CronJob; anything else as it is.
-
-    Raises:
-        DecodeError: it does not say what the Job is like.
-    """
-    raw = entry.raw
-    if (raw.get("apiVersion"), raw.get("kind")) != ("batch/v1", "CronJob"):
-        return entry
-    meta = entry.decoded.value.metadata
-    template: Any = raw
-    for field, path in (("spec", "spec"), ("jobTemplate", "spec.jobTemplate")):
-        template = template.get(field) or {}
-        if not isinstance(template, Mapping):
-            raise DecodeError(f"CronJob {meta.name}", path, "Expected `object`")
-    owner = {"kind": "CronJob", "name": meta.name, "controller": True}
-    job = {
-        **template,
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": f"{meta.name}-{DRAWN}",
-            "namespace": meta.namespace,
-            "ownerReferences": [owner],
-        },
-    }
-    try:
-        decoded = decode_object(job)
-    except UnknownKindError as error:
-        reason = "Expected a Job with a pod template"
-        raise DecodeError(f"CronJob {meta.name}", "spec.jobTemplate", reason) from error
-    return structs.replace(entry, raw=job, decoded=decoded)
 
 
 def make_replicas(

@@ -141,6 +141,26 @@ GANG_OWNERS = (
         name="MPIJob",
         namespaced=True,
     ),
+    *(
+        Kind(
+            group="kubeflow.org", plural=f"{kind.lower()}s", name=kind, namespaced=True
+        )
+        for kind in ("JAXJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")
+    ),
+    Kind(
+        group="batch.volcano.sh",
+        version="v1alpha1",
+        plural="jobs",
+        name="Job.batch.volcano.sh",
+        namespaced=True,
+    ),
+    Kind(
+        group="workload.codeflare.dev",
+        version="v1beta2",
+        plural="appwrappers",
+        name="AppWrapper",
+        namespaced=True,
+    ),
     Kind(group="ray.io", plural="rayclusters", name="RayCluster", namespaced=True),
     Kind(
         group="scheduling.x-k8s.io",

@@ -26,6 +26,10 @@ VERSIONS = {
     "JobSet": "jobset.x-k8s.io/v1alpha2",
     "MPIJob": "kubeflow.org/v2beta1",
     "RayCluster": "ray.io/v1",
+    "PyTorchJob": "kubeflow.org/v1",
+    "TFJob": "kubeflow.org/v1",
+    "VolcanoJob": "batch.volcano.sh/v1alpha1",
+    "AppWrapper": "workload.codeflare.dev/v1beta2",
 }
 
 
@@ -35,7 +39,7 @@ def owner_object(
     """Make an object that says how many pods it has."""
     return {
         "apiVersion": VERSIONS[kind],
-        "kind": kind,
+        "kind": kind.removeprefix("Volcano"),
         "metadata": {"name": name, "namespace": NAMESPACE, "uid": uid},
         "spec": spec,
         **more,
@@ -176,6 +180,28 @@ def ray_cluster_pod_marks(name: str, group: str, *, uid: str = OWNER_UID) -> Jso
             "ray.io/group": "headgroup" if is_head else group,
         },
         "ownerReferences": [controlled_by("RayCluster", name, uid)],
+    }
+
+
+def kubeflow_pod_marks(kind: str, name: str, role: str, *, uid: str) -> Json:
+    """Give the metadata of a pod of a job of the Training Operator."""
+    labels = {
+        "training.kubeflow.org/operator-name": f"{kind.lower()}-controller",
+        "training.kubeflow.org/job-name": name,
+        "training.kubeflow.org/replica-type": role,
+    }
+    return {"labels": labels, "ownerReferences": [controlled_by(kind, name, uid)]}
+
+
+def volcano_pod_marks(name: str, task: str, *, uid: str) -> Json:
+    """Give the metadata of a pod of a Volcano Job."""
+    return {
+        "labels": {"volcano.sh/job-name": name, "volcano.sh/task-spec": task},
+        "annotations": {"volcano.sh/task-spec": task},
+        "ownerReferences": [
+            controlled_by("Job", name, uid)
+            | {"apiVersion": "batch.volcano.sh/v1alpha1"}
+        ],
     }
 
 

@@ -16,6 +16,7 @@ from tests.builders.workloads import (
     coscheduling_pod_marks,
     job_set_pod_marks,
     job_set_spec,
+    kubeflow_pod_marks,
     kueue_pod_marks,
     leader_worker_set_pod_marks,
     mpi_job_pod_marks,
@@ -23,6 +24,7 @@ from tests.builders.workloads import (
     pod_group_of_coscheduling,
     ray_cluster_pod_marks,
     replicated_job,
+    volcano_pod_marks,
 )
 from tests.lab import workloads
 from tests.lab.cluster import Stack, is_running, name_of, stateful_set, template, uid_of
@@ -132,6 +134,9 @@ async def test_pods_of_other_projects_are_gangs(large: Fleet, client: Client) ->
         _coscheduling(large),
         _leader_worker_set(large),
         _kueue(large),
+        _pytorch_job(large),
+        _volcano_job(large),
+        _app_wrapper(large),
     )
     told = (
         until_told(large.kube, gang.waiting, "GangPodsMissing", 60.0) for gang in late
@@ -149,6 +154,9 @@ async def test_pods_of_other_projects_are_gangs(large: Fleet, client: Client) ->
         ("CoschedulingPodGroup/team", ("pod",), 2),
         ("LeaderWorkerSet/llm-0", ("leader", "worker"), 3),
         ("KueuePodGroup/batch", ("pod",), 2),
+        ("KubeflowJob/torch", ("master", "worker"), 3),
+        ("VolcanoJob/vj", ("ps", "w"), 3),
+        ("AppWrapper/wrapped", ("pod",), 3),
     }
     assert len(records) == len(late)
 
@@ -237,6 +245,37 @@ async def _leader_worker_set(site: Fleet) -> Late:
         del marks["ownerReferences"]  # no StatefulSet is there that they would name
         pods.append(workloads.made_pod(site, f"llm-0-{number}", marks, "one"))
     return await _create_all_but_last(site, "LeaderWorkerSet", "llm-0", pods)
+
+
+async def _pytorch_job(site: Fleet) -> Late:
+    specs = {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}
+    raw = owner_object("PyTorchJob", "torch", {"pytorchReplicaSpecs": specs})
+    uid = await _create_owner(site, raw)
+    pods = []
+    for number, role in enumerate(("master", "worker", "worker")):
+        marks = kubeflow_pod_marks("PyTorchJob", "torch", role, uid=uid)
+        pods.append(workloads.made_pod(site, f"torch-{number}", marks, "one"))
+    return await _create_all_but_last(site, "KubeflowJob", "torch", pods)
+
+
+async def _volcano_job(site: Fleet) -> Late:
+    tasks = [{"name": "ps", "replicas": 1}, {"name": "w", "replicas": 2}]
+    uid = await _create_owner(site, owner_object("VolcanoJob", "vj", {"tasks": tasks}))
+    pods = []
+    for number, task in enumerate(("ps", "w", "w")):
+        marks = volcano_pod_marks("vj", task, uid=uid)
+        pods.append(workloads.made_pod(site, f"vj-{number}", marks, "one"))
+    return await _create_all_but_last(site, "VolcanoJob", "vj", pods)
+
+
+async def _app_wrapper(site: Fleet) -> Late:
+    """A Job of two pods and a pod: whoever makes them, they are one gang."""
+    components = [{"podSets": [{"replicas": 2}]}, {"podSets": [{}]}]
+    raw = owner_object("AppWrapper", "wrapped", {"components": components})
+    await _create_owner(site, raw)
+    marks = {"labels": {"workload.codeflare.dev/appwrapper": "wrapped"}}
+    pods = [workloads.made_pod(site, f"wrapped-{n}", marks, "one") for n in range(3)]
+    return await _create_all_but_last(site, "AppWrapper", "wrapped", pods)
 
 
 async def _kueue(site: Fleet) -> Late:

@@ -17,9 +17,12 @@ from tests.lab.controlplane.fleet import Fleet
 KUEUE = "kueue.x-k8s.io/v1beta2"
 CRDS = {
     "jobset.x-k8s.io/v1alpha2": "JobSet",
+    "batch.volcano.sh/v1alpha1": "Job",
+    "kubeflow.org/v1": "PyTorchJob",
     "kubeflow.org/v2beta1": "MPIJob",
     "ray.io/v1": "RayCluster",
     "scheduling.x-k8s.io/v1alpha1": "PodGroup",
+    "workload.codeflare.dev/v1beta2": "AppWrapper",
 }
 
 

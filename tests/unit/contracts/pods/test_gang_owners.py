@@ -215,3 +215,89 @@ def test_the_topology_of_a_pod_group_is_that_of_its_gang() -> None:
     assert not found.not_modelled
     loose = native({"basic": {}}, **racks)
     assert loose.not_modelled == "spec.schedulingConstraints.topology"
+
+
+REPLICAS: Json = {"Master": {"replicas": 1}, "Worker": {"replicas": 3}, "PS": {}}
+
+
+def with_minimum(minimum: int) -> Json:
+    return {"runPolicy": {"schedulingPolicy": {"minAvailable": minimum}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "expected", "minimum"),
+    [
+        (
+            "PyTorchJob",
+            {"pytorchReplicaSpecs": REPLICAS},
+            {"master": 1, "worker": 3, "ps": 1},
+            None,
+        ),
+        ("TFJob", {"tfReplicaSpecs": {"Worker": {}}}, {"worker": 1}, None),
+        (
+            "TFJob",
+            {"tfReplicaSpecs": REPLICAS, **with_minimum(4)},
+            {"master": 1, "worker": 3, "ps": 1},
+            4,
+        ),
+        # All of them, or more than there are: every pod is needed.
+        (
+            "TFJob",
+            {"tfReplicaSpecs": {"Worker": {}}, **with_minimum(2)},
+            {"worker": 1},
+            None,
+        ),
+        (
+            "VolcanoJob",
+            {"tasks": [{"name": "ps", "replicas": 2}, {"name": "w"}]},
+            {"ps": 2, "w": 1},
+            None,
+        ),
+        (
+            "VolcanoJob",
+            {"minAvailable": 2, "tasks": [{"name": "w", "replicas": 3}]},
+            {"w": 3},
+            2,
+        ),
+    ],
+)
+def test_published_jobs_say_how_many_pods_they_have(
+    kind: str, spec: Json, expected: Json, minimum: int | None
+) -> None:
+    raw = owner_object(kind, "train", spec)
+    found = owner(raw)
+    assert (roles(raw), found.minimum) == (expected, minimum)
+    name = "Job.batch.volcano.sh" if kind == "VolcanoJob" else kind
+    assert found.key == OwnerKey(name, NAMESPACE, "train")
+
+
+POD_TEMPLATE: Json = {"spec": {"containers": []}}
+JOB: Json = owner_object("Job", "j", {"parallelism": 3, "template": POD_TEMPLATE})
+
+
+@pytest.mark.parametrize(
+    ("components", "count"),
+    [
+        ([], 0),
+        ([{"template": JOB}], 3),
+        ([{"template": JOB, "podSets": [{"replicas": 5}, {}]}], 6),
+        ([{"template": {"kind": "Pod", "apiVersion": "v1"}}, {"template": JOB}], 4),
+        (
+            [
+                {
+                    "template": {
+                        "apiVersion": "a.b/v1",
+                        "kind": "Other",
+                        "spec": {"replicas": 2, "template": POD_TEMPLATE},
+                    }
+                }
+            ],
+            2,
+        ),
+    ],
+)
+def test_an_app_wrapper_is_all_of_its_components(
+    components: list[Json], count: int
+) -> None:
+    raw = owner_object("AppWrapper", "train", {"components": components})
+    assert roles(raw) == {"": count}

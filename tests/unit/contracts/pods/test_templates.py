@@ -8,7 +8,7 @@ import pytest
 
 from contracts.errors import DecodeError, UnknownKindError
 from contracts.kubernetes.decode import decode_object
-from contracts.pods.templates import without_templates
+from contracts.pods.templates import read_workload, without_templates
 from contracts.workload import Workload
 
 TEMPLATE = {
@@ -144,3 +144,32 @@ def test_what_is_left_without_templates_is_what_is_not_read() -> None:
     spec = {"template": TEMPLATE, "head": {"template": TEMPLATE}, "other": other}
     left = without_templates({"metadata": {"name": "w"}, "spec": spec})
     assert left == {"spec": {"head": {}, "other": other}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "counts"),
+    [
+        ({"size": 3}, {"leader": 2, "worker": 4}),
+        ({"size": 1}, {"leader": 2}),
+        ({}, {"leader": 2}),
+        ({"size": 2, "leaderTemplate": None}, {"leader": 2, "worker": 2}),
+    ],
+)
+def test_a_leader_worker_set_has_groups(spec: Any, counts: dict[str, int]) -> None:
+    """Without a template of their own, leaders are as workers are."""
+    template = {"spec": {"containers": []}}
+    own = {"leaderTemplate": template, "workerTemplate": template, **spec}
+    raw = {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "spec": {"replicas": 2, "leaderWorkerTemplate": own},
+    }
+    found = read_workload(raw, "LeaderWorkerSet x", [])
+    assert found is not None
+    assert {each.name: each.count for each in found.templates} == counts
+    leader = "leaderTemplate" if own["leaderTemplate"] else "workerTemplate"
+    assert found.templates[0].path == f"spec.leaderWorkerTemplate.{leader}"
+    assert without_templates(raw)["spec"]["leaderWorkerTemplate"].keys() <= {
+        "size",
+        "leaderTemplate",
+    }

@@ -14,9 +14,11 @@ from tests import builders
 from tests.builders.workloads import VERSIONS
 
 
-def membership(kind: str, role: str, raw: dict[str, Any] | None = None) -> Any:
+def membership(
+    kind: str, role: str, raw: dict[str, Any] | None = None, version: str = ""
+) -> Any:
     """Read whose gang a pod is that a workload of a kind makes."""
-    version = VERSIONS.get(kind, "apps/v1")
+    version = version or VERSIONS.get(kind, "apps/v1")
     maker = OwnerReference(
         api_version=version, kind=kind, name="train", uid="u", controller=True
     )
@@ -34,6 +36,9 @@ def membership(kind: str, role: str, raw: dict[str, Any] | None = None) -> Any:
         ("JobSet", "workers", WorkloadAPI.JOB_SET, "workers"),
         ("MPIJob", "launcher", WorkloadAPI.MPI_JOB, "launcher"),
         ("MPIJob", "worker", WorkloadAPI.MPI_JOB, "worker"),
+        ("PyTorchJob", "worker", WorkloadAPI.KUBEFLOW_JOB, "worker"),
+        ("TFJob", "chief", WorkloadAPI.KUBEFLOW_JOB, "chief"),
+        ("AppWrapper", "w", WorkloadAPI.APP_WRAPPER, ""),
         ("RayCluster", "headgroupspec", WorkloadAPI.RAY_CLUSTER, "head"),
         ("RayCluster", "small", WorkloadAPI.RAY_CLUSTER, "small"),
     ],
@@ -44,6 +49,39 @@ def test_a_pod_is_of_the_gang_of_its_workload(
     found = membership(kind, role)
     assert (found.api, found.group, found.member) == (api, "train", member)
     assert found.owner.kind == kind
+
+
+def test_a_volcano_job_names_the_task() -> None:
+    found = membership("Job", "w", version="batch.volcano.sh/v1alpha1")
+    assert (found.api, found.group, found.member) == (
+        WorkloadAPI.VOLCANO_JOB,
+        "train",
+        "w",
+    )
+    assert found.owner.kind == "Job.batch.volcano.sh"
+
+
+def test_the_old_operator_of_mpi_jobs_makes_pods_of_its_own() -> None:
+    found = membership("MPIJob", "worker", version="kubeflow.org/v1")
+    assert (found.api, found.member) == (WorkloadAPI.KUBEFLOW_JOB, "worker")
+
+
+@pytest.mark.parametrize(
+    ("role", "group", "member"),
+    # The fourth of the leaders, and of the workers, two for each leader.
+    [("leader", "train-3", "leader"), ("worker", "train-1", "worker")],
+)
+def test_a_leader_and_its_workers_are_one_group(
+    role: str, group: str, member: str
+) -> None:
+    raw = {"spec": {"leaderWorkerTemplate": {"size": 3}}}
+    version = "leaderworkerset.x-k8s.io/v1"
+    found = membership("LeaderWorkerSet", role, raw, version=version)
+    assert (found.api, found.group, found.member) == (
+        WorkloadAPI.LEADER_WORKER_SET,
+        group,
+        member,
+    )
 
 
 def test_an_indexed_job_numbers_its_pods() -> None:

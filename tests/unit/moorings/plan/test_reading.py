@@ -187,7 +187,6 @@ def test_pods_with_claims_that_are_not_read_are_an_error() -> None:
     [
         ("apps/v1", "DaemonSet", ("template", "spec", "resources")),
         ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", ("workers", "resources")),
-        ("trainer.kubeflow.org/v1alpha1", "TrainJob", ("trainer", "resourcesPerNode")),
     ],
 )
 def test_pods_with_extended_resources_that_are_not_read_are_an_error(
@@ -210,7 +209,6 @@ def test_pods_with_extended_resources_that_are_not_read_are_an_error(
     ("api_version", "kind"),
     [
         ("kueue.x-k8s.io/v1beta2", "Workload"),
-        ("trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime"),
         ("v1", "PodTemplate"),
     ],
 )

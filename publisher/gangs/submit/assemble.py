@@ -248,6 +248,7 @@ def _make_submission(
         places=demand.places,
         avoided=unsubmitted.avoided,
         joins=demand.joins,
+        restores=unsubmitted.restores,
     )
 
 

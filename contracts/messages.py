@@ -198,6 +198,11 @@ class SubmitGang(Message, frozen=True, kw_only=True):
     """Nodes that the members' affinity leaves out, and why. Not for deciding."""
     joins: JoinedGang | None = None
     """Pods of the gang that run, where its rules hold over these and them."""
+    restores: Count = 0
+    """How many pods a running gang that lost some has again with these; 0: else.
+
+    Such pods are decided before others of their priority.
+    """
 
     def __post_init__(self) -> None:
         spec = self.gang.spec

@@ -55,6 +55,11 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
             return frozenset()
         return uids_of_places(self.submission.places)
 
+    @property
+    def restores(self) -> int:
+        """How many pods its gang has again with these; 0: they replace none."""
+        return 0 if self.submission is None else self.submission.restores
+
     def node_of_place(self, place: str) -> NodeName | None:
         """Return where `member/index` was decided to be; None: nowhere."""
         return self._nodes_by_place.get(place)

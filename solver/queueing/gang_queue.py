@@ -2,7 +2,8 @@
 
 A gang that was tried in vain is set aside until something grows that may concern it.
 Waiting gangs are tried in rounds (`rounds.py`), in the order of their turns; so even
-while something grows all the time nobody is passed over. Gangs that are in and may
+while something grows all the time nobody is passed over. Of a priority, pods that
+running gangs have lost have batches of their own first. Gangs that are in and may
 grow have rounds of their own, and batches of their own when nobody else is lined up: no
 pod that a gang can do without comes before a gang.
 
@@ -242,16 +243,22 @@ def make_ticket(record: GangRecord) -> Ticket:
         age=record.submission_sequence,
         pods=count_pods(record),
         grows=record.wants_growth,
+        replaces=_replaces(record),
     )
 
 
-def urgency_of(record: GangRecord) -> tuple[int, int, GangKey]:
-    """Order the gangs of a batch: priority first, then age."""
-    return (-_priority_of(record), record.submission_sequence, record.key)
+def urgency_of(record: GangRecord) -> tuple[int, bool, int, GangKey]:
+    """Order the gangs of a batch: by priority, those that replace lost pods, age."""
+    is_later = not _replaces(record)
+    return (-_priority_of(record), is_later, record.submission_sequence, record.key)
 
 
 def _priority_of(record: GangRecord) -> int:
     return 0 if record.submission is None else record.submission.gang.spec.priority
+
+
+def _replaces(record: GangRecord) -> bool:
+    return record.submission is not None and record.submission.restores > 0
 
 
 def count_pods(record: GangRecord) -> int:

@@ -13,8 +13,8 @@ from contracts.ids import GangKey, Namespace
 from solver.queueing.turns import Ticket
 from solver.quotas import ALL_DRIVERS, Quotas
 
-Urgency = tuple[int, int, GangKey]
-"""Minus the priority, age, and whose they are."""
+Urgency = tuple[int, bool, int, GangKey]
+"""Minus the priority, False for those that replace lost pods, age, whose they are."""
 
 
 class Moved(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Places:
             return Moved()
         if len(line) <= limit:
             return Moved(entered=(ticket,))
-        _, _, last = line[limit]
+        *_, last = line[limit]
         self._beyond[last] = None
         return Moved(entered=(ticket,), displaced=(self._tickets[last],))
 
@@ -83,10 +83,10 @@ class Places:
         limit = self.limit_of(gang.namespace) or 0
         if len(line) < limit:
             return Moved()
-        _, _, first = line[limit - 1]
+        *_, first = line[limit - 1]
         del self._beyond[first]
         return Moved(entered=(self._tickets[first],))
 
 
 def _urgency_of(ticket: Ticket) -> Urgency:
-    return (-ticket.priority, ticket.age, ticket.gang)
+    return (-ticket.priority, not ticket.replaces, ticket.age, ticket.gang)

@@ -2,7 +2,11 @@
 
 Up to half of a batch is for those whose turn was in this round already and who may
 profit again, so that what is freed is offered to the most urgent first. The rest comes
-next: a large backlog never keeps the bus waiting for one answer. Knows no snapshot.
+next: a large backlog never keeps the bus waiting for one answer.
+
+Pods that running gangs have lost are decided without others of their priority, or below
+it, beside them: those wait for the next batch. After a few such batches the next one is
+for those who wait, however often pods fail. Knows no snapshot.
 """
 
 from __future__ import annotations
@@ -13,8 +17,11 @@ from msgspec import Struct
 
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
-from solver.queueing.turns import Ticket, Turns
+from solver.queueing.turns import Rank, Ticket, Turns
 from solver.snapshot.maps import FrozenMap
+
+MOST_IN_A_ROW = 4
+"""So many batches replace lost pods before those who wait have one."""
 
 
 class BatchLimits(Struct, frozen=True, kw_only=True):
@@ -44,9 +51,21 @@ class Batch:
         self.tickets: list[Ticket] = []
         self.records: list[GangRecord] = []
 
-    def fill(self, turns: Turns, limits: BatchLimits, *, at_least: int = 0) -> None:
-        """Take those whose turn it is, within the limits of the whole batch."""
+    def fill(
+        self,
+        turns: Turns,
+        limits: BatchLimits,
+        *,
+        at_least: int = 0,
+        lowest: Rank | None = None,
+    ) -> None:
+        """Take those whose turn it is, within the limits of the whole batch.
+
+        Nobody is taken whose rank is below the `lowest`.
+        """
         while (ticket := turns.peek()) is not None:
+            if lowest is not None and ticket.rank < lowest:
+                return
             is_full = (
                 len(self.tickets) >= limits.gangs
                 or self._pods + ticket.pods > limits.pods
@@ -72,6 +91,8 @@ class Rounds:
         """To be tried in this round."""
         self._again = Turns()
         """Tried in this round, and something grew since that may concern them."""
+        self._in_a_row = 0
+        """So many batches replaced lost pods while others waited."""
 
     def __len__(self) -> int:
         return len(self._due) + len(self._again)
@@ -96,9 +117,37 @@ class Rounds:
         """Take those whose turn it is; see `Batch.fill`."""
         if not len(self._due):
             self._due, self._again = self._again, self._due
+        both, lowest = (self._due, self._again), self._find_replacing()
+        if lowest is None:
+            self._in_a_row = 0
+            self._take(batch, limits)
+            return
+        if self._in_a_row < MOST_IN_A_ROW:
+            self._take(batch, limits, lowest)
+            if batch.tickets:
+                waits = any(turns.has_below(lowest) for turns in both)
+                self._in_a_row = self._in_a_row + 1 if waits else 0
+                return
+        self._in_a_row = 0
+        for turns in both:
+            turns.pass_over_rank(lowest)
+        self._take(batch, limits)
+        # Those that were passed over have what room is left.
+        for turns in both:
+            batch.fill(turns, limits, at_least=1)
+            turns.resume()
+
+    def _take(
+        self, batch: Batch, limits: BatchLimits, lowest: Rank | None = None
+    ) -> None:
         half = limits.part(2)
-        batch.fill(self._again, half, at_least=min(1, half.gangs))
-        batch.fill(self._due, limits, at_least=len(batch.tickets) + 1)
-        batch.fill(self._again, limits)
+        batch.fill(self._again, half, at_least=min(1, half.gangs), lowest=lowest)
+        one_more = len(batch.tickets) + 1
+        batch.fill(self._due, limits, at_least=one_more, lowest=lowest)
+        batch.fill(self._again, limits, lowest=lowest)
         for turns in (self._due, self._again):
             turns.resume()
+
+    def _find_replacing(self) -> Rank | None:
+        found = (self._due.find_replacing(), self._again.find_replacing())
+        return max((rank for rank in found if rank is not None), default=None)

@@ -10,14 +10,14 @@ from contracts.claim import ResourceClaim
 from contracts.gang import Gang
 from contracts.ids import GangUID
 from contracts.lifecycle import LifecycleMessage
-from contracts.messages import Place, PodRef, SubmitGang
+from contracts.messages import GatesOpened, Place, PodRef, SubmitGang
 from contracts.names import GANG
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext, SubmittedGang
 from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey, View, claim_keys, is_gated
-from tests.builders.decisions import CLUSTER
+from tests.builders.decisions import CLUSTER, gang_allocated
 from tests.builders.gangs import gang, member, member_claim
 from tests.builders.values import NAMESPACE, NODE, UID
 
@@ -87,6 +87,22 @@ def record_of(*messages: LifecycleMessage) -> PodGangRecord:
     for sequence, message in enumerate(messages, start=1):
         record = record.apply(message, sequence)
     return record
+
+
+def opened_record_of(submission: SubmitGang, *, opened: int) -> PodGangRecord:
+    """Let a gang be decided, and the gates of so many of its pods be open."""
+    uid = submission.uid
+    pods = sum(member.count for member in submission.gang.spec.members)
+    decision = replace(gang_allocated(pods=pods), uid=uid)
+    said = GatesOpened(
+        cluster=CLUSTER,
+        namespace=decision.namespace,
+        uid=uid,
+        attempt=1,
+        state=1,
+        pods=opened,
+    )
+    return record_of(submission, decision, said)
 
 
 def gang_of(record: PodGangRecord, *pods: Pod) -> SubmittedGang:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contracts.gang import GangPhase
+from contracts.lifecycle import GangRecord
 from contracts.names import MEMBER
 from moorings.client import Client
 from tests.lab.cluster import (
@@ -18,6 +19,12 @@ from tests.lab.cluster import (
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.waits import pods_of, until_over, until_phase, until_told
+
+
+def restored_by(record: GangRecord) -> int:
+    """Return how many pods the gang has again with those of a submission."""
+    assert record.submission is not None
+    return record.submission.restores
 
 
 async def test_a_job_ends_and_the_next_has_its_devices(
@@ -60,10 +67,11 @@ async def test_a_failed_pod_is_replaced_while_the_others_run(
     await kube.until(created, lambda job: job["status"].get("succeeded") == 4)
     records = await until_over(client, site, "train")
     assert [record.phase for record in records] == [GangPhase.COMPLETED] * 2
+    assert sorted(restored_by(record) for record in records) == [0, 4]
 
 
 async def test_a_deleted_pod_of_a_stateful_set_comes_back(
-    site: Fleet, kube: Kube
+    site: Fleet, kube: Kube, client: Client
 ) -> None:
     """Under its own name, with another uid, once its predecessor is gone."""
     await template(site, count=2)
@@ -75,6 +83,8 @@ async def test_a_deleted_pod_of_a_stateful_set_comes_back(
         lambda pod: is_running(pod) and pod["metadata"]["uid"] != uid_of(pods[2]),
     )
     assert again["spec"]["nodeName"] == pods[2]["spec"]["nodeName"]
+    records = await client.find_gangs("db", site.namespace)
+    assert sorted(restored_by(record) for record in records) == [0, 4]
 
 
 async def test_a_lone_pod_needs_only_the_gate(site: Fleet, kube: Kube) -> None:

@@ -248,6 +248,7 @@ def _make_submission(
         places=demand.places,
         avoided=unsubmitted.avoided,
         joins=demand.joins,
+        restores=unsubmitted.restores,
     )
 
 
@@ -272,7 +273,9 @@ def _find_priority(unsubmitted: UnsubmittedGang, context: PlanContext) -> int:
         owner = context.owner_of(unsubmitted.pods[0])
         said = None if owner is None else owner.priority
         return own if said is None else said
-    # The Gang's author gave its priority to so many pods, and no more.
+    # The Gang's author gave its priority to so many pods, and no more. Pods that are
+    # gone have left their places.
     size = sum(member.count for member in gang.spec.members)
-    is_beyond = len(unsubmitted.pods) + unsubmitted.company.count > size
+    others = unsubmitted.company.count - unsubmitted.company.gone
+    is_beyond = len(unsubmitted.pods) + others > size
     return own if is_beyond else gang.spec.priority

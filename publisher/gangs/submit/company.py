@@ -32,6 +32,10 @@ class Company(Struct, frozen=True, kw_only=True):
     """Pods that ran and are gone, of gangs that still run."""
     held: int = 0
     """How many others wait whose submission stands, or is being taken back."""
+    size: int = 0
+    """How many pods the gang was decided with, as far as its records tell."""
+    lost: int = 0
+    """How many of those do not run, and nobody was asked for in their place."""
 
     @property
     def count(self) -> int:
@@ -64,10 +68,13 @@ def find_company(
     there = uids_of(ran)
     over = sum(is_over(pod) and pod.metadata.uid not in there for pod in run)
     stand_ins = [pod for pod in pods if pod.metadata.uid in asked]
+    size, placed = _count_places(ran, asked, records)
     return Company(
         ran=ran,
         stand_ins=tuple(stand_ins[:over]),
         gone=_count_gone(pods, there, records),
+        size=size,
+        lost=max(size - placed, 0),
     )
 
 
@@ -119,3 +126,28 @@ def _count_gone(
         if isinstance(said, GatesOpened):
             gone += max(said.pods - there[record.uid], 0)
     return gone
+
+
+def _count_places(
+    ran: Iterable[Pod], asked: Collection[str], records: Iterable[PodGangRecord]
+) -> tuple[int, int]:
+    """Count the pods that a gang was decided with, and those that are there of them.
+
+    Only gangs that still run tell. Pods in the place of others add nothing to the first
+    number, but their submission says what it was: it outlives the pods before them.
+    """
+    uids = {pod.metadata.annotations.get(GANG_UID) for pod in ran}
+    alive = {r.uid: r for r in records if r.uid in uids and not r.is_over}
+    begun = sum(
+        record.confirmation.pods
+        for record in alive.values()
+        if not record.restores and isinstance(record.confirmation, GatesOpened)
+    )
+    size = max((begun, *(record.restores for record in alive.values())))
+    # Pods of gangs that are over, and have succeeded, were not counted either.
+    counts = (
+        not is_over(pod) or pod.metadata.annotations.get(GANG_UID) in alive
+        for pod in ran
+    )
+    replacing = frozenset[str]().union(*(r.pods for r in records if r.restores))
+    return size, sum(counts) + len(replacing.intersection(asked))

@@ -45,6 +45,8 @@ class UnsubmittedGang(Struct, frozen=True, kw_only=True):
     """Greater than that of every submission that asked for one of the pods before."""
     avoided: tuple[AvoidedNode, ...] = ()
     """Nodes that they should not go to."""
+    restores: int = 0
+    """So many pods the gang has again with these; 0: they take nobody's place."""
 
     @property
     def begins(self) -> bool:
@@ -70,8 +72,13 @@ def split_waiting(
         same_run = list_run(stay, run, context)
         company = find_company(same_run, run, asked, records, held)
         before = [pod for pod in same_run if pod.metadata.uid in asked]
+        lost = company.lost
         for part in split_replacements(run, company, context):
-            yield from _split_growth(part, company, context, before)
+            for unsubmitted in _split_growth(part, company, context, before):
+                count = len(unsubmitted.pods)
+                restores = company.size if count <= lost else 0
+                lost -= count if restores else 0
+                yield replace(unsubmitted, restores=restores)
             before += part
 
 

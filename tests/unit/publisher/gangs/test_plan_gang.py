@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from contracts.ids import ClusterName
 from contracts.messages import CancelGang, PodRef, SubmitGang
 from contracts.meta import OwnerReference
+from contracts.names import GANG_UID
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.context import NextSteps, PlanContext
@@ -14,7 +15,13 @@ from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey, View
 from tests import builders
-from tests.builders.plans import context_of, record_of, submission_of, view_of
+from tests.builders.plans import (
+    context_of,
+    opened_record_of,
+    record_of,
+    submission_of,
+    view_of,
+)
 from tests.builders.pods import real_claim, waiting_pod
 
 NS = builders.NAMESPACE
@@ -177,3 +184,36 @@ def test_who_was_to_join_others_stays_while_one_of_them_runs() -> None:
 def pods_of(message: SubmitGang) -> list[PodRef]:
     places = (place for places in message.places.values() for place in places)
     return [ref for place in places for ref in place.pods]
+
+
+def test_a_pod_in_the_place_of_a_lost_one_says_what_its_gang_has_again() -> None:
+    """A pod by which the gang grows does not, nor does one of two."""
+
+    def asked(*pods: Pod) -> list[tuple[list[str], int]]:
+        before = [runs(name) for name in "abc"]
+        begun = opened_record_of(submission_of(before), opened=3)
+        marked = [
+            replace(
+                pod,
+                metadata=replace(
+                    pod.metadata,
+                    annotations=pod.metadata.annotations | {GANG_UID: begun.uid},
+                ),
+            )
+            if pod.metadata.name in "abc"
+            else pod
+            for pod in pods
+        ]
+        plan = plan_of(*marked, asked=begun)
+        return [
+            ([ref.name for ref in pods_of(message)], message.restores)
+            for message in plan.messages
+            if isinstance(message, SubmitGang)
+        ]
+
+    a, b, c = map(runs, "abc")
+    d, e = map(of_train, "de")
+    assert asked(a, b, c, d) == [(["d"], 0)]
+    assert asked(a, b, d) == [(["d"], 3)]
+    assert asked(a, b, d, e) == [(["d", "e"], 0)]
+    assert asked(a, d, e) == [(["d", "e"], 3)]

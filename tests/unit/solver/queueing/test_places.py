@@ -17,9 +17,11 @@ from tests.builders.problems import CLUSTER, snapshot_of
 TWO = Quotas.read(["a=2", "closed=0"], of_drivers=False)
 
 
-def ticket(age: int, *, priority: int = 0, namespace: str = "a") -> Ticket:
+def ticket(
+    age: int, *, priority: int = 0, namespace: str = "a", replaces: bool = False
+) -> Ticket:
     key = GangKey(Namespace(namespace), GangUID(f"uid-{age}"))
-    return Ticket(gang=key, priority=priority, age=age, pods=1)
+    return Ticket(gang=key, priority=priority, age=age, pods=1, replaces=replaces)
 
 
 def test_a_more_urgent_gang_takes_the_place_of_the_least_urgent() -> None:
@@ -45,6 +47,15 @@ def test_a_more_urgent_gang_takes_the_place_of_the_least_urgent() -> None:
     for gone in (second, late):
         assert places.remove(gone.gang) == Moved()
     assert places.count(Namespace("a")) == 0
+
+
+def test_who_replaces_lost_pods_is_more_urgent_than_others_of_its_priority() -> None:
+    places = Places(TWO)
+    first, second, lost = ticket(1), ticket(2, priority=1), ticket(3, replaces=True)
+    places.put(first)
+    places.put(second)
+    assert places.put(lost) == Moved(entered=(lost,), displaced=(first,))
+    assert places.remove(lost.gang) == Moved(entered=(first,))
 
 
 def test_without_a_quota_everybody_has_a_place_and_of_zero_nobody() -> None:

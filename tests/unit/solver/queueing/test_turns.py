@@ -10,8 +10,16 @@ def key(uid: str, namespace: str = "a") -> GangKey:
     return GangKey(Namespace(namespace), GangUID(uid))
 
 
-def ticket(uid: str, age: int, namespace: str = "a", priority: int = 0) -> Ticket:
-    return Ticket(gang=key(uid, namespace), priority=priority, age=age, pods=1)
+def ticket(
+    uid: str,
+    age: int,
+    namespace: str = "a",
+    priority: int = 0,
+    *,
+    replaces: bool = False,
+) -> Ticket:
+    gang = key(uid, namespace)
+    return Ticket(gang=gang, priority=priority, age=age, pods=1, replaces=replaces)
 
 
 def taken(turns: Turns) -> list[str]:
@@ -32,6 +40,27 @@ def test_turns_go_by_priority_then_namespace_then_age() -> None:
     assert len(turns) == 4
     assert taken(turns) == ["urgent", "old", "other", "young"]
     assert turns.peek() is None
+
+
+def test_lost_pods_are_replaced_before_others_of_their_priority() -> None:
+    """In turns of their own: the rotation of the others stays where it is."""
+    turns = Turns()
+    for each in (
+        ticket("old", 1),
+        ticket("other", 2, "b"),
+        ticket("urgent", 3, priority=1),
+        ticket("lost", 4, replaces=True),
+        ticket("lost too", 5, "b", replaces=True),
+    ):
+        turns.put(each)
+    assert turns.find_replacing() == (0, True)
+    assert turns.has_below((0, True))
+    assert not turns.has_below((0, False))
+    turns.pass_over_rank((0, True))
+    assert turns.find_replacing() is None
+    turns.resume()
+    assert taken(turns) == ["urgent", "lost", "lost too", "old", "other"]
+    assert not turns.has_below((9, True))
 
 
 def test_a_rotation_goes_on_where_it_stopped() -> None:

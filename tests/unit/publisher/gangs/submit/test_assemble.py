@@ -280,13 +280,15 @@ def test_a_pod_beyond_the_gang_object_does_not_ride_on_its_priority() -> None:
     wanted = builders.gang(workers, name="train", priority=9)
     pods = [waiting(name, member="worker") for name in "abc"]
 
-    def priority(*ran: Pod) -> int:
-        asked = UnsubmittedGang(pods=(pods[2],), company=Company(ran=ran))
+    def priority(*ran: Pod, gone: int = 0) -> int:
+        company = Company(ran=ran, gone=gone)
+        asked = UnsubmittedGang(pods=(pods[2],), company=company)
         ready = assemble(asked, context_of(view_of(gangs=[wanted])))
         assert isinstance(ready, SubmitGang), ready
         return ready.gang.spec.priority
 
     assert priority(pods[0]) == 9
+    assert priority(pods[0], gone=1) == 9
     assert priority(pods[0], pods[1]) == 0
     pods[2] = replace(pods[2], spec=replace(pods[2].spec, priority=3))
     assert priority(pods[0]) == 9

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from contracts.errors import DecodeError
+from contracts.workload import ReplicatedPodTemplate, Workload
 from moorings.plan.made_objects import list_runtimes, with_made_object
 from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
@@ -27,8 +28,13 @@ def read(api_version: str, kind: str, spec: Json, name: str = "train") -> PlanOb
     return found
 
 
+def templates(entry: PlanObject) -> tuple[ReplicatedPodTemplate, ...]:
+    assert isinstance(entry.decoded.value, Workload)
+    return entry.decoded.value.templates
+
+
 def counts(entry: PlanObject) -> dict[str, int]:
-    return {each.name: each.count for each in entry.decoded.value.templates}
+    return {each.name: each.count for each in templates(entry)}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +100,7 @@ def test_resources_of_a_train_job_are_of_the_container_that_trains() -> None:
     spec = {"runtimeRef": {"name": "torch"}, "trainer": {"resourcesPerNode": asked}}
     job = read(TRAINER, "TrainJob", spec)
     made = with_made_object(job, list_runtimes([runtime()]))
-    (_, node) = made.decoded.value.templates
+    (_, node) = templates(made)
     (train, aside) = node.template.spec.containers
     assert train.resources.requests["cpu"].text == "2"
     assert not aside.resources.requests

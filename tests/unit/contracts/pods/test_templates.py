@@ -157,7 +157,7 @@ def test_what_is_left_without_templates_is_what_is_not_read() -> None:
 )
 def test_a_leader_worker_set_has_groups(spec: Any, counts: dict[str, int]) -> None:
     """Without a template of their own, leaders are as workers are."""
-    template = {"spec": {"containers": []}}
+    template: Any = {"spec": {"containers": []}}
     own = {"leaderTemplate": template, "workerTemplate": template, **spec}
     raw = {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",

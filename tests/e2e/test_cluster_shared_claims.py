@@ -81,7 +81,7 @@ async def test_more_users_than_a_claim_may_have_are_refused(
     pods = await sharing_pods(site, "crowd", 257, "shared")
     note = await until_told(kube, pods[0], "GangTooManyUsers")
     assert note.startswith(
-        f"257 pods would use ResourceClaim {site.namespace}/shared; a claim is for 256"
+        f"257 pods would use ResourceClaim {site.namespace}/shared; a claim allows 256"
     )
     assert not (await kube.get(claim)).get("status")
 

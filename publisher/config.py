@@ -52,6 +52,8 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Labels, `key=value`, of the nodes that Moorings allocates; empty: all."""
     workloads: tuple[WorkloadAPI, ...] = tuple(WorkloadAPI)
     """APIs that group pods without a gang label (docs/workloads.md)."""
+    late_gates: tuple[str, ...] = ()
+    """Scheduling gates of others that open after devices are decided."""
     kueue_checks: bool = False
     """True if we answer for AdmissionChecks of Kueue (docs/workloads.md)."""
     kueue_patience_s: Annotated[float, Meta(gt=0)] = 300.0

@@ -47,13 +47,14 @@ class Observer:
         apis: Iterable[WorkloadAPI] = (),
         *,
         now: Callable[[], str],
+        late_gates: Iterable[str] = (),
     ) -> None:
         """`claims` is the kind ResourceClaim in the version that the cluster serves.
 
         `changed` is told which groups a page of changes is about; `apis` put pods
-        together that have no label of ours.
+        together that have no label of ours; `late_gates`: see `View`.
         """
-        self.view = View(frozenset(apis))
+        self.view = View(frozenset(apis), late_gates)
         self._owners = list_owner_kinds(apis)
         self.refusals = SeenRefusals()
         """Pods that kube-scheduler refuses, and since when."""

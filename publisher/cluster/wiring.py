@@ -164,7 +164,13 @@ def _build_parts(
     # First what is known: the groups that changed, what the cluster holds, what the
     # bus says of gangs and of devices.
     queue = GroupQueue(leads)
-    observer = Observer(kinds.resource_claim, queue.add, config.workloads, now=now)
+    observer = Observer(
+        kinds.resource_claim,
+        queue.add,
+        config.workloads,
+        now=now,
+        late_gates=config.late_gates,
+    )
     gangs = GangBus(cluster, bus, queue.add, observer.view.groups, traces)
     # Then who writes: state on the bus; patches, statuses and events for gangs;
     # slices, taint rules and conditions for devices.

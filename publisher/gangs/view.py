@@ -60,9 +60,15 @@ class GroupKey(Struct, frozen=True, order=True):
 class View:
     """Objects by key, and what refers to what."""
 
-    def __init__(self, apis: Container[WorkloadAPI] = ()) -> None:
-        """`apis` put pods together that have no label of ours."""
+    def __init__(
+        self, apis: Container[WorkloadAPI] = (), late_gates: Iterable[str] = ()
+    ) -> None:
+        """`apis` put pods together that have no label of ours.
+
+        `late_gates` are gates of others that open after devices are decided.
+        """
         self._apis = apis
+        self.late_gates = frozenset(late_gates)
         self._pods: dict[str, Pod] = {}
         self._claims: dict[str, ResourceClaim] = {}
         self._gangs: dict[str, Gang] = {}

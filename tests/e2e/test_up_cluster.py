@@ -155,7 +155,8 @@ async def test_a_second_publisher_is_not_started(
             moorings, "up", *cluster, home=tmp_path / "other"
         )
         assert other.returncode == 3
-        held = r"Lease moorings-system/moorings-publisher: held by up-\S+, which serves this cluster"
+        lease = "Lease moorings-system/moorings-publisher"
+        held = rf"{lease}: held by up-\S+, which serves this cluster"
         assert re.search(held, other.stderr)
 
 

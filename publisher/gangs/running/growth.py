@@ -32,6 +32,7 @@ _COMING = (
     "ClaimsMissing",
     "VolumesMissing",
     "QuotaPending",
+    "OtherGates",
     "ClaimShared",
     "ClaimsHeld",
     "Queued",

@@ -13,6 +13,7 @@ from msgspec import Struct
 from contracts.allocation import Reason
 from contracts.claim import ResourceClaim
 from contracts.counts import counted
+from contracts.names import GATE
 from contracts.pods.membership import KUEUE
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
@@ -37,12 +38,10 @@ class NotReady(Struct, frozen=True, kw_only=True):
 def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:
     """Return the first claim, volume or quota that is missing; None: all are there."""
     for pod in pods:
-        if any(gate.name.startswith(KUEUE) for gate in pod.spec.scheduling_gates):
-            # Devices are held for nobody who may not use them yet.
-            return NotReady(
-                reason="QuotaPending",
-                message=f"pod {pod.metadata.name}: Kueue has not admitted it yet",
-            )
+        # Devices are held for nobody who may not use them yet.
+        held_back = _find_other_gate(pod, view)
+        if held_back is not None:
+            return held_back
         volumes = find_volume_nodes(pod.metadata, pod.spec, view.volumes)
         if isinstance(volumes, MissingVolume):
             return NotReady(
@@ -59,6 +58,22 @@ def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:
                 continue
             return NotReady(
                 reason="ClaimsMissing", message=f"pod {pod.metadata.name}: {text}"
+            )
+    return None
+
+
+def _find_other_gate(pod: Pod, view: View) -> NotReady | None:
+    """Return the gate of others at which a pod waits; None: at ours alone."""
+    for gate in pod.spec.scheduling_gates:
+        if gate.name.startswith(KUEUE):
+            return NotReady(
+                reason="QuotaPending",
+                message=f"pod {pod.metadata.name}: Kueue has not admitted it yet",
+            )
+        if gate.name != GATE and gate.name not in view.late_gates:
+            return NotReady(
+                reason="OtherGates",
+                message=f"pod {pod.metadata.name} waits at {gate.name}",
             )
     return None
 

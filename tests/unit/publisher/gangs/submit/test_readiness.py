@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from contracts.claim import ResourceClaim
@@ -13,6 +14,7 @@ from publisher.gangs.claims import (
     MOST_RESERVED,
 )
 from publisher.gangs.submit.readiness import find_contention, find_missing
+from publisher.gangs.view import View
 from tests import builders
 from tests.builders.plans import context_about, view_of
 from tests.builders.pods import real_claim, waiting_pod
@@ -115,3 +117,21 @@ def test_a_pod_that_kueue_holds_back_asks_for_nothing() -> None:
     assert missing(held, real_claim("a-gpus")) == (
         "pod a: Kueue has not admitted it yet"
     )
+
+
+@pytest.mark.parametrize("late", [(), ("other.org/late",), ("example.com/staged",)])
+def test_a_pod_at_a_gate_of_others_asks_for_nothing(late: tuple[str, ...]) -> None:
+    """Unless that gate opens only once devices are decided."""
+    waiting = waiting_pod("a")
+    gate = PodSchedulingGate(name="example.com/staged")
+    gates = (*waiting.spec.scheduling_gates, gate)
+    pod = replace(waiting, spec=replace(waiting.spec, scheduling_gates=gates))
+    view = View(late_gates=late)
+    view.apply_claim("team-a/a-gpus", real_claim("a-gpus"))
+    found = find_missing([pod], view)
+    if gate.name in late:
+        assert found is None
+        return
+    assert found is not None
+    assert found.reason == "OtherGates"
+    assert found.message == "pod a waits at example.com/staged"

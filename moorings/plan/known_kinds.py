@@ -64,7 +64,6 @@ _PASSED_BY = {
     "": {
         **_MAKE_NO_PODS[""],
         "LimitRange": _ADMISSION,
-        "ResourceQuota": _ADMISSION,
     },
     "apps": {
         **_MAKE_NO_PODS["apps"],

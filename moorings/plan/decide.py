@@ -97,7 +97,9 @@ class Planner:
         if not options.as_stored:
             entries, dropped = drop_disabled(entries, options.features)
         first = prepare_work(entries, options.node, as_stored=options.as_stored)
-        quotas = PlannedQuotas(entries if _is_limited(options) else (), options.features)
+        quotas = PlannedQuotas(
+            entries if _is_limited(options) else (), options.features
+        )
         notes = (*dropped, *first.notes, *quotas.notes)
         work: PlanWork | None = structs.replace(first, notes=notes)
         while work is not None:

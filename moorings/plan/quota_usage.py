@@ -19,6 +19,7 @@ from contracts.claim import (
     ExactDeviceRequest,
     ResourceClaim,
 )
+from contracts.counts import counted
 from contracts.features import Features
 from contracts.kubernetes.decode import KubernetesObject
 from contracts.kubernetes.defaults import default_claim_spec
@@ -50,11 +51,13 @@ def is_counted(name: str) -> bool:
     return name.startswith(REQUESTS) and is_extended(name.removeprefix(REQUESTS))
 
 
-def describe_limited(name: str) -> str:
-    """Name what is limited as it stands behind a number."""
+def count_limited(name: str, count: int) -> str:
+    """Write so much of what is limited: `8 of gpu.example.com are`, `1 pod is`."""
+    noun = "ResourceClaim" if name == CLAIMS else "pod"
     if name in (CLAIMS, PODS, ALL_PODS):
-        return "ResourceClaims" if name == CLAIMS else "pods"
-    return f"of {name.removesuffix(OF_CLASS)}"
+        return counted(count, f"{noun} is", f"{noun}s are")
+    of = f"of {name.removesuffix(OF_CLASS)}"
+    return counted(count, f"{of} is", f"{of} are")
 
 
 class ClaimUsage:

@@ -30,7 +30,7 @@ from moorings.plan.quota_usage import (
     Usage,
     count_all_stored,
     count_extended,
-    describe_limited,
+    count_limited,
     is_counted,
     is_stored,
     without_pods_own,
@@ -88,15 +88,15 @@ class PlannedQuotas:
                 limits = self._limits.setdefault(namespace, [])
                 limits += _list_limits(namespace, quota, used)
 
-    def refuse(
-        self, gangs: Iterable[GangPart], work: PlanWork
-    ) -> tuple[GangPart, ...]:
+    def refuse(self, gangs: Iterable[GangPart], work: PlanWork) -> tuple[GangPart, ...]:
         """Refuse, for now, the gangs that need more than is left; in their order.
 
         A gang that may do without some of its pods gets as many as there is quota for.
         """
         messages = {message.uid: message for message in work.gangs}
-        return tuple(self._refuse_gang(gang, messages[gang.uid], work) for gang in gangs)
+        return tuple(
+            self._refuse_gang(gang, messages[gang.uid], work) for gang in gangs
+        )
 
     def _refuse_gang(
         self, gang: GangPart, message: SubmitGang, work: PlanWork
@@ -156,7 +156,9 @@ class _GangNeeds:
     def list_pod(self, member: MemberPart, index: int) -> _PodNeeds:
         """List what the pod at an index of a member needs; claims of others once."""
         written = self._members[member.name]
-        place = self._message.places[member.name][index] if self._message.places else None
+        place = (
+            self._message.places[member.name][index] if self._message.places else None
+        )
         of_pod = count_extended(written.node.resources)
         new = self._count_new_pods(place)
         claims = []
@@ -193,7 +195,7 @@ class _GangNeeds:
 
 
 def _list_if_limited(entries: Iterable[PlanObject]) -> list[PlanObject]:
-    """List objects, each once; none where there is no quota, of which there are many."""
+    """List objects, each once; none where no quota limits them."""
     given = list(entries)
     if not any(isinstance(entry.decoded.value, ResourceQuota) for entry in given):
         return []
@@ -212,13 +214,12 @@ def _create(pod: _PodNeeds, limits: list[_Limit]) -> None:
 
 def _explain(limit: _Limit, asked: Usage) -> Reason:
     count = asked[limit.name]
-    what = describe_limited(limit.name)
     ahead = f"gangs before it need {limit.ahead}, " if limit.ahead else ""
     return Reason(
         rule=Rule.RESOURCE_QUOTA,
         subject=f"ResourceQuota {limit.quota}",
         message=(
-            f"{counted(limit.hard, f'{what} is allowed', f'{what} are allowed')}, "
+            f"{count_limited(limit.name, limit.hard)} allowed, "
             f"{counted(limit.used, 'is used', 'are used')}, "
             f"{ahead}{counted(count, 'more is needed', 'more are needed')}"
         ),
@@ -258,4 +259,5 @@ def _list_notes(quotas: Iterable[ResourceQuota]) -> Iterator[str]:
         if _has_scopes(quota):
             yield f"{name} has scopes, which are not decided; it is not checked"
         elif others:
-            yield f"{name}: {listed(others)} {'is' if len(others) == 1 else 'are'} not checked"
+            verb = "is" if len(others) == 1 else "are"
+            yield f"{name}: {listed(others)} {verb} not checked"

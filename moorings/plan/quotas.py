@@ -111,28 +111,31 @@ class PlannedQuotas:
             for index in range(member.least)
         ]
         total = sum((pod.total for pod in core), Usage())
-        reason = next((_explain(e, total) for e in limits if e.refuses(total)), None)
+        reason = _find_reason(limits, total)
         for pod in core:
             _create(pod, limits)
         if reason is not None:
             return structs.replace(gang, refused=(reason,))
-        if not gang.is_elastic:
-            return gang
-        extra = 0
-        for member in gang.members:
-            for index in range(member.least, member.count):
-                more = needs.list_pod(member, index)
-                reason = next(
-                    (_explain(e, more.total) for e in limits if e.refuses(more.total)),
-                    None,
-                )
-                if reason is not None:
-                    if gang.is_in and not extra:
-                        return structs.replace(gang, refused=(reason,))
-                    return gang.with_extra(extra)
-                _create(more, limits)
-                extra += 1
-        return gang
+        return _grow_gang(gang, needs, limits) if gang.is_elastic else gang
+
+
+def _grow_gang(gang: GangPart, needs: _GangNeeds, limits: list[_Limit]) -> GangPart:
+    """Return a gang with as many of its extra pods as there is quota for.
+
+    One that is in already, and may have none, is refused.
+    """
+    extra = 0
+    for member in gang.members:
+        for index in range(member.least, member.count):
+            pod = needs.list_pod(member, index)
+            reason = _find_reason(limits, pod.total)
+            if reason is not None and gang.is_in and not extra:
+                return structs.replace(gang, refused=(reason,))
+            if reason is not None:
+                return gang.with_extra(extra)
+            _create(pod, limits)
+            extra += 1
+    return gang
 
 
 class _GangNeeds:
@@ -210,6 +213,11 @@ def _create(pod: _PodNeeds, limits: list[_Limit]) -> None:
                 limit.ahead += asked[limit.name]
         elif number == 0:
             return
+
+
+def _find_reason(limits: Iterable[_Limit], asked: Usage) -> Reason | None:
+    """Return why the first limit refuses so much more; None: all allow it."""
+    return next((_explain(each, asked) for each in limits if each.refuses(asked)), None)
 
 
 def _explain(limit: _Limit, asked: Usage) -> Reason:

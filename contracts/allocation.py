@@ -109,6 +109,9 @@ class Rule(StrEnum):
     """Its selectors take long; they are evaluated while others are decided."""
     DEVICE_QUOTA = "DeviceQuotaExceeded"
     """Its namespace would hold more devices than it may."""
+    RESOURCE_QUOTA = "ResourceQuotaExceeded"
+    """The API server would not create its claims or pods, by a ResourceQuota of its
+    namespace; only `moorings plan` says so, of objects that are not there yet."""
     GANG_QUOTA = "GangQuotaExceeded"
     """More gangs of its namespace wait than may be tried; more urgent ones are."""
     QUEUED = "Queued"

@@ -1,4 +1,4 @@
-"""Nodes, pods and what makes pods, as far as an allocator must know them.
+"""Nodes, pods, what makes pods and what limits them, as far as an allocator must know.
 
 Excerpts: fields that no decision depends on are left out, so nothing here can be
 written back. Knows nothing of devices beyond the names of claims.
@@ -22,6 +22,28 @@ class Namespace(KubernetesExcerpt, frozen=True, kw_only=True):
     """A namespace; its labels admit admin access."""
 
     metadata: ObjectMeta = ObjectMeta()
+
+
+class ResourceQuotaSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    """The spec of a ResourceQuota: how much its namespace may have."""
+
+    hard: dict[str, Quantity] = {}
+    scopes: tuple[str, ...] = ()
+    scope_selector: dict[str, Any] | None = None
+
+
+class ResourceQuotaStatus(KubernetesExcerpt, frozen=True, kw_only=True):
+    """The status of a ResourceQuota: how much its namespace has."""
+
+    used: dict[str, Quantity] = {}
+
+
+class ResourceQuota(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A limit on what the objects of a namespace ask for together."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()
 
 
 class NodeTaint(KubernetesExcerpt, frozen=True, kw_only=True):

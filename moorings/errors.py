@@ -7,12 +7,15 @@ MooringsError
 |-- BadInputError         a file, document or address that cannot be used
 |-- NotStoredError        something that was not stored, because the bus has no room
 |-- CannotReadError       something of the bus that cannot be read, and why
+|-- BypassedError         a pod that was bound without Moorings
 `-- UnknownNameError      nothing of that name, or more than one
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+from contracts.names import GATE
 
 
 class MooringsError(Exception):
@@ -65,6 +68,20 @@ class CannotReadError(MooringsError):
         self.stream = stream
         self.reason = reason
         super().__init__(f"{stream} cannot be read: {reason}")
+
+
+class BypassedError(MooringsError):
+    """A pod that is on a node and was never asked for; `pod` is `namespace/name`."""
+
+    def __init__(self, pod: str) -> None:
+        self.pod = pod
+        super().__init__(
+            f"pod {pod} is on a node, and Moorings was not asked for its devices. If "
+            "it was created with spec.nodeName, schedulers ignored it and nobody "
+            "allocates its claims: create it again without nodeName and with the gate "
+            f"{GATE}, and select the node by its label, such as nodeSelector: "
+            "{kubernetes.io/hostname: NODE}"
+        )
 
 
 class UnknownNameError(MooringsError):

@@ -60,6 +60,10 @@ def allocate(problem: Problem) -> Decision:
     return decision
 
 
+_WRITTEN_WELL = (Rule.CLAIM_SHARED, Rule.RESOURCE_QUOTA)
+"""Who waits for the claim of another, or for quota, is written as it should be."""
+
+
 def _refuse_unmodelled(problem: Problem) -> Iterator[GangPart]:
     """Yield the gangs; those that no engine can decide are refused, for now."""
     for gang in problem.gangs:
@@ -86,8 +90,7 @@ def _write_decisions(problem: Problem, best: Answer) -> Iterator[GangDecision]:
     for gang in problem.gangs:
         undecided = GangDecision(uid=gang.uid, namespace=gang.namespace, name=gang.name)
         if gang.refused:
-            # Who waits for the claim of another is written as it should be.
-            failed = any(each.rule is not Rule.CLAIM_SHARED for each in gang.refused)
+            failed = any(each.rule not in _WRITTEN_WELL for each in gang.refused)
             yield structs.replace(
                 undecided, reasons=gang.refused, rejected=gang.rejected, failed=failed
             )

@@ -23,7 +23,7 @@ from contracts.kubernetes.nearest import explain_unknown
 from contracts.pods.templates import read_workload
 from contracts.shapes import read
 from contracts.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from contracts.workload import Namespace, Node, Pod, Workload
+from contracts.workload import Namespace, Node, Pod, ResourceQuota, Workload
 
 KubernetesObject = (
     ResourceSlice
@@ -34,6 +34,7 @@ KubernetesObject = (
     | Gang
     | Node
     | Namespace
+    | ResourceQuota
     | PersistentVolumeClaim
     | PersistentVolume
     | StorageClass
@@ -73,6 +74,7 @@ TYPES: dict[tuple[str, str], type[KubernetesObject]] = {
     (names.API_VERSION, "Gang"): Gang,
     ("v1", "Node"): Node,
     ("v1", "Namespace"): Namespace,
+    ("v1", "ResourceQuota"): ResourceQuota,
     ("v1", "Pod"): Pod,
     ("v1", "PersistentVolumeClaim"): PersistentVolumeClaim,
     ("v1", "PersistentVolume"): PersistentVolume,

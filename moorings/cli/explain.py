@@ -18,7 +18,7 @@ from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
 from moorings.cli.output import Format, show
 from moorings.cli.views import print_explanation
 from moorings.client import Client
-from moorings.errors import UnknownNameError, UsageError
+from moorings.errors import BypassedError, UnknownNameError, UsageError
 from moorings.stories import GangQuery, GangStory, WrittenGangs
 from moorings.views.gangs import explain_story
 
@@ -103,8 +103,12 @@ async def _find_stories_of_pod(
     """Find the gang of a pod: that it runs for, that asked for it, or that it waits in.
 
     Raises:
+        BypassedError: it was bound without us.
         UnknownNameError: there is none.
     """
+    bypassed = find_bypassed(known, name, namespace)
+    if bypassed:
+        raise BypassedError(bypassed)
     stories = [s for s in known.stories if namespace in (None, s.namespace)]
     written = await client.fetch_written([r for s in stories for r in s.records])
     # The newest first: another pod may have had the name before.
@@ -116,6 +120,26 @@ async def _find_stories_of_pod(
         if story.is_lone and story.name == name:
             return [story]
     raise UnknownNameError("pod", name, why=NOT_YET)
+
+
+def find_bypassed(known: KnownGangs, name: str, namespace: str | None) -> str:
+    """Return the `namespace/name` of a pod on a node that no gang has; empty: none.
+
+    What is known of gangs may be of earlier pods of that name.
+    """
+    pods = {} if known.held is None else known.held.pods
+    gangs = {
+        key: gang
+        for key, gang in pods.items()
+        if key.partition("/")[2] == name and namespace in (None, key.partition("/")[0])
+    }
+    waits = any(
+        name in report.names
+        for story in known.stories
+        if namespace in (None, story.namespace)
+        for report in story.reports
+    )
+    return "" if waits or any(gangs.values()) else min(gangs, default="")
 
 
 def _age_of(story: GangStory) -> tuple[bool, int]:

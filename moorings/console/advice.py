@@ -32,6 +32,8 @@ ADVICE: dict[Rule, str] = {
     Rule.UNEVALUATED: "Nothing is to be done: its selectors are being evaluated.",
     Rule.DEVICE_QUOTA: "The namespace may hold no more devices. End a gang of the "
     "namespace, or have its quota raised.",
+    Rule.RESOURCE_QUOTA: "The ResourceQuota that is named leaves too little. Ask for "
+    "less, delete claims or pods of the namespace, or have it raised.",
     Rule.GANG_QUOTA: "Too many gangs of the namespace wait. Cancel some, or have the "
     "quota raised.",
     Rule.QUEUED: "Nothing is to be done: it is tried when its turn comes.",

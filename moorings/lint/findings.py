@@ -59,6 +59,8 @@ class LintRule(StrEnum):
     """A DeviceTaintRule taints every device, or none."""
     GANG_TOO_LARGE = "GangTooLarge"
     """A gang asks for more devices than there are, or a pod than any node has."""
+    QUOTA = "ResourceQuotaExceeded"
+    """The API server would not create what a gang needs, by a ResourceQuota."""
     POOL_OBSOLETE = "PoolGenerationObsolete"
     """Slices of an older generation are still there."""
     SLICE_NOWHERE = "SliceMatchesNoNode"

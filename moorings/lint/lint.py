@@ -19,18 +19,21 @@ from moorings.lint.constraints import check_constraints
 from moorings.lint.findings import Finding, Lint, LintRule, Severity, collect_findings
 from moorings.lint.matches import Matches
 from moorings.lint.pods import check_gangs, check_pods
+from moorings.lint.quotas import check_quotas
 from moorings.lint.requests import check_admin_access, check_claim, check_class
 from moorings.lint.sizes import check_gang_sizes
 from moorings.lint.slices import check_pools
 from moorings.lint.taints import check_taint_rule
 from moorings.lint.topology import LintGang, check_gang_rules
-from moorings.plan.asking import Asked, ask
+from moorings.plan.asking import Asked, ask, submit_before_pods
 from moorings.plan.cluster import make_cluster
 from moorings.plan.disabled import find_disabled_selectors
 from moorings.plan.limits import list_without_admin_access
+from moorings.plan.lone_claims import make_lone_gangs
 from moorings.plan.objects import NAMESPACED, PlanObject, unite_objects, with_defaults
 from moorings.plan.pods import DEFAULT_NAMESPACE
 from moorings.plan.state import apply_state
+from moorings.plan.work import PlanWork
 from solver.cel.evaluator import SelectorEvaluator
 from solver.problem.assemble import SnapshotLookup, find_missing_verdicts
 from solver.problem.resolve import ResolveOptions, resolve
@@ -86,6 +89,11 @@ def lint(
     gangs = list(_resolve_gangs(asked, SnapshotLookup(snapshot), features))
     findings.extend(check_gang_rules(gangs, matches, _list_labels(entries)))
     findings.extend(check_gang_sizes(gangs, matches))
+    lone = map(submit_before_pods, make_lone_gangs(cluster.lone_claims, 0))
+    created = Asked(gangs=[*asked.gangs, *lone])
+    work = PlanWork(snapshot=snapshot, gangs=tuple(created.gangs), cluster=cluster)
+    made = _resolve_gangs(created, SnapshotLookup(snapshot), features)
+    findings.extend(check_quotas(made, work, entries, features))
     return collect_findings(findings, objects=len(entries), devices=matches.total)
 
 

@@ -16,6 +16,7 @@ from moorings.plan.disabled import drop_disabled, refuse_disabled_selectors
 from moorings.plan.limits import drop_node_needs, refuse_admin_access
 from moorings.plan.objects import PlanObject, with_defaults
 from moorings.plan.plan import Plan
+from moorings.plan.quotas import PlannedQuotas
 from moorings.plan.sharing import continue_work
 from moorings.plan.work import PlanWork, prepare_work
 from moorings.upstream.allocate import allocate_upstream
@@ -96,9 +97,13 @@ class Planner:
         if not options.as_stored:
             entries, dropped = drop_disabled(entries, options.features)
         first = prepare_work(entries, options.node, as_stored=options.as_stored)
-        work: PlanWork | None = structs.replace(first, notes=(*dropped, *first.notes))
+        quotas = PlannedQuotas(
+            entries if _is_limited(options) else (), options.features
+        )
+        notes = (*dropped, *first.notes, *quotas.notes)
+        work: PlanWork | None = structs.replace(first, notes=notes)
         while work is not None:
-            problem = self._make_problem(work, entries, options, past)
+            problem = self._make_problem(work, entries, options, past, quotas)
             pods = sum(gang.pods for gang in problem.gangs)
             gangs = counted(len(problem.gangs), "gang")
             self._tell(f"deciding {gangs} of {counted(pods, 'pod')}")
@@ -116,6 +121,7 @@ class Planner:
         objects: list[PlanObject],
         options: PlanOptions,
         past: PastDemand,
+        quotas: PlannedQuotas,
     ) -> Problem:
         uids = {message.uid for message in work.gangs}
         batch = choose_batch(work.snapshot, _ALL)
@@ -127,6 +133,7 @@ class Planner:
             gangs = refuse_admin_access(gangs, objects)
         if not options.as_stored:
             gangs = refuse_disabled_selectors(gangs, objects, options.features)
+        gangs = quotas.refuse(gangs, work)
         while missing := find_missing_verdicts(work.snapshot, gangs, self._table):
             self._evaluations += len(missing)
             self._tell(f"evaluating {counted(len(missing), 'selector')}")
@@ -138,6 +145,11 @@ class Planner:
             past.note(gangs)
             expected = past.expect(gangs, work.snapshot.inventory.pages, self._table)
         return assemble(work.snapshot, gangs, self._table, parameters, expected)
+
+
+def _is_limited(options: PlanOptions) -> bool:
+    """True if quotas limit a plan: kube-scheduler asks for claims that were created."""
+    return options.order != "upstream" and options.node is None
 
 
 def _decide_problem(problem: Problem, options: PlanOptions, started: float) -> Decision:

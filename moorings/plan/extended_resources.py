@@ -36,7 +36,7 @@ def list_extended(spec: PodSpec) -> set[str]:
         for container in (*spec.init_containers, *spec.containers)
         for amounts in (container.resources.limits, container.resources.requests)
         for name, amount in amounts.items()
-        if _is_extended(name) and amount.nano > 0
+        if is_extended(name) and amount.nano > 0
     }
 
 
@@ -62,10 +62,11 @@ def find_extended(value: Any) -> Iterator[str]:
 def _list_amounts(amounts: Any) -> Iterator[str]:
     if isinstance(amounts, Mapping):
         for name, amount in amounts.items():
-            if _is_extended(str(name)) and str(amount) not in ("0", "None"):
+            if is_extended(str(name)) and str(amount) not in ("0", "None"):
                 yield str(name)
 
 
-def _is_extended(name: str) -> bool:
+def is_extended(name: str) -> bool:
+    """True if a resource is one that nodes or DeviceClasses name, not a native one."""
     is_native = "kubernetes.io/" in name and not name.startswith(IMPLICIT_RESOURCE)
     return "/" in name and not is_native

@@ -59,7 +59,6 @@ _PASSED_BY = {
     "": {
         **_MAKE_NO_PODS[""],
         "LimitRange": _ADMISSION,
-        "ResourceQuota": _ADMISSION,
     },
     "apps": {
         **_MAKE_NO_PODS["apps"],

@@ -46,11 +46,17 @@ def make_claims_gang(
     )
 
 
+def is_of_claims(gang: Gang) -> bool:
+    """True if a gang was made of claims: no Gang that anybody wrote has both fields."""
+    claims = [claim for member in gang.spec.members for claim in member.claims]
+    return bool(claims) and all(c.claim_name and c.spec is not None for c in claims)
+
+
 def name_fields(gang: Gang, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
     """Name fields of claims as their authors wrote them, not those of a made gang."""
+    if not is_of_claims(gang):
+        return reasons
     claims = [claim for member in gang.spec.members for claim in member.claims]
-    if not claims or not all(c.claim_name and c.spec is not None for c in claims):
-        return reasons  # no Gang that anybody wrote has both
     return tuple(_name_field(gang, claims, reason) for reason in reasons)
 
 

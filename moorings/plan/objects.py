@@ -20,7 +20,7 @@ from contracts.ids import object_key
 from contracts.kubernetes.decode import Decoded, decode_object
 from contracts.kubernetes.defaults import default_claim, default_gang, default_template
 from contracts.storage import PersistentVolume, PersistentVolumeClaim
-from contracts.workload import Node, Pod, Workload
+from contracts.workload import Node, Pod, ResourceQuota, Workload
 
 NAMESPACED = (
     Gang,
@@ -28,13 +28,14 @@ NAMESPACED = (
     Pod,
     ResourceClaim,
     ResourceClaimTemplate,
+    ResourceQuota,
     Workload,
 )
 _OF_SERVER = ("uid", "resource_version", "creation_timestamp", "owner_references")
 """Metadata that an author does not write."""
 _WRITTEN = ("uid", "resourceVersion", "creationTimestamp", "ownerReferences")
 """The same as it is written."""
-_WITH_STATUS = (Node, PersistentVolume, PersistentVolumeClaim)
+_WITH_STATUS = (Node, PersistentVolume, PersistentVolumeClaim, ResourceQuota)
 _NAMED = 3
 """So many objects are named in a note."""
 

@@ -134,6 +134,23 @@ async def test_gate_that_is_there_is_kept(admin: Kube, space: str, name: str) ->
     assert created["spec"]["schedulingGates"] == [GATE]
 
 
+@pytest.mark.parametrize("name", GATED)
+async def test_pod_cannot_name_its_node(admin: Kube, space: str, name: str) -> None:
+    """The gate would be refused beside it, in words that say nothing of devices."""
+    pod = objects.pod(space, name, **GATED[name], nodeName="node-1")
+    with pytest.raises(RefusedError) as refused:
+        await admin.create(pod)
+    assert "cannot set spec.nodeName" in refused.value.message
+    assert "kubernetes.io/hostname" in refused.value.message
+
+
+async def test_others_may_name_their_node(admin: Kube, space: str) -> None:
+    pod = objects.pod(space, "p", templates={"x": "foreign"}, nodeName="node-1")
+    created = await admin.create(pod)
+
+    assert created["spec"]["nodeName"] == "node-1"
+
+
 @pytest.mark.parametrize("name", UNTOUCHED)
 async def test_other_pods_are_left_alone(admin: Kube, space: str, name: str) -> None:
     created = await admin.create(objects.pod(space, name, **UNTOUCHED[name]))

@@ -83,6 +83,12 @@ ASKING: dict[str, Any] = {
         {"name": "c", "resources": {"claims": [{"name": "gpu", "request": "gone"}]}}
     ],
 }
+QUOTA = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "gpus", "namespace": claim().metadata.namespace},
+    "spec": {"hard": {"count/resourceclaims.resource.k8s.io": "0"}},
+}
 BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
     (LintRule.INVALID, (SLICE, GPU, claim(request(count=-1)))),
     (LintRule.UNKNOWN_FIELD, (SLICE, MISSPELT)),
@@ -99,6 +105,7 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
         (written_pod("p", schedulingGates=[{"name": "moorings.dev/alocation"}]),),
     ),
     (LintRule.GANG_WAITS, (written_job("train", 2, gang="train"),)),
+    (LintRule.QUOTA, (SLICE, GPU, claim(), QUOTA)),
     (LintRule.SELECTOR_ERROR, (SLICE, device_class("broken", "device.nope"))),
     (
         LintRule.SELECTOR_ERROR,

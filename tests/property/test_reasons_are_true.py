@@ -28,6 +28,7 @@ OF_OTHERS = {
     Rule.GROWING,
     Rule.CLAIM_SHARED,
     Rule.DEVICE_QUOTA,
+    Rule.RESOURCE_QUOTA,
     Rule.NOT_MODELLED,
 }
 SEEN: Counter[str] = Counter()

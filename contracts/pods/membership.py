@@ -36,6 +36,10 @@ VOLCANO_JOB = f"Job.{VOLCANO_GROUP}"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 
 
+INDEPENDENT = ("DaemonSet", "Deployment", "Node", "ReplicaSet", "ReplicationController")
+"""Kinds whose pods work independently of each other."""
+
+
 class WorkloadAPI(StrEnum):
     """How pods say that they belong together; each can be switched off."""
 
@@ -106,6 +110,23 @@ def read_membership(pod: Pod, apis: Container[WorkloadAPI] = ()) -> Membership:
         group=gang or meta.name,
         is_lone=not gang,
         member=meta.labels.get(MEMBER, ""),
+    )
+
+
+def is_of_unknown_kind(pod: Pod, membership: Membership) -> bool:
+    """Return True if a pod is a gang by itself, since nobody knows its maker's kind.
+
+    Not one whose annotation says so, nor those of makers whose pods are independent.
+    """
+    owner, meta = pod.metadata.controller, pod.metadata
+    group = owner.api_version.partition("/")[0]
+    names = {owner.kind, f"{owner.kind}.{group}"}
+    return (
+        membership.is_lone
+        and bool(owner.kind)
+        and meta.annotations.get(GANG_SIZE) != "1"
+        and names.isdisjoint(INDEPENDENT)
+        and names.isdisjoint(APIS_BY_OWNER)
     )
 
 

@@ -8,12 +8,10 @@ from typing import Any
 from contracts.counts import counted
 from contracts.kubernetes.decode import KubernetesObject
 from contracts.names import GANG, GATE
-from contracts.pods.membership import Membership
+from contracts.pods.membership import Membership, is_of_unknown_kind
 from contracts.workload import Pod, Workload
 from moorings.plan.pods import list_specs
 
-_INDEPENDENT = ("DaemonSet", "Deployment", "ReplicaSet", "ReplicationController")
-"""Kinds whose pods work independently of each other."""
 _NAMED = 3
 """So many pods are named in a note."""
 
@@ -85,7 +83,7 @@ def note_apart(pods: Iterable[tuple[Pod, Membership]]) -> Iterator[str]:
     siblings: dict[tuple[str, str, str], list[str]] = {}
     for pod, membership in pods:
         owner = pod.metadata.controller
-        if membership.is_lone and owner.kind and owner.kind not in _INDEPENDENT:
+        if is_of_unknown_kind(pod, membership):
             key = (owner.api_version, owner.kind, owner.name)
             siblings.setdefault(key, []).append(pod.metadata.name)
     for (api_version, kind, name), names in siblings.items():

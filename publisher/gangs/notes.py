@@ -40,6 +40,7 @@ _ORDINARY: tuple[str, ...] = (
 """Reasons that end when others end: nobody has to do anything. All else is wrong."""
 _FLEETING = (
     "PodsMissing",
+    "OtherGates",
     "ClaimsMissing",
     "VolumesMissing",
     "Undecided",

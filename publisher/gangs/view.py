@@ -8,7 +8,7 @@ watch come in any order. Knows no plan and no network.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Container, Iterable, Iterator
 from functools import lru_cache
 
@@ -77,6 +77,8 @@ class View:
         """Claim key -> keys of our pods that use it."""
         self._holders: dict[DeviceID, set[str]] = {}
         """Device -> keys of the claims that hold it alone."""
+        self._made_by: Counter[str] = Counter()
+        """Our pods by the uid of their controller."""
         self._unbound: set[str] = set()
         """Keys of our pods that are on no node yet."""
         self._gone: OrderedDict[str, None] = OrderedDict()
@@ -145,6 +147,10 @@ class View:
         """Return our pods that use a claim."""
         return tuple(self._pods[key] for key in sorted(self._users.get(claim, ())))
 
+    def count_siblings(self, pod: Pod) -> int:
+        """Count our pods that have the controller of a pod, itself included."""
+        return self._made_by[pod.metadata.controller.uid]
+
     def holders(self, device: DeviceID) -> frozenset[str]:
         """Name the claims that hold a device alone."""
         return frozenset(self._holders.get(device, ()))
@@ -177,6 +183,7 @@ class View:
         if after is not None:
             self._pods[key] = after
             self._groups.setdefault(self.group_of(after), set()).add(key)
+            self._made_by[after.metadata.controller.uid] += 1
             if not after.spec.node_name:
                 self._unbound.add(key)
             for claim in claim_keys(after).values():
@@ -282,6 +289,10 @@ class View:
     def _forget_pod(self, key: str, pod: Pod) -> None:
         del self._pods[key]
         self._unbound.discard(key)
+        maker = pod.metadata.controller.uid
+        self._made_by[maker] -= 1
+        if not self._made_by[maker]:
+            del self._made_by[maker]
         group = self.group_of(pod)
         members = self._groups[group]
         members.discard(key)

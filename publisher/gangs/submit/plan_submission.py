@@ -11,6 +11,7 @@ from contracts.ids import GangUID
 from contracts.messages import SubmitGang
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG
+from contracts.pods.membership import is_of_unknown_kind
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gang_names import gang_uid
@@ -22,6 +23,11 @@ from publisher.gangs.submit.assemble import assemble
 from publisher.gangs.submit.readiness import NotReady, plan_fresh_start
 from publisher.gangs.submit.split import UnsubmittedGang
 from publisher.gangs.view import uids_of
+
+_DECIDED_ALONE = (
+    "decided one by one, since this kind is not one that makes gangs; the label "
+    f"{GANG} makes its pods one"
+)
 
 
 def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextSteps:
@@ -41,7 +47,13 @@ def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextS
         steps += NextSteps(look_again_s=more_s)
         made = NotReady(reason="PodsMissing", message="waiting for more pods")
     if isinstance(made, SubmitGang):
-        report = StatusReport(phase=GangPhase.PENDING, pods=pods)
+        reason = "DecidedAlone" if _is_apart(context, pods) else ""
+        report = StatusReport(
+            phase=GangPhase.PENDING,
+            reason=reason,
+            message=_DECIDED_ALONE if reason else "",
+            pods=pods,
+        )
         return steps + NextSteps(messages=(made,), reports=(report,))
     report = StatusReport(
         phase=WAITING,
@@ -51,6 +63,13 @@ def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextS
         pods=pods,
     )
     return steps + NextSteps(reports=(report,))
+
+
+def _is_apart(context: PlanContext, pods: Sequence[Pod]) -> bool:
+    """Return True if other pods of their maker, of an unknown kind, are apart."""
+    pod = pods[0]
+    is_unknown = is_of_unknown_kind(pod, context.membership(pod))
+    return is_unknown and context.view.count_siblings(pod) > 1
 
 
 def _name_next_gang(context: PlanContext, pods: Sequence[Pod]) -> tuple[int, GangUID]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from contracts.ids import ClusterName
 from contracts.messages import CancelGang, PodRef, SubmitGang
 from contracts.meta import OwnerReference
-from contracts.names import GANG_UID
+from contracts.names import GANG_SIZE, GANG_UID
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.context import NextSteps, PlanContext
@@ -217,3 +218,45 @@ def test_a_pod_in_the_place_of_a_lost_one_says_what_its_gang_has_again() -> None
     assert asked(a, b, d) == [(["d"], 3)]
     assert asked(a, b, d, e) == [(["d", "e"], 0)]
     assert asked(a, d, e) == [(["d", "e"], 3)]
+
+
+@pytest.mark.parametrize(
+    ("maker", "siblings", "size", "is_told"),
+    [
+        ("example.com/v1 FooJob", 2, "", True),
+        # One is alone anyway, and whoever says so wants it so.
+        ("example.com/v1 FooJob", 1, "", False),
+        ("example.com/v1 FooJob", 2, "1", False),
+        ("apps/v1 ReplicaSet", 2, "", False),
+        ("batch/v1 Job", 2, "", False),
+        ("batch.volcano.sh/v1alpha1 Job", 2, "", False),
+    ],
+)
+def test_pods_of_an_unknown_kind_are_told_that_they_are_alone(
+    maker: str, siblings: int, size: str, is_told: bool
+) -> None:
+    api_version, kind = maker.split()
+    owner = OwnerReference(
+        api_version=api_version, kind=kind, name="foo", uid="f", controller=True
+    )
+    view = View()
+    for number in range(siblings):
+        pod = waiting_pod(f"foo-{number}")
+        notes = {GANG_SIZE: size} if size else {}
+        meta = replace(pod.metadata, owner_references=(owner,), annotations=notes)
+        view.apply_pod(f"{NS}/foo-{number}", replace(pod, metadata=meta))
+    context = context_of(view)
+    steps = plan_gang(replace(context, group=GroupKey(NS, "foo-0", lone=True)))
+    assert [type(message) for message in steps.messages] == [SubmitGang]
+    told = [report.reason for report in steps.reports if report.reason]
+    assert told == (["DecidedAlone"] if is_told else [])
+
+
+def test_siblings_are_counted_while_they_are_there() -> None:
+    view, pod = View(), of_job(waits("a"), "one")
+    for name in ("a", "b"):
+        own = of_job(waits(name), "one")
+        view.apply_pod(f"{NS}/{name}", own)
+    assert view.count_siblings(pod) == 2
+    view.apply_pod(f"{NS}/b", None)
+    assert view.count_siblings(pod) == 1

@@ -138,7 +138,7 @@ class Gang(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class AvoidedNode(KubernetesStruct, frozen=True, kw_only=True):
-    """A node that kube-scheduler refused to a pod of a gang that was pinned to it."""
+    """A node that a pod of a gang was pinned to, and on which it could not run."""
 
     node: NodeName
     state: str = ""
@@ -147,12 +147,19 @@ class AvoidedNode(KubernetesStruct, frozen=True, kw_only=True):
     pod_uid: str = ""
     gang: GangUID = GangUID("")
     """The gang that the pod ran for."""
+    device: str = ""
+    """The device that could not be attached there; empty: kube-scheduler refused."""
     message: str = ""
-    """kube-scheduler's own words."""
+    """kube-scheduler's own words, or the driver's of the device."""
     since: str
     """RFC 3339."""
 
     def __str__(self) -> str:
+        if self.device:
+            return (
+                f"node {self.node} avoided: device {self.device} could not be attached"
+                f" to it for pod {self.pod}: {self.message}"
+            )
         return (
             f"node {self.node} avoided: kube-scheduler refused pod {self.pod} there:"
             f" {self.message}"

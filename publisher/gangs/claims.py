@@ -6,8 +6,11 @@ Stands alone so that plans read claims in one way. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from contracts.allocation import AllocationResult
+from msgspec import Struct
+
+from contracts.allocation import AllocationResult, DeviceRequestAllocationResult
 from contracts.claim import ResourceClaim, ResourceClaimConsumerReference
 from contracts.ids import DeviceID
 from contracts.messages import PodRef
@@ -105,6 +108,61 @@ def devices_of(allocation: AllocationResult) -> tuple[tuple[str, str, str, str],
             for result in allocation.devices.results
         )
     )
+
+
+class FailedDevice(Struct, frozen=True, kw_only=True):
+    """A device of a claim that cannot be attached."""
+
+    device: DeviceID
+    message: str
+    """The condition that says so, in its driver's words; or why nobody waits longer."""
+
+
+def find_failed_device(claim: ResourceClaim | None) -> FailedDevice | None:
+    """Return the first device of a claim that cannot be attached; None: there is none.
+
+    Source: resource.k8s.io/v1 `bindingFailureConditions` (KEP-5007).
+    """
+    if claim is None or claim.status is None or not claim.status.devices:
+        return None
+    for result, conditions in _list_conditions(claim):
+        for kind in result.binding_failure_conditions:
+            said = conditions.get(kind)
+            if said is not None:
+                words = (f"condition {kind}", said.get("reason"), said.get("message"))
+                return FailedDevice(
+                    device=result.device_id, message=": ".join(filter(None, words))
+                )
+    return None
+
+
+def find_awaited_device(claim: ResourceClaim | None) -> DeviceID | None:
+    """Return the first device of a claim that is not attached yet; None: all are.
+
+    Source: resource.k8s.io/v1 `bindingConditions` (KEP-5007).
+    """
+    for result, conditions in _list_conditions(claim):
+        if not conditions.keys() >= set(result.binding_conditions):
+            return result.device_id
+    return None
+
+
+def _list_conditions(
+    claim: ResourceClaim | None,
+) -> Iterator[tuple[DeviceRequestAllocationResult, dict[Any, dict[str, Any]]]]:
+    """Go through the devices of a claim, each with its conditions that are true."""
+    if claim is None or claim.status is None or claim.status.allocation is None:
+        return
+    entries = {
+        tuple(entry.get(key) for key in ("driver", "pool", "device", "shareID")): entry
+        for entry in claim.status.devices
+        if isinstance(entry, dict)
+    }
+    for result in claim.status.allocation.devices.results:
+        key = (result.driver, result.pool, result.device, result.share_id)
+        said = entries.get(key, {}).get("conditions") or ()
+        true = (condition for condition in said if condition.get("status") == "True")
+        yield result, {condition.get("type"): condition for condition in true}
 
 
 def exclusive_devices_of(claim: ResourceClaim | None) -> frozenset[DeviceID]:

@@ -15,6 +15,7 @@ from contracts.reports import PHASES_BY_URGENCY
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import ALLOCATED
+from publisher.gangs.running.attachment import DEVICE_NOT_ATTACHED
 from publisher.gangs.running.avoidance import SCHEDULER_REFUSED
 from publisher.gangs.view import is_gated, is_over
 
@@ -41,7 +42,7 @@ def make_gang_status(
     lost = any(r.reason == PLACEMENT_LOST for r in reports)
     allocated = chief.phase in _ALLOCATED_IN and not lost
     conditions = [_make_condition(ALLOCATED, allocated, chief)]
-    for kind in (PLACEMENT_LOST, SCHEDULER_REFUSED, NOT_STORED):
+    for kind in (PLACEMENT_LOST, DEVICE_NOT_ATTACHED, SCHEDULER_REFUSED, NOT_STORED):
         told = next((r for r in reports if r.reason == kind), None)
         if told is not None or _condition_of(present, kind):
             conditions.append(_make_condition(kind, told is not None, told or chief))

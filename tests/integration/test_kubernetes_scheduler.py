@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from tests.lab.bound import report_condition, told_by_scheduler
 from tests.lab.controlplane import fleet, objects
 from tests.lab.controlplane.client import Json, Kube, RefusedError, named
 from tests.lab.controlplane.fleet import (
@@ -74,6 +75,25 @@ async def test_allocation_is_cleared_if_its_node_takes_no_pods(
         assert pod["spec"]["nodeName"] == site.b
         result = (await kube.get(claim))["status"]["allocation"]["devices"]["results"]
         assert result[0]["pool"] == site.b
+
+
+async def test_allocation_is_cleared_if_its_device_cannot_be_attached(
+    kube: Kube, namespace: str
+) -> None:
+    """KEP-5007: also of a pinned pod, and what the driver said goes with it."""
+    attached, failed = "example.com/attached", "example.com/failed"
+    binds = {"bindingConditions": [attached], "bindingFailureConditions": [failed]}
+    async with fleet.running(kube, namespace) as site:
+        claim = await site.claim("c")
+        pod = await site.create_pod("p", claim, affinity=pinned(site.a), gated=True)
+        claim = await site.allocate(claim, site.a, pods=[pod], result=binds)
+        await site.open_gate(pod)
+        await told_by_scheduler(site, pod, "BindingConditionsPending")
+        await report_condition(site, claim, failed)
+        await kube.until(pod, waits("device binding failed: claim=c, reason=Tried"))
+        await kube.until(claim, lambda claim: "devices" not in claim["status"])
+        pod = await kube.until(pod, runs)
+        assert pod["spec"]["nodeName"] == site.a
 
 
 async def test_allocation_stays_if_the_pod_is_pinned(

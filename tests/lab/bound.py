@@ -10,7 +10,8 @@ from contracts.names import GATE
 from tests.lab.cluster import create_pods, is_running, name_of
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, named
-from tests.lab.controlplane.fleet import Fleet, reservation
+from tests.lab.controlplane.fleet import Fleet, now, reservation
+from tests.lab.services import eventually
 from tests.lab.waits import pods_of
 
 
@@ -90,6 +91,34 @@ def device(name: str, model: str = "", **fields: Any) -> Json:
     """Make a device, of a model if there is one."""
     attributes = {"model": {"string": model}} if model else {}
     return {"name": name, "attributes": attributes, **fields}
+
+
+async def report_condition(site: Fleet, claim: Json, kind: str) -> None:
+    """Say as the driver that a condition holds of the claim's one device."""
+    (result,) = claim["status"]["allocation"]["devices"]["results"]
+    condition = {
+        "type": kind,
+        "status": "True",
+        "reason": "Tried",
+        "message": "as the test says",
+        "lastTransitionTime": now(),
+    }
+    names = {name: result[name] for name in ("driver", "pool", "device")}
+    status = {"devices": [{**names, "conditions": [condition]}]}
+    await site.kube.patch(claim, {"status": status}, "status")
+
+
+async def told_by_scheduler(site: Fleet, pod: Json, reason: str) -> None:
+    """Wait for an event about a pod."""
+    selected = f"involvedObject.uid={pod['metadata']['uid']},reason={reason}"
+
+    async def told() -> bool:
+        found = await site.kube.list(
+            "v1", "Event", site.namespace, fieldSelector=selected
+        )
+        return bool(found)
+
+    await eventually(told, f"event {reason}")
 
 
 async def _read(site: Fleet, pod: Json) -> Bound:

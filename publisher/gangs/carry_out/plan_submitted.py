@@ -47,6 +47,11 @@ from publisher.gangs.patches import Patch
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.reports import report_undecided
 from publisher.gangs.rollback import find_withdrawn, plan_withdrawal
+from publisher.gangs.running.attachment import (
+    advise_deletion,
+    find_unattached,
+    report_unattached,
+)
 from publisher.gangs.running.avoidance import find_avoidance, find_end
 from publisher.gangs.running.growth_rules import find_gone_pod
 from publisher.gangs.submit.readiness import plan_prepare
@@ -133,9 +138,14 @@ def _plan_undecided(context: PlanContext, submitted: SubmittedGang) -> NextSteps
             return plan_giving_up(context, submitted, ended)
     patches = plan_withdrawal(submitted, waiting, view, record.attempt)
     note = find_avoidance(context, waiting).note
+    reports = [report_undecided(record, submitted.pods, note)]
+    # It may be asked for anew because its device could not be attached to its node.
+    unattached = find_unattached(context, submitted.pods)
+    if unattached:
+        reports.append(advise_deletion(report_unattached(context, unattached)))
     return NextSteps(
         patches=tuple(patches or plan_prepare(claims_of(waiting), context)),
-        reports=(report_undecided(record, submitted.pods, note),),
+        reports=tuple(reports),
     )
 
 

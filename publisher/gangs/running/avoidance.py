@@ -2,7 +2,8 @@
 
 The gates of such pods cannot be closed again, nor their pins moved: whatever is in the
 way must go. A refusal does not count while it may pass by itself: kube-scheduler makes
-room for the pod (preemption), or is about to bind it.
+room for the pod (preemption), or is about to bind it. A device that cannot be attached
+to the node (KEP-5007) counts at once.
 
 A node is avoided for a while, until it changes, and only while there are other nodes.
 The list is kept on the bus, so that it outlives pods and publishers; a submission
@@ -23,9 +24,10 @@ from contracts.ids import GangUID, Namespace
 from contracts.messages import MAX_REASON, SubmitGang
 from contracts.names import GANG_UID
 from contracts.workload import Pod, PodCondition
+from publisher.gangs.claims import FailedDevice, find_awaited_device, find_failed_device
 from publisher.gangs.context import NextSteps, PlanContext
 from publisher.gangs.node_affinity import pinned_node_of
-from publisher.gangs.view import is_over
+from publisher.gangs.view import View, claim_keys, is_gated, is_over
 from publisher.times import seconds_between
 
 SCHEDULER_REFUSED = "SchedulerRefused"
@@ -36,6 +38,8 @@ MOST_AVOIDED = 100
 """Nodes, those that refused first: each costs a term of the members' affinity."""
 _POD = "Pod"
 """No label has a `/`, and no API that makes gangs this name."""
+_TIMED_OUT = "device binding timeout"
+"""kube-scheduler's plugin DynamicResources: ErrDeviceBindingTimeout."""
 _AGAIN_S = 30.0
 """How often it is looked whether an avoided node has changed."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3600.0
@@ -48,14 +52,36 @@ def find_refusal(pod: Pod) -> PodCondition | None:
     Sources: core/v1 `PodScheduled`, whose reasons are Unschedulable, SchedulerError and
     those of other schedulers; `status.nominatedNodeName` (KEP-5278).
     """
-    spec, status = pod.spec, pod.status
-    opened = GANG_UID in pod.metadata.annotations and not spec.scheduling_gates
-    if not opened or is_over(pod) or spec.node_name or status.nominated_node_name:
+    held = pod.spec.scheduling_gates or pod.status.nominated_node_name
+    if held or not is_pinned(pod):
         return None
-    for condition in status.conditions:
+    for condition in pod.status.conditions:
         if condition.type == _SCHEDULED and condition.reason != _GATED:
             return condition if condition.status == "False" else None
     return None
+
+
+def is_pinned(pod: Pod) -> bool:
+    """True if our gate is open for a pod, and it is not bound yet."""
+    opened = GANG_UID in pod.metadata.annotations and not is_gated(pod)
+    return opened and not is_over(pod) and not pod.spec.node_name
+
+
+def find_failure(pod: Pod, view: View) -> FailedDevice | None:
+    """Return a device of a pod that cannot be attached for it; None: there is none.
+
+    kube-scheduler says so as well if it has waited for its driver for too long.
+    """
+    if not is_pinned(pod):
+        return None
+    claims = [view.claim(key) for key in claim_keys(pod).values()]
+    failed = next(filter(None, map(find_failed_device, claims)), None)
+    refusal = find_refusal(pod)
+    if failed is None and refusal is not None and _TIMED_OUT in refusal.message:
+        device = next(filter(None, map(find_awaited_device, claims)), None)
+        if device is not None:
+            return FailedDevice(device=device, message=refusal.message)
+    return failed
 
 
 class SeenRefusals:
@@ -102,6 +128,16 @@ def find_avoidance(context: PlanContext, pods: Sequence[Pod]) -> Avoidance:
     return Avoidance(nodes=nodes)
 
 
+def recall_failure(context: PlanContext, pod: Pod) -> AvoidedNode | None:
+    """Return which device could not be attached for a pod last; None: none is known."""
+    said = context.avoided(_name_of(context, context.pods))
+    if said is None or not is_pinned(pod):
+        return None
+    uid = pod.metadata.uid
+    failed = (n for n in reversed(said.nodes) if n.device and n.pod_uid == uid)
+    return next(failed, None)
+
+
 def find_end(context: PlanContext, submission: SubmitGang, pods: Sequence[Pod]) -> str:
     """Name a node that a submission leaves out and may have again; empty: none."""
     if not submission.avoided:
@@ -122,12 +158,12 @@ def plan_avoidance(
     said = context.avoided(_name_of(context, pods))
     known = () if said is None else said.nodes
     new = {
-        node.node: node
-        for node in (_refused_node(context, pod) for pod in refused)
+        _key_of(node): node
+        for node in (describe_refusal(context, pod) for pod in refused)
         if not any(_is_same(node, other, context) for other in known)
     }
     bound = {pod.metadata.uid for pod in pods if pod.spec.node_name}
-    kept = [n for n in known if n.node not in new and n.pod_uid not in bound]
+    kept = [n for n in known if _key_of(n) not in new and n.pod_uid not in bound]
     in_force = (node for node in kept if _is_in_force(node, context))
     nodes = (*in_force, *new.values())[:MOST_AVOIDED]
     is_news = (new or len(kept) < len(known)) and nodes != known
@@ -174,8 +210,10 @@ def _avoid_nothing(context: PlanContext, pods: Sequence[Pod]) -> NodesAvoided:
     )
 
 
-def _refused_node(context: PlanContext, pod: Pod) -> AvoidedNode:
+def describe_refusal(context: PlanContext, pod: Pod) -> AvoidedNode:
+    """Describe why a pod cannot run on the node that it is pinned to."""
     node, refusal = pinned_node_of(pod), find_refusal(pod)
+    failure = find_failure(pod, context.view)
     words = "" if refusal is None else refusal.message or refusal.reason
     return AvoidedNode(
         node=node,
@@ -183,9 +221,15 @@ def _refused_node(context: PlanContext, pod: Pod) -> AvoidedNode:
         pod=pod.metadata.name,
         pod_uid=pod.metadata.uid,
         gang=GangUID(pod.metadata.annotations.get(GANG_UID, "")),
-        message=words[:MAX_REASON],
+        device="" if failure is None else str(failure.device),
+        message=(words if failure is None else failure.message)[:MAX_REASON],
         since=context.now,
     )
+
+
+def _key_of(node: AvoidedNode) -> tuple[str, ...]:
+    """Return what is remembered once: a node, or a device that failed for a pod."""
+    return (node.node, node.device, node.pod_uid if node.device else "")
 
 
 def _is_same(new: AvoidedNode, known: AvoidedNode, context: PlanContext) -> bool:
@@ -193,7 +237,7 @@ def _is_same(new: AvoidedNode, known: AvoidedNode, context: PlanContext) -> bool
 
     Whoever was refused there first: others of the same name add no time to it.
     """
-    if new.node != known.node:
+    if new.node != known.node or (new.device and _key_of(new) != _key_of(known)):
         return False
     young = seconds_between(known.since, context.now) < _AGAIN_S
     return young or _is_in_force(known, context)

@@ -1,8 +1,8 @@
 """What is left to do for pods whose gates are open.
 
 They are watched until all are over. Their authors are told of pods that cannot run
-where they were placed: somebody took their devices, their node is gone, or
-kube-scheduler refuses them there. Pure.
+where they were placed: somebody took their devices, their node is gone, a device cannot
+be attached to it, or kube-scheduler refuses them there. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,17 @@ from contracts.workload import Pod
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
 from publisher.gangs.node_affinity import pinned_node_of
 from publisher.gangs.rollback import find_withdrawn, plan_withdrawal
-from publisher.gangs.running.avoidance import SCHEDULER_REFUSED, find_refusal
+from publisher.gangs.running.attachment import (
+    DEVICE_NOT_ATTACHED,
+    advise_deletion,
+    find_unattached,
+    report_unattached,
+)
+from publisher.gangs.running.avoidance import (
+    SCHEDULER_REFUSED,
+    find_failure,
+    find_refusal,
+)
 from publisher.gangs.running.recreation import plan_recreation, wants_recreation
 from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
 from publisher.gangs.void_marks import is_void
@@ -45,19 +55,28 @@ def plan_running(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
         )
     # Then those that it answers for and that cannot run as they were placed.
     own = [pod for pod in submitted.alive if pod.metadata.uid in own_uids]
-    lost = [pod for pod in own if not is_gated(pod) and is_lost(pod, context)]
     refused = find_refused(context, own).pods
-    steps += NextSteps(doubted=tuple(lost or refused))
-    report = _report_running(context, submitted, lost, refused)
+    unattached = find_unattached(context, own, uids_of(refused))
+    told = uids_of(unattached)
+    others = [pod for pod in own if pod.metadata.uid not in told]
+    lost = [pod for pod in others if not is_gated(pod) and is_lost(pod, context)]
+    steps += NextSteps(doubted=tuple(lost or unattached or refused))
+    report = _report_running(context, submitted, lost, unattached, refused)
+    is_paused = False
     if report.reason and wants_recreation(context, record):
         again = plan_recreation(context, submitted, report, by_scheduler=not lost)
         if again.leaving:
             return steps + again + NextSteps(kept=record.pods)
+        is_paused = again.look_again_s is not None
         steps += again
     else:
+        if report.reason == DEVICE_NOT_ATTACHED:
+            report = advise_deletion(report)
         steps += NextSteps(reports=(report,))
-    # Pods that were freed before they were bound may be asked for again.
-    free |= uids_of(pod for pod in lost if is_displaced(pod, context))
+    # Pods that were freed before they were bound may be asked for again, unless they
+    # are made anew soon.
+    if not is_paused:
+        free |= uids_of(pod for pod in own if is_displaced(pod, context))
     return steps + NextSteps(kept=(record.pods | own_uids) - free)
 
 
@@ -65,10 +84,13 @@ def _report_running(
     context: PlanContext,
     submitted: SubmittedGang,
     lost: Sequence[Pod],
+    unattached: Sequence[Pod],
     refused: Sequence[Pod],
 ) -> StatusReport:
     """Report the pods of a gang that cannot run as they were placed, if any."""
     decision, alive = submitted.record.in_force, len(submitted.alive)
+    if unattached and not lost:
+        return report_unattached(context, unattached, decision)
     if refused and not lost:
         return _report_refused(refused, alive, decision=decision)
     return StatusReport(
@@ -85,7 +107,7 @@ def report_misplaced(
 ) -> Iterator[StatusReport]:
     """Report running pods of no gang that cannot run where they were placed.
 
-    Their devices are elsewhere, or kube-scheduler refuses them.
+    Their devices are elsewhere or cannot be attached, or kube-scheduler refuses them.
     """
     for pod in pods:
         if is_displaced(pod, context):
@@ -101,6 +123,8 @@ def report_misplaced(
                 message=text,
                 pods=(pod,),
             )
+        elif find_unattached(context, (pod,)):
+            yield advise_deletion(report_unattached(context, (pod,)))
         elif find_refused(context, (pod,)).pods:
             yield _report_refused((pod,), 1)
 
@@ -127,6 +151,8 @@ def find_refused(context: PlanContext, pods: Iterable[Pod]) -> RefusedPods:
 
 def _grace_left_s(context: PlanContext, pod: Pod) -> float | None:
     """Return how long a refusal may still pass by itself; None: there is none."""
+    if find_failure(pod, context.view) is not None:
+        return 0.0
     if find_refusal(pod) is None or is_lost(pod, context):
         return None
     since = context.refused_since(pod.metadata.uid) or context.now

@@ -11,12 +11,14 @@ from tests.lab.bound import (
     device,
     exactly,
     model,
+    report_condition,
     run_gang,
+    told_by_scheduler,
     until_bound,
 )
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
-from tests.lab.controlplane.fleet import Fleet, now
+from tests.lab.controlplane.fleet import Fleet
 from tests.lab.services import eventually
 from tests.lab.waits import events_about, until_told
 
@@ -209,21 +211,6 @@ async def test_a_device_in_use_that_leaves_its_slice_is_told(
     ]
 
 
-async def report(site: Fleet, claim: Json, kind: str) -> None:
-    """Say as the driver that a condition holds of the claim's one device."""
-    (result,) = claim["status"]["allocation"]["devices"]["results"]
-    condition = {
-        "type": kind,
-        "status": "True",
-        "reason": "Tried",
-        "message": "as the test says",
-        "lastTransitionTime": now(),
-    }
-    names = {name: result[name] for name in ("driver", "pool", "device")}
-    status = {"devices": [{**names, "conditions": [condition]}]}
-    await site.kube.patch(claim, {"status": status}, "status")
-
-
 async def until_allocated(site: Fleet, pod: Json, device: str) -> Json:
     """Wait until the claim of a pod holds a device; gives the claim."""
     claim = await site.generated(pod)
@@ -266,9 +253,9 @@ async def test_a_pod_is_bound_when_its_device_is_attached(
     taint = {"key": "example.com/unreachable", "effect": "NoSchedule"}
     tainted = [{**devices[0], "taints": [taint]}, devices[1]]
     await kube.patch(slice_, {"spec": {"devices": tainted}})
-    await report(bare, claim, failed)
+    await report_condition(bare, claim, failed)
     claim = await until_allocated(bare, pod, "fabric-1")
-    await report(bare, claim, attached)
+    await report_condition(bare, claim, attached)
     (bound,) = await until_bound(bare, "late")
     assert (bound.node, bound.devices) == (node, ["fabric-1"])
 
@@ -278,16 +265,3 @@ def only_node(allocation: Json) -> str:
     (term,) = allocation["nodeSelector"]["nodeSelectorTerms"]
     (name,) = term["matchFields"][0]["values"]
     return str(name)
-
-
-async def told_by_scheduler(site: Fleet, pod: Json, reason: str) -> None:
-    """Wait for an event about a pod."""
-    selected = f"involvedObject.uid={pod['metadata']['uid']},reason={reason}"
-
-    async def told() -> bool:
-        found = await site.kube.list(
-            "v1", "Event", site.namespace, fieldSelector=selected
-        )
-        return bool(found)
-
-    await eventually(told, f"event {reason}")

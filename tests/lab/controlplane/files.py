@@ -7,6 +7,7 @@ import json
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.lab.controlplane.options import ClientLimits, User
 
@@ -55,17 +56,29 @@ def write_kubeconfig(path: Path, server: str, authority: Path, token: str) -> No
     path.write_text(json.dumps(config))
 
 
-def write_scheduler_config(path: Path, kubeconfig: Path, limits: ClientLimits) -> None:
-    """Write kube-scheduler's settings: the defaults but for limits and leadership."""
+def write_scheduler_config(
+    path: Path, kubeconfig: Path, limits: ClientLimits, binding_timeout: str = ""
+) -> None:
+    """Write kube-scheduler's settings: the defaults but for what is given."""
     connection = {
         "kubeconfig": str(kubeconfig),
         "qps": limits.qps,
         "burst": limits.burst,
     }
-    config = {
+    config: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": connection,
         "leaderElection": {"leaderElect": False},
     }
+    if binding_timeout:
+        args = {
+            "apiVersion": config["apiVersion"],
+            "kind": "DynamicResourcesArgs",
+            "bindingTimeout": binding_timeout,
+        }
+        plugin = {"name": "DynamicResources", "args": args}
+        config["profiles"] = [
+            {"schedulerName": "default-scheduler", "pluginConfig": [plugin]}
+        ]
     path.write_text(json.dumps(config))

@@ -64,6 +64,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Kubernetes' own are 20 and 30; template claims then take minutes."""
     scheduler_limits: ClientLimits = ClientLimits()
     """Kubernetes' own are 50 and 100."""
+    binding_timeout: str = ""
+    """Such as "3s": so long kube-scheduler waits for devices; by default 10 minutes."""
     users: tuple[User, ...] = ()
     """Besides the admin; `ControlPlane.kubeconfig` makes one of a name."""
 

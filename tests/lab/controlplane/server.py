@@ -129,6 +129,7 @@ class ControlPlane:
             self.folder / "scheduler.json",
             self.kubeconfig("system:kube-scheduler"),
             self.options.scheduler_limits,
+            self.options.binding_timeout,
         )
 
     def _arguments(self, name: str) -> list[str]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
-from contracts.claim import ResourceClaimStatus
+from contracts.claim import ResourceClaim, ResourceClaimStatus
 from contracts.messages import PodRef
 from contracts.meta import OwnerReference
 from publisher.gangs.claims import (
+    FailedDevice,
     devices_of,
+    find_awaited_device,
+    find_failed_device,
     is_prepared,
     is_reserved,
     is_same_allocation,
@@ -75,3 +80,56 @@ def test_a_claim_of_a_pod_group_is_reserved_for_the_group() -> None:
     assert list_missing(held, pods) == []
     assert reserved_uids(held) == frozenset()
     assert is_reserved(held)
+
+
+BOUND: dict[str, Any] = {
+    "binding_conditions": ("attached",),
+    "binding_failure_conditions": ("failed",),
+}
+
+
+def said_of(device: str, kind: str, status: str = "True") -> dict[str, Any]:
+    names = {"driver": builders.DRIVER, "pool": builders.NODE, "device": device}
+    condition = {"type": kind, "status": status, "reason": "Tried", "message": "no"}
+    return {**names, "conditions": [condition]}
+
+
+def claim_of(*said: dict[str, Any]) -> ResourceClaim:
+    results = [builders.result(name, **BOUND) for name in ("gpu-0", "gpu-1")]
+    claim = real_claim(allocated=builders.allocation(*results))
+    assert claim.status is not None
+    return replace(claim, status=replace(claim.status, devices=said))
+
+
+def failed_of(*said: dict[str, Any]) -> FailedDevice | None:
+    return find_failed_device(claim_of(*said))
+
+
+def test_a_device_has_failed_if_one_of_its_failure_conditions_is_true() -> None:
+    failed = failed_of(said_of("gpu-0", "attached"), said_of("gpu-1", "failed"))
+    assert failed is not None
+    assert failed.device.device == "gpu-1"
+    assert failed.message == "condition failed: Tried: no"
+
+
+def test_a_device_has_not_failed_by_other_conditions() -> None:
+    assert failed_of() is None
+    assert failed_of(said_of("gpu-0", "Ready")) is None
+    assert failed_of(said_of("gpu-0", "failed", "False")) is None
+    assert failed_of({"driver": "d", "pool": "p", "device": "gpu-0"}) is None
+    assert find_failed_device(None) is None
+    assert find_failed_device(real_claim()) is None
+
+
+def test_a_device_is_awaited_until_all_of_its_conditions_are_true() -> None:
+    attached = said_of("gpu-0", "attached")
+    for claim, device in (
+        (claim_of(), "gpu-0"),
+        (claim_of(said_of("gpu-0", "attached", "False")), "gpu-0"),
+        (claim_of(attached), "gpu-1"),
+    ):
+        awaited = find_awaited_device(claim)
+        assert awaited is not None
+        assert awaited.device == device
+    assert find_awaited_device(claim_of(attached, said_of("gpu-1", "attached"))) is None
+    assert find_awaited_device(real_claim(allocated=builders.allocation())) is None

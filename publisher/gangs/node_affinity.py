@@ -31,9 +31,9 @@ def pinned_node_of(pod: Pod) -> NodeName:
 
 
 def bind_node(node: MemberNode, pods: Sequence[Pod], view: View) -> MemberNode | Reason:
-    """Bind what pods ask of a node to their volumes, and to claims that hold devices.
+    """Narrow what pods ask of a node to where their volumes and held devices are.
 
-    A Reason: the claims hold devices of different nodes.
+    Returns a Reason if their claims hold devices of different nodes.
     """
     affinity = _narrow_to_volumes(node.affinity, pods, view)
     names = set()

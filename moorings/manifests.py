@@ -240,9 +240,9 @@ def _parse_raw(raw: msgspec.Raw) -> Any:
 
 
 def read_gang(source: str, raw: Any) -> tuple[str, Gang]:
-    """Read a Gang that is to be submitted; returned with its source.
+    """Read a Gang from a manifest that a person submits; returned with its source.
 
-    A wish that is not known, or misspelled, would else be dropped.
+    A field that is unknown or misspelled is refused rather than dropped.
 
     Raises:
         BadInputError: the document is no Gang, has no name, or a field that is not

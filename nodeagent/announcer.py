@@ -248,7 +248,7 @@ class Announcer:
     async def _send_drift(self, dirty_by_node: Mapping[NodeName, Dirty]) -> None:
         """Send drift separately, as no decision depends on it.
 
-        What fails is said when it changes, or when everything is repeated.
+        Drift that was not sent is sent when it changes, or with everything.
         """
         drifts = [
             self._state.make_drift(node, dirty) for node, dirty in dirty_by_node.items()

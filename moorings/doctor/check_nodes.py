@@ -133,8 +133,8 @@ def _check_agents(
         yield ok(name, f"{are_heard} heard from, all where they should be")
 
 
-def check_pools(facts: ClusterFacts) -> Iterator[CheckLine]:
-    """Check that no two publish one pool, and that pools are whole."""
+def check_published_pools(facts: ClusterFacts) -> Iterator[CheckLine]:
+    """Check the cluster's ResourceSlices: pools are whole, with one publisher each."""
     name = "pools.cluster"
     if isinstance(facts.slices, Unread):
         yield unread(name, facts.slices)

@@ -12,7 +12,7 @@ from moorings.doctor.check_control_plane import check_control_plane
 from moorings.doctor.check_nodes import (
     check_announced_pools,
     check_nodes,
-    check_pools,
+    check_published_pools,
 )
 from moorings.doctor.check_parts import (
     check_leader,
@@ -60,7 +60,7 @@ def _list_lines(
         yield check_lease(cluster, datetime.fromtimestamp(server_s, UTC))
         yield from check_cluster_clocks(cluster, now_s)
         yield from check_nodes(cluster, bus if isinstance(bus, BusFacts) else None)
-        yield from check_pools(cluster)
+        yield from check_published_pools(cluster)
     if isinstance(bus, Unread):
         yield fail("nats.reachable", bus.why, REFUSED_BUS)
     elif bus is not None:

@@ -28,7 +28,9 @@ def check_constraints(claim: LintClaim, matches: Matches) -> Iterator[Finding]:
             continue
         path = f"{claim.path}.devices.constraints[{number}]"
         yield from _check_missing(claim, path, name, scope, matches)
-        if constraint.match_attribute and not _is_possible(name, scope, matches):
+        if constraint.match_attribute and not _may_constraint_hold(
+            name, scope, matches
+        ):
             message = (
                 f"no node has enough devices with one value of {name} for "
                 f"{counted(len(scope), 'request')}"
@@ -65,7 +67,10 @@ def _check_missing(
         yield claim.report(path, rule, message, severity)
 
 
-def _is_possible(name: str, scope: list[SubrequestPart], matches: Matches) -> bool:
+def _may_constraint_hold(
+    name: str, scope: list[SubrequestPart], matches: Matches
+) -> bool:
+    """True if, by count, some node's devices agree, or there are no devices to lint."""
     any_device = False
     for node in matches.cluster.nodes:
         counts = []

@@ -32,10 +32,10 @@ class Shortfall(Struct, frozen=True, kw_only=True):
     domains: int
 
 
-def find_shortfall(
+def find_topology_shortfall(
     topology: GangTopology, counts: Mapping[str, int], rooms: Rooms
 ) -> Shortfall | None:
-    """Return how much room is missing; None if counting finds enough.
+    """Find the room that a topology lacks on the nodes of the input; None: none.
 
     `counts`: pods by member. Only members that the topology names are looked at.
     """

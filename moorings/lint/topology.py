@@ -14,7 +14,7 @@ from contracts.allocation import Rule
 from contracts.counts import counted
 from contracts.gang import Gang
 from contracts.gang_rules import GangConstraint, GangTopology
-from moorings.lint.domains import find_shortfall, rooms_by_value
+from moorings.lint.domains import find_topology_shortfall, rooms_by_value
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.lint.matches import Matches
 from solver.devices.gather import NodePools
@@ -133,7 +133,9 @@ def _check_topology(
         yield ruled.report(f"{path}.key", LintRule.TOPOLOGY_KEY, message, severity)
         return
     counts = {member.name: member.least for member in ruled.part.members}
-    shortfall = find_shortfall(topology, counts, rooms) if is_required else None
+    shortfall = (
+        find_topology_shortfall(topology, counts, rooms) if is_required else None
+    )
     if shortfall is not None:
         yield ruled.report(path, LintRule.TOPOLOGY, shortfall.message)
 

@@ -121,7 +121,7 @@ def explain_passed_by(error: UnknownKindError) -> str:
     """Return why a known kind is skipped; empty if it is unknown."""
     group = error.api_version.rpartition("/")[0]
     why = _PASSED_BY.get(group, {}).get(error.kind, "")
-    return why and f"{error.kind} of {error.api_version} is skipped: {why}"
+    return why and f"{error.kind} of {error.api_version}: {why}"
 
 
 def _verb(versions: tuple[str, ...]) -> str:

@@ -30,8 +30,8 @@ def note_missed(names: list[str], *, counts: bool) -> Iterator[str]:
     if names:
         then = "counts them once they exist" if counts else "does not count them"
         yield (
-            f"{_enumerate_pods(names)}: without the gate {GATE} that others of the "
-            f"gang have; kube-scheduler binds such pods, and the gang {then}"
+            f"{_enumerate_pods(names)}: no gate {GATE}, which others of the gang "
+            f"have; kube-scheduler binds such pods, and the gang {then}"
         )
 
 

@@ -115,10 +115,10 @@ class Checkpoint:
             OSError: the disk is full.
         """
         path = self._path(prepared.claim.uid)
-        return files.stage(path, encode_record(prepared))
+        return files.stage_file(path, encode_record(prepared))
 
     def hold(self, prepared: PreparedClaim, staged: Path) -> bool:
-        """Give a claim its devices, unless another has them; False: try again soon.
+        """Record that a claim holds its devices; False: the folder is locked.
 
         Raises:
             PrepareError: another claim holds one of the devices.

@@ -40,10 +40,10 @@ def place(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def stage(
+def stage_file(
     path: Path, data: bytes, mode: int = 0o600, *, outlives_power: bool = True
 ) -> Path:
-    """Write bytes beside a path and return where: on the disk, under no name yet.
+    """Write bytes to a hidden file beside a path and return it; see `publish`.
 
     Raises:
         OSError: the disk is full, or the folder may not be written.
@@ -98,7 +98,7 @@ def write(path: Path, data: bytes, mode: int = 0o600) -> None:
     Raises:
         OSError: it cannot be written; what was there is there.
     """
-    publish(stage(path, data, mode), path)
+    publish(stage_file(path, data, mode), path)
     sync(path.parent)
 
 
@@ -108,7 +108,7 @@ def write_quickly(path: Path, data: bytes, mode: int = 0o600) -> None:
     Raises:
         OSError: it cannot be written; what was there is there.
     """
-    publish(stage(path, data, mode, outlives_power=False), path)
+    publish(stage_file(path, data, mode, outlives_power=False), path)
 
 
 def remove(path: Path) -> None:

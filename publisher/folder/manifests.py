@@ -54,7 +54,7 @@ def build_claims(
     for member in decision.members:
         for allocated in member.claims:
             source = _source_of(decision, member, allocated, sources)
-            claim = _build_claim(decision, member, allocated, source, now)
+            claim = _build_decided_claim(decision, member, allocated, source, now)
             first = claims.setdefault(key_of(claim), claim)
             if first.status != claim.status:
                 reason = f"{allocated.ref}: two different allocations"
@@ -87,13 +87,14 @@ def _source_of(
     return source
 
 
-def _build_claim(
+def _build_decided_claim(
     decision: GangAllocated,
     member: MemberAllocated,
     allocated: ClaimAllocated,
     source: ClaimSource,
     now: str,
 ) -> ResourceClaim:
+    """Build the ResourceClaim of a decision that is written into the folder."""
     ref = allocated.ref
     derived = _is_derived(ref.uid)
     annotations = {

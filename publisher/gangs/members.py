@@ -65,7 +65,7 @@ def group_pods(
         if isinstance(node, Reason):
             return node
         member = replace(member, node=node)
-        place = place_of(pod, member)
+        place = place_of_pod(pod, member)
         member = _keep_claim_names(member, shared)
         name = context.membership(pod).member or unnamed
         # What asks for the same under one name is one member, unless labels differ by
@@ -160,8 +160,8 @@ def _keep_claim_names(member: Member, shared: Container[str]) -> Member:
     return replace(member, claims=claims)
 
 
-def place_of(pod: Pod, member: Member) -> Place:
-    """Return the place of one pod, with its ResourceClaims in the member's order."""
+def place_of_pod(pod: Pod, member: Member) -> Place:
+    """Return the place that a submission names for a pod, claims in member order."""
     keys = claim_keys(pod)
     names = (keys.get(claim.name, "") for claim in member.claims)
     return Place(

@@ -31,9 +31,9 @@ def pinned_node_of(pod: Pod) -> NodeName:
 
 
 def bind_node(node: MemberNode, pods: Sequence[Pod], view: View) -> MemberNode | Reason:
-    """Bind what pods ask of a node to their volumes, and to claims that hold devices.
+    """Narrow what pods ask of a node to where their volumes and held devices are.
 
-    A Reason: the claims hold devices of different nodes.
+    Returns a Reason if their claims hold devices of different nodes.
     """
     affinity = _narrow_to_volumes(node.affinity, pods, view)
     names = set()
@@ -79,7 +79,9 @@ def narrow_affinity(
     of_nodes = dict(affinity.get(NODE_AFFINITY) or {})
     required = (of_nodes.get(REQUIRED) or {}).get(_TERMS) or [{}]
     selected = to_builtins(selector)[_TERMS]
-    terms = [_join_terms(term, more) for term in required for more in selected]
+    terms = [
+        _merge_affinity_terms(term, more) for term in required for more in selected
+    ]
     return {**affinity, NODE_AFFINITY: {**of_nodes, REQUIRED: {_TERMS: terms}}}
 
 
@@ -104,8 +106,10 @@ def _list_claim_selectors(pods: Sequence[Pod], view: View) -> Iterator[NodeSelec
             yield held.node_selector
 
 
-def _join_terms(term: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the term that asks for both."""
+def _merge_affinity_terms(
+    term: Mapping[str, Any], more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the term of a pod's node affinity that asks for what both ask for."""
     both = dict(term)
     for name in _LISTS:
         present = list(term.get(name) or ())

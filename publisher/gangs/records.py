@@ -130,8 +130,8 @@ def uids_of_places(places: Mapping[str, Sequence[Place]]) -> frozenset[str]:
     )
 
 
-class _Forgotten:
-    """What is kept of a gang of which nothing is left."""
+class _ForgottenGang:
+    """What the records keep of a gang that was removed: its last sequences."""
 
     __slots__ = ("_decision_sequence", "_submission_sequence", "is_asked_again")
 
@@ -158,7 +158,7 @@ class PodGangRecords:
     def __init__(self) -> None:
         self._records: dict[GangKey, PodGangRecord] = {}
         self._keys_by_group: dict[GroupKey, set[GangKey]] = {}
-        self._forgotten: OrderedDict[GangKey, _Forgotten] = OrderedDict()
+        self._forgotten: OrderedDict[GangKey, _ForgottenGang] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._records)
@@ -230,6 +230,6 @@ class PodGangRecords:
                 others.discard(key)
                 if not others:
                     del self._keys_by_group[group]
-            self._forgotten[key] = _Forgotten(record)
+            self._forgotten[key] = _ForgottenGang(record)
             if len(self._forgotten) > _FORGOTTEN:
                 self._forgotten.popitem(last=False)

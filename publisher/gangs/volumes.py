@@ -55,12 +55,12 @@ class Volumes:
 
     def note_pod(self, key: str, pod: Pod) -> None:
         """Take in that a pod uses its volumes."""
-        for claim in claims_of_volumes(pod):
+        for claim in volume_claims_of_pod(pod):
             self._users.setdefault(claim, set()).add(key)
 
     def forget_pod(self, key: str, pod: Pod) -> None:
         """Take in that a pod, as it was noted, is gone."""
-        for claim in claims_of_volumes(pod):
+        for claim in volume_claims_of_pod(pod):
             users = self._users[claim]
             users.discard(key)
             if not users:
@@ -142,8 +142,8 @@ class Volumes:
                 yield from users
 
 
-def claims_of_volumes(pod: Pod) -> list[str]:
-    """Name the PersistentVolumeClaims of a pod, by `namespace/name`."""
+def volume_claims_of_pod(pod: Pod) -> list[str]:
+    """Return the keys in the View of a pod's PersistentVolumeClaims."""
     namespace = pod.metadata.namespace
     names = list_volume_claims(pod.metadata, pod.spec)
     return [f"{namespace}/{name}" for name in names]

@@ -38,7 +38,7 @@ class Ownership(Struct, frozen=True, kw_only=True):
 
     @property
     def is_nothing(self) -> bool:
-        """True if nothing is Moorings' alone: it decides only for pods at its gate."""
+        """True if Moorings owns nothing and decides only for pods at its gate."""
         return not (self.drivers or self.classes or self.node_labels)
 
     def owns_driver(self, driver: DriverName) -> bool:

@@ -153,16 +153,16 @@ def _pause_s(retry_after: str | None, details: _Details) -> float:
     return float(details.retry_after_seconds) or _DEFAULT_THROTTLE_S
 
 
-def decode(
+def decode_answer(
     what: str,
     decoder: msgspec.json.Decoder[T],
     body: bytes,
     objects_of: Callable[[T], Iterable[dict[str, Any]]] = lambda _: (),
 ) -> T:
-    """Read an answer; `objects_of` gives the objects in it.
+    """Decode an answer of the API server; `objects_of` gives the objects in it.
 
-    One of them may hold what nobody can read: that is cut out, and the object marked
-    (`lenient`), so that the others are read.
+    Text that cannot be decoded is cut out of its object, which is marked (`lenient`),
+    so that the others are read.
 
     Raises:
         UnavailableError: it is not what was asked for.

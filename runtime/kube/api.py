@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from runtime.kube.answers import ApiStatus, decode, error_of_status
+from runtime.kube.answers import ApiStatus, decode_answer, error_of_status
 from runtime.kube.errors import UnavailableError
 from runtime.kube.kinds import VERSIONS, Kind, ServedKinds
 from runtime.kube.protobuf import MEDIA_TYPE, extend
@@ -156,7 +156,7 @@ class KubernetesApi:
                 }
             ),
         )
-        page = decode(what, _PAGE, body, lambda page: page.items or ())
+        page = decode_answer(what, _PAGE, body, lambda page: page.items or ())
         # In lists the API server leaves out what is the same for all.
         for raw in page.items or ():
             raw.setdefault("apiVersion", kind.api_version)
@@ -356,7 +356,7 @@ class KubernetesApi:
 
 
 def _decode_object(what: str, body: bytes) -> Json:
-    return decode(what, _OBJECT, body, lambda raw: (raw,))
+    return decode_answer(what, _OBJECT, body, lambda raw: (raw,))
 
 
 def _drop_empty(values: Mapping[str, str]) -> dict[str, str]:
@@ -375,7 +375,7 @@ def _decode_events(what: str, lines: bytes) -> tuple[WatchEvent, ...]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # One of them cannot be read as it is; the others can.
         events = [
-            decode(what, _EVENT, line, lambda event: (event.object,))
+            decode_answer(what, _EVENT, line, lambda event: (event.object,))
             for line in lines.split(b"\n")
             if line
         ]

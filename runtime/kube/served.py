@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from contracts.kubernetes.decode import RESOURCE_GROUP
 from contracts.release import release_of
-from runtime.kube.answers import decode
+from runtime.kube.answers import decode_answer
 from runtime.kube.errors import ClusterError, NotFoundError, PermissionDeniedError
 from runtime.kube.kinds import SCHEDULING_GROUP, ServedKinds, choose_kinds
 from runtime.kube.transport import Transport
@@ -68,10 +68,10 @@ async def fetch_plurals(transport: Transport, group: str) -> dict[str, frozenset
     plurals: dict[str, frozenset[str]] = {}
     try:
         body = await transport.call(what, "GET", path)
-        for served in decode(what, _GROUP, body).versions:
+        for served in decode_answer(what, _GROUP, body).versions:
             place = f"{path}/{served.version}"
             body = await transport.call(what, "GET", place)
-            resources = decode(what, _RESOURCES, body).resources
+            resources = decode_answer(what, _RESOURCES, body).resources
             names = frozenset(resource.name for resource in resources)
             plurals[served.version] = names
     except NotFoundError:
@@ -85,4 +85,4 @@ async def _fetch_release(transport: Transport) -> str:
         body = await transport.call("read /version", "GET", "/version")
     except (NotFoundError, PermissionDeniedError):
         return ""
-    return release_of(decode("read /version", _VERSION_INFO, body))
+    return release_of(decode_answer("read /version", _VERSION_INFO, body))

@@ -20,7 +20,7 @@ _TURN_S = 0.001
 
 @asynccontextmanager
 async def closing_sockets() -> AsyncIterator[SocketFactoryType]:
-    """Give a maker of sockets for `aiohttp.TCPConnector`; what it made ends in the end.
+    """Give `aiohttp.TCPConnector` a maker of sockets, all of which are closed at exit.
 
     Enter it before the session, so that it is left after it.
     """

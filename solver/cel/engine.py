@@ -80,8 +80,8 @@ class Engine:
         if isinstance(compiled, Verdict):
             return compiled
         if expression.startswith(DERIVED):
-            return _derive(compiled, driver, device)
-        return _select(compiled, driver, device)
+            return _evaluate_derived(compiled, driver, device)
+        return _evaluate_selector(compiled, driver, device)
 
     def prepare(self, expression: str) -> Any:
         """Compile an expression unless it was the last; a Verdict: it is none."""
@@ -142,7 +142,8 @@ class Engine:
             return compile_error(str(error))
 
 
-def _derive(compiled: Any, driver: str, device: Device) -> Verdict:
+def _evaluate_derived(compiled: Any, driver: str, device: Device) -> Verdict:
+    """Evaluate the expression of a derived attribute on a device."""
     fault = find_fault(device)
     if fault:
         return runtime_error(fault)
@@ -155,7 +156,8 @@ def _derive(compiled: Any, driver: str, device: Device) -> Verdict:
         return runtime_error(str(error))
 
 
-def _select(compiled: Any, driver: str, device: Device) -> Verdict:
+def _evaluate_selector(compiled: Any, driver: str, device: Device) -> Verdict:
+    """Evaluate a selector on a device."""
     fault = find_fault(device)
     if fault:
         return runtime_error(fault)

@@ -37,7 +37,7 @@ MOST_COMPARED = 512
 
 
 class LeftoverSearch:
-    """One batch with expected pods; `run` it once."""
+    """Decides a batch beside which expected pods want room; `run` it once."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class LeftoverSearch:
         return EngineChoice(GREEDY, "a gang alone, in its domains"), self._prove(best)
 
     def _place_in_turn(self) -> Decided:
-        """Place one gang after the other, then see what another engine takes in.
+        """Place gangs where least is lost; if some are out, let another engine choose.
 
         Raises:
             PatternLimitError: there is too much to count.
@@ -146,10 +146,11 @@ class LeftoverSearch:
             self._demand.member_kinds[cells[0].kind]
             for cells in self._demand.cells_of[gang]
         )
-        sizes = sorted((self._size_of_pod(kind) for kind in kinds), reverse=True)
+        sizes = sorted((self._amounts_of_pod(kind) for kind in kinds), reverse=True)
         return self._demand.gangs[gang].priority, tuple(sizes)
 
-    def _size_of_pod(self, kind: MemberKind) -> tuple[int, ...]:
+    def _amounts_of_pod(self, kind: MemberKind) -> tuple[int, ...]:
+        """Return what a pod takes: devices, their capacity, resources of nodes."""
         requests = self._demand.query.requests
         shares = sum(
             amount

@@ -99,9 +99,9 @@ def _by_gang(rules: Iterable[_Alike]) -> dict[int, list[_Alike]]:
 
 
 def _find_alike(demand: Demand, rules: GangRules) -> tuple[_Alike, ...]:
-    """Find what a gang wants alike; nothing where it has other rules about devices.
+    """Find the sets of devices that a gang wants to have one value in common.
 
-    Nor where pods that have their place have chosen the value.
+    None where it has other rules about devices, or placed pods have chosen the value.
     """
     gang = demand.gangs[rules.gang]
     if gang.separated or gang.standing or rules.has_preferences or rules.spread:

@@ -94,7 +94,7 @@ def _describe_share(
         left = total - used.get(name, 0)
         if asked > left:
             has, of, need = map(Quantity.of_nano, (left, total, asked))
-            return f"{device.name} has {has} of {of} {name} left, and {need} is needed"
+            return f"{need} {name} needed, {has} of {of} left in {device.name}"
     return ""
 
 
@@ -103,8 +103,8 @@ def _describe_unknown(view: PoolView, names: list[DeviceName]) -> str:
     uses = view.use.unpublished if view.use is not None else ()
     holder = next((use.holder for use in uses if use.device == names[0]), "somebody")
     return (
-        f"{holder} holds {names[0]} of pool {view.pool}, which is no longer "
-        "published: what it draws is unknown"
+        f"{names[0]} of pool {view.pool}, held by {holder}, is no longer "
+        "published, so its draw is unknown"
     )
 
 

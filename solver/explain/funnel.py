@@ -320,10 +320,10 @@ def _explain_outranked(
     words = ", ".join(f"{o.namespace}/{o.name} (priority {o.priority})" for o in first)
     hidden = len(ahead) - MOST_NAMED
     more = f" and {hidden} more" if hidden > 0 else ""
+    gangs = "gang" if len(ahead) == 1 else counted(len(ahead), "gang")
     message = (
-        "its pods would fit by count, but not beside the "
-        f"{counted(len(ahead), 'gang')} of priority {priority} or higher decided "
-        f"with it: {words}{more}"
+        f"its pods would fit by count, but not beside the {gangs} of priority "
+        f"{priority} or higher decided with it: {words}{more}"
     )
     facts = {"gangs": len(ahead), "priority": priority}
     return Reason(rule=Rule.OUTRANKED, message=message, facts=facts)

@@ -193,12 +193,13 @@ def explain_scarcity(member: MemberPart, scarcity: Scarcity) -> Reason:
     needed, remaining = (
         format_amount(scarcity.resource, n) for n in (scarcity.need, scarcity.left)
     )
-    would = "otherwise suitable node"
-    nodes = counted(scarcity.nodes, would, would.replace("node", "nodes", 1))
-    message = (
-        f"{need_of_pods(member.count, f'{needed} on one node')}; of {nodes} "
-        f"{scarcity.best} has most left, {remaining}"
-    )
+    best, nodes = scarcity.best, scarcity.nodes
+    if nodes == 1:
+        most = f"{best}, the only otherwise suitable node, has {remaining} left"
+    else:
+        most = f"of {nodes} otherwise suitable nodes {best} has the most left: "
+        most += remaining
+    message = f"{need_of_pods(member.count, f'{needed} on one node')}; {most}"
     if scarcity.room:
         message += f"; room for {scarcity.room} of {counted(member.count, 'pod')}"
     return Reason(

@@ -126,7 +126,7 @@ class _Pod:
         if nearest := self._describe_nearest(claim):
             message += f"; {nearest}"
         if is_held:
-            message += "; some would if no devices were held"
+            message += "; some node would if no devices were held"
         rule = Rule.TAKEN if is_held else Rule.CONSTRAINT
         return self._reason(rule, f"/{claim.name}", message)
 
@@ -144,7 +144,7 @@ class _Pod:
         is_held = self.fits(self._member.claims, unheld=True)
         message = f"no node has room for {listed(names)} together, only for each alone"
         if is_held:
-            message += "; some would if no devices were held"
+            message += "; some node would if no devices were held"
         return self._reason(Rule.TAKEN if is_held else Rule.JOINT, place, message)
 
     def _explain_number(self, claim: ClaimPart) -> Reason:

@@ -71,7 +71,10 @@ def explain_together(gang: GangPart) -> Reason | None:
     names = dict.fromkeys(filter(None, [*required, *compared]))
     if not names:
         return None
-    message = f"each pod fits on some node, but not all with {', '.join(names)}"
+    message = (
+        "each pod fits on some node, but not all of them by the gang's rules for "
+        f"{', '.join(names)}"
+    )
     if gang.standing:
         message += f" beside its {counted(len(gang.standing), 'placed pod')}"
     rule = Rule.GANG_TOPOLOGY if required else Rule.CONSTRAINT

@@ -42,8 +42,8 @@ def describe_nearest(
 ) -> str:
     """Describe the node and value with most of the devices that one constraint wants.
 
-    `n1 comes nearest: 6 of 8 devices have 0; 2 lack it`. Empty: several constraints, or
-    one of another sort than one value for all.
+    `n1 comes nearest: 6 of 8 devices with the value 0; 2 without a value`. Empty:
+    several constraints, or one of another sort than one value for all.
     """
     if len(claim.constraints) != 1 or not claim.constraints[0].match_attribute:
         return ""
@@ -63,7 +63,8 @@ def describe_nearest(
     count, node, value, lacking = best
     if not count:
         return f"no device that it may use publishes {constraint.match_attribute}"
-    words = f"{node} comes nearest: {count} of {counted(wanted, 'device')} with {value}"
+    words = f"{node} comes nearest: {count} of {counted(wanted, 'device')} with "
+    words += f"the value {value}"
     return f"{words}; {lacking} without a value" if lacking else words
 
 

@@ -166,11 +166,11 @@ def _group_by_shared_claims(gang: GangPart) -> list[list[int]]:
 
 def _write_layout(gang: GangPart, together: Sequence[Sequence[int]] = ()) -> _Layout:
     """Lay out a gang: shared claims as members, members `together` as one pod."""
-    return _Writer(gang, together).write()
+    return _LayoutWriter(gang, together).write()
 
 
-class _Writer:
-    """Writes one gang as engines decide it; `write` once."""
+class _LayoutWriter:
+    """Writes the layout of one gang, as engines decide it; `write` once."""
 
     def __init__(self, gang: GangPart, together: Sequence[Sequence[int]]) -> None:
         self._gang = gang
@@ -194,7 +194,7 @@ class _Writer:
                 self._members.append(structs.replace(member, claims=own))
             elif number == group[0]:
                 pods.update(self._put_together(group))
-        claims = tuple(self._separate_claims(places))
+        claims = tuple(self._separate_shared_claims(places))
         for number, place in places.items():
             pods[number] = tuple(self._list_pods(number, place))
         decided = structs.replace(
@@ -233,8 +233,10 @@ class _Writer:
         )
         self._members.append(member)
 
-    def _separate_claims(self, places: Mapping[int, int]) -> Iterator[SeparatedClaim]:
-        """Make a member of each shared claim of members that are on their own."""
+    def _separate_shared_claims(
+        self, places: Mapping[int, int]
+    ) -> Iterator[SeparatedClaim]:
+        """Count each claim that members share as a member of its own."""
         parts: dict[str, ClaimPart] = {}
         users: dict[str, list[tuple[int, str]]] = {}
         for number, place in places.items():

@@ -357,9 +357,10 @@ def _list_announced_pools(
 def with_uses(
     inventory: Inventory, keys: Iterable[str], *, before: Inventory | None = None
 ) -> Inventory:
-    """Make again what is used of these pools, after their holders or taints changed.
+    """Return an inventory that counts the uses of these pools again.
 
-    `before`: as it was before the pools changed; None: they did not.
+    Their holders or taints changed. `before`: the inventory before the pools
+    themselves changed; None: they did not.
     """
     pages, uses, freed = inventory.pages, list[UsePart](), set[ClusterEvent]()
     for key in sorted(keys):

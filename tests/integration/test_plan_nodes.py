@@ -124,8 +124,8 @@ def test_a_pod_that_needs_too_much_cpu_is_told_which_node_has_how_much(
     assert reason.rule == "NodeResourcesInsufficient"
     assert reason.field == "node.resources[cpu]"
     assert reason.message == (
-        "1 pod needs cpu 3 on one node; of 1 otherwise suitable node node-1 has "
-        "most left, cpu 2500m"
+        "1 pod needs cpu 3 on one node; node-1, the only otherwise suitable "
+        "node, has cpu 2500m left"
     )
 
 

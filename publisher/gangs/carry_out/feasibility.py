@@ -29,7 +29,7 @@ from publisher.gangs.rollback import is_leftover
 from publisher.gangs.submit.completeness import is_left_alone
 from publisher.gangs.view import claim_keys, is_over, uids_of
 from publisher.gangs.void_marks import is_void
-from publisher.gangs.volumes import claims_of_volumes
+from publisher.gangs.volumes import volume_claims_of_pod
 
 
 def find_fault(
@@ -114,7 +114,7 @@ def _list_place_faults(
     node = NodeName("") if assignment is None else assignment.node
     others = {key for pod in pods for key in claim_keys(pod).values()} - set(keys)
     for key in sorted(others):
-        yield _find_prior_claim_fault(context, key, pods, node)
+        yield _find_written_claim_fault(context, key, pods, node)
 
 
 def _find_claim_fault(
@@ -158,7 +158,7 @@ def _find_volume_fault(
         found = find_volume_nodes(pod.metadata, pod.spec, view.volumes)
         if isinstance(found, MissingVolume):
             return f"pod {pod.metadata.name}: {found.message}"
-    if any(claims_of_volumes(pod) for pod in pods):
+    if any(volume_claims_of_pod(pod) for pod in pods):
         asked = replace(member.node, affinity=pods[0].spec.affinity)
         bound = bind_node(asked, pods, view)
         keys = {rule.key for rule in message.gang.spec.topology}
@@ -185,10 +185,10 @@ def _nodes_of(node: MemberNode, keys: Container[str]) -> tuple[object, ...]:
     return node.node_name, [term for term in kept if any(term)]
 
 
-def _find_prior_claim_fault(
+def _find_written_claim_fault(
     context: PlanContext, key: str, pods: Sequence[Pod], node: NodeName
 ) -> str:
-    """Return what is wrong with a claim that had devices before; empty: nothing."""
+    """Return why a claim that was written before cannot be kept; empty: it can."""
     claim = context.view.claim(key)
     if claim is None:
         return f"ResourceClaim {key} is gone"

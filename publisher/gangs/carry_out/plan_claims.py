@@ -43,7 +43,7 @@ class Assignment(Struct, frozen=True, kw_only=True):
     """By `namespace/name` of the ResourceClaim."""
 
     def alive(self, view: View) -> tuple[Pod, ...]:
-        """Return its pods that are there and not over."""
+        """Return its pods that exist and have not ended."""
         pods = (view.pod_of(self.namespace, ref.name, ref.uid) for ref in self.pods)
         return tuple(pod for pod in pods if pod is not None and not is_over(pod))
 

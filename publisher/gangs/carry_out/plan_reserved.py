@@ -28,7 +28,7 @@ from contracts.workload import Pod
 from publisher.gangs.carry_out.plan_submitted import plan_giving_up, plan_submitted
 from publisher.gangs.claims import devices_of, is_same_allocation
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
-from publisher.gangs.members import member_name_of, place_of
+from publisher.gangs.members import member_name_of, place_of_pod
 from publisher.gangs.patches import Patch
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.reports import report_cancelled, report_undecided
@@ -201,7 +201,7 @@ def bind_pods(
         free = {index: of_member[index] for index in of_member if index not in pods}
         pods |= _match_pods(waiting_by_member.get(name, ()), free, context.view)
         for index, pod in pods.items():
-            places[name, index] = place_of(pod, member)
+            places[name, index] = place_of_pod(pod, member)
     # Nothing begins before all are there; later the places of others stay empty.
     count = len(decision.members)
     if not opened and len(places) < count:

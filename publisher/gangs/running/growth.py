@@ -145,7 +145,7 @@ def _report_growing(report: StatusReport, head: str) -> StatusReport:
 
 
 def _is_for_growth(report: StatusReport) -> bool:
-    """True if pods wait for no more than room, or what is still to come."""
+    """True if gated pods lack only room, or objects that are still to come."""
     if not report.pods or not all(map(is_gated, report.pods)):
         return False
     if report.phase == WAITING:

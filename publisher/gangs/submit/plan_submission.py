@@ -83,7 +83,7 @@ def _name_next_gang(context: PlanContext, pods: Sequence[Pod]) -> tuple[int, Gan
 
 
 def plan_reservation(context: PlanContext, gang: Gang) -> NextSteps | None:
-    """Submit a Gang object that takes its devices before its pods; None: it was."""
+    """Submit a Gang with `hold: true`, before its pods; None: it was submitted."""
     meta = gang.metadata
     uid = GangUID(meta.uid)
     is_submitted = any(record.uid == uid for record in context.records)

@@ -140,7 +140,9 @@ def _split_growth(
     topology = rules.topology if isinstance(rules, DeclaredRules) else ()
     by_member = [list(pods)] if gang is None else _split_by_member(pods, gang, context)
     parts = [
-        part for some in by_member for part in split_by_group(some, topology, context)
+        part
+        for some in by_member
+        for part in split_pods_by_group(some, topology, context)
     ]
     earlier = list(before)
     for part in parts:
@@ -176,12 +178,13 @@ def _split_by_member(
     return list(parts.values())
 
 
-def split_by_group(
+def split_pods_by_group(
     pods: Sequence[Pod], rules: Sequence[GangTopology], context: PlanContext
 ) -> list[list[Pod]]:
-    """Split pods by which a gang grows into those of one group each, if rules have any.
+    """Split pods that a running gang grows by into one submission for each group.
 
-    All pods that are asked for together are bound to one group.
+    `rules` of which none has a `group_size` make no groups. Pods that are asked for
+    together are bound to one group.
     """
     sizes = [rule.group_size for rule in rules if rule.group_size is not None]
     groups: dict[object, list[Pod]] = {}

@@ -74,7 +74,7 @@ class Choices:
     def list_options(
         self, choice: Choice, frame: Frame, wanted: Sequence[tuple[int, int]]
     ) -> list[Option]:
-        """List the options of a choice; `wanted`: (kind, pods) that it is for."""
+        """List what construction may try for a choice; `wanted`: its (kind, pods)."""
         if choice.what == DOMAIN:
             if choice.number in frame.domains:
                 return [None]

@@ -33,21 +33,21 @@ def extract(placements: Placements, solved: Solved) -> tuple[GangPlacement, ...]
     left = {key: solved.value(extra) for key, extra in placements.extra.items()}
     views = {view.name: view for view in placements.nodes}
     placed = (
-        _place_gang(demand, gang, queues, (kind_of[gang], left)) for gang in gangs_in
+        _take_pods_of_gang(demand, gang, queues, (kind_of[gang], left))
+        for gang in gangs_in
     )
     return tuple(settle_home(placements, placement, views) for placement in placed)
 
 
-def _place_gang(
+def _take_pods_of_gang(
     demand: Demand,
     gang: int,
     queues: list[Iterator[PodPlacement]],
     extra: tuple[GangKind, dict[tuple[GangKind, int], int]],
 ) -> GangPlacement:
-    """Take a gang's pods from the queues of their kinds.
+    """Take a gang's pods from the queues that the model's solution filled, by kind.
 
-    Of the pods that are left beyond the least, by (gang kind, member kind), it takes as
-    many as it asks for.
+    Of the extra pods, by (gang kind, member kind), it takes as many as it asks for.
     """
     gang_kind, left = extra
     members = []

@@ -32,9 +32,9 @@ def test_each_record_has_its_parts() -> None:
 
 
 def test_the_index_is_all_there_are() -> None:
-    """A row a record: number, title, link and status."""
+    """A row a record: number, title, link, and a status that is not `accepted`."""
     rows = re.findall(
-        r"^\| \[(\d{4}) (.+)\]\(([\w-]+\.md)\) \| (.+) \|$",
+        r"^\| \[(\d{4}) ([^]]+)\]\(([\w-]+\.md)\)(?: \((.+)\))? \|$",
         (FOLDER / "README.md").read_text(),
         re.MULTILINE,
     )
@@ -43,7 +43,7 @@ def test_the_index_is_all_there_are() -> None:
             record.name[:4],
             record.read_text().split("\n")[0].removeprefix("# "),
             record.name,
-            status_of(record),
+            status_of(record).removeprefix("accepted"),
         )
         for record in RECORDS
     ]

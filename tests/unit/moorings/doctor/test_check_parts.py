@@ -15,7 +15,7 @@ from moorings.doctor.check_nodes import (
     AGENT_LABEL,
     check_announced_pools,
     check_nodes,
-    check_pools,
+    check_published_pools,
 )
 from moorings.doctor.check_parts import (
     check_leader,
@@ -231,7 +231,7 @@ def test_agents_are_where_they_should_be(heard: str, known: str, words: str) -> 
     ],
 )
 def test_pools_that_collide_are_named(made: list[Any], words: str) -> None:
-    lines = worst(check_pools(cluster_facts(slices=tuple(made))))
+    lines = worst(check_published_pools(cluster_facts(slices=tuple(made))))
     assert list(lines) == (["pools.cluster"] if words else [])
     assert all(f"{DRIVER}/p ({words})" in line.why for line in lines.values())
 
@@ -240,13 +240,15 @@ def test_two_who_publish_a_pool_by_turns_are_seen_whoever_was_last() -> None:
     """Each begins a generation of its own, so the newest shows one of them alone."""
     old, new = slices("p", local("a", "d")) + slices("p", local("b", "d"))
     new["spec"]["pool"]["generation"] = 2
-    assert "pools.cluster" in worst(check_pools(cluster_facts(slices=(old, new))))
+    assert "pools.cluster" in worst(
+        check_published_pools(cluster_facts(slices=(old, new)))
+    )
 
 
 def test_an_old_generation_of_one_publisher_is_no_finding() -> None:
     old, new = slices("p", local("a", "d")) + slices("p", local("a", "d"))
     new["spec"]["pool"]["generation"] = 2
-    assert worst(check_pools(cluster_facts(slices=(old, new)))) == {}
+    assert worst(check_published_pools(cluster_facts(slices=(old, new)))) == {}
 
 
 def test_a_pool_of_two_agents_is_named_with_both() -> None:

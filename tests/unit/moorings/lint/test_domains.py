@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from moorings.lint.domains import find_shortfall
+from moorings.lint.domains import find_topology_shortfall
 from tests.builders import topology_rule
 
 RACKS = {"r1": 9, "r2": 4, "r3": 14, "r4": 2}
@@ -23,7 +23,7 @@ def message_of(
     topology = topology_rule(
         "rack", group_size=group_size, max_per_domain=max_per_domain
     )
-    found = find_shortfall(topology, counts, dict.fromkeys(counts, rooms))
+    found = find_topology_shortfall(topology, counts, dict.fromkeys(counts, rooms))
     return "" if found is None else found.message
 
 
@@ -83,7 +83,9 @@ def test_pods_that_fit_nowhere_have_no_domain() -> None:
 def test_members_that_are_not_named_do_not_count() -> None:
     rooms = {"worker": {"": 4}, "driver": {"x": 1}}
     counts = {"worker": 4, "driver": 1}
-    assert find_shortfall(topology_rule("rack", "worker"), counts, rooms) is None
-    told = find_shortfall(topology_rule("rack"), counts, rooms)
+    assert (
+        find_topology_shortfall(topology_rule("rack", "worker"), counts, rooms) is None
+    )
+    told = find_topology_shortfall(topology_rule("rack"), counts, rooms)
     assert told is not None
     assert "(empty) has room for 4 of 5, x for 1" in told.message

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.kube.answers import decode
+from runtime.kube.answers import decode_answer
 from runtime.kube.errors import UnavailableError
 from runtime.kube.lenient import ALTERED, cut_unreadable
 from tests.draw.strategies import JSON
@@ -37,7 +37,7 @@ def test_one_object_is_marked_and_the_others_are_read(value: bytes) -> None:
     plain = b'{"k":"a","n":[1,{"t":"\\\\ud800 \\ud83d\\ude00"}]}'
     hostile = b'{"k":"b","x":' + value + b',"y":[{"z":2}]}'
     body = b"[" + b",".join((plain, hostile, plain)) + b"]"
-    first, marked, last = decode("list", OBJECTS, body, lambda answer: answer)
+    first, marked, last = decode_answer("list", OBJECTS, body, lambda answer: answer)
     assert first == last == json.loads(plain)
     assert ALTERED in marked
     assert (marked["k"], marked["y"]) == ("b", [{"z": 2}])
@@ -47,7 +47,7 @@ def test_what_is_no_json_at_all_is_no_answer() -> None:
     """As when a proxy speaks in the API server's place."""
     for body in (b"<html>", b"[{", b'["a'):
         with pytest.raises(UnavailableError):
-            decode("list", OBJECTS, body)
+            decode_answer("list", OBJECTS, body)
 
 
 @given(JSON)

@@ -57,7 +57,7 @@ def test_the_value_that_comes_nearest_is_told() -> None:
     assert reason.subject == "worker/gpus"
     assert reason.message == (
         f"no node has devices for one pod that have the same {ROOT}; n comes nearest: "
-        "2 of 3 devices with a; 1 without a value"
+        "2 of 3 devices with the value a; 1 without a value"
     )
 
 
@@ -66,7 +66,7 @@ def test_partners_that_are_held_are_no_fault_of_the_constraint() -> None:
     reason = reason_of(pair(2), has=rooted("a", "a", "b", "b"), held=("gpu-0", "gpu-2"))
     assert reason.rule is Rule.TAKEN
     assert reason.message.endswith(
-        "1 of 2 devices with a; some would if no devices were held"
+        "1 of 2 devices with the value a; some node would if no devices were held"
     )
 
 

@@ -233,7 +233,7 @@ def test_the_reason_names_resource_node_and_numbers() -> None:
     assert (reason.rule, reason.subject) == (Rule.NODE_RESOURCES, "worker")
     assert reason.field == "node.resources[cpu]"
     assert "cpu 8 on one node" in reason.message
-    assert "b has most left, cpu 6500m" in reason.message
+    assert "b has the most left: cpu 6500m" in reason.message
     assert (reason.facts["asked"], reason.facts["left"]) == (8000, 6500)
 
 

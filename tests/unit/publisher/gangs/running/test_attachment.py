@@ -201,7 +201,7 @@ def test_a_pod_that_was_freed_waits_for_the_pause_before_it_is_made_anew() -> No
     plan = plan_gang(situation(pod, FREED, said, recovery="Recreate"))
     ((reason, message),) = reports(plan)
     assert reason == "DeviceNotAttached"
-    assert message.endswith("and are again after a pause")
+    assert message.endswith("and will be again after a pause")
     assert not plan.messages
     assert plan.kept == {"uid-a"}
     after = plan_gang(situation(pod, FREED, said, recovery="Recreate", now=LATER))

@@ -22,7 +22,7 @@ from publisher.gangs.running.growth_rules import (
     NodeRules,
     find_gone_pod,
 )
-from publisher.gangs.submit.split import split_by_group
+from publisher.gangs.submit.split import split_pods_by_group
 from tests import builders
 from tests.builders import gang_constraint, member, member_claim, topology_rule
 from tests.builders.plans import context_of, submission_of, view_of
@@ -129,13 +129,15 @@ def test_pods_of_several_groups_are_asked_for_apart() -> None:
     """Each then joins its own; without groups all stay together."""
     pods = [numbered(waiting_pod(f"w-{n}"), n) for n in (0, 1, 2, 5)]
     rule = topology_rule("rack", group_size=2)
-    parts = split_by_group(pods, [rule], context_of(view_of()))
+    parts = split_pods_by_group(pods, [rule], context_of(view_of()))
     assert parts == [pods[:2], pods[2:3], pods[3:]]
-    assert split_by_group(pods, [topology_rule("rack")], context_of(view_of())) == [
-        pods
-    ]
+    assert split_pods_by_group(
+        pods, [topology_rule("rack")], context_of(view_of())
+    ) == [pods]
     unnumbered = [waiting_pod("a"), waiting_pod("b")]
-    assert split_by_group(unnumbered, [rule], context_of(view_of())) == [unnumbered]
+    assert split_pods_by_group(unnumbered, [rule], context_of(view_of())) == [
+        unnumbered
+    ]
 
 
 def first_of(

@@ -210,26 +210,31 @@ def test_both_orders_fill_in_what_is_not_said(planner: Planner) -> None:
     assert "unsupported count mode" in found["claims"][0]["error"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "gate", "words"),
-    [
-        (request(admin_access=True), "DRAAdminAccess", "admin access is requested"),
-        (
-            request(capacity={"memory": "1Gi"}),
-            "DRAConsumableCapacity",
-            "has capacity requests",
-        ),
-    ],
-)
 @pytest.mark.parametrize("order", ["optimal", "upstream"])
 def test_what_needs_a_gate_that_is_off_is_an_error(
-    planner: Planner, asked: DeviceRequest, gate: str, words: str, order: str
+    planner: Planner, order: str
 ) -> None:
-    objects = [*WORLD, *raw(named("a", asked))]
-    found = planned(planner, objects=objects, order=order, featureGates={gate: False})
+    objects = [*WORLD, *raw(named("a", request(capacity={"memory": "1Gi"})))]
+    gates = {"DRAConsumableCapacity": False}
+    found = planned(planner, objects=objects, order=order, featureGates=gates)
     (answer,) = found["claims"]
     assert (answer["verdict"], answer["errorScope"]) == ("error", "cluster")
-    assert words in answer["error"]
+    assert "has capacity requests" in answer["error"]
+
+
+@pytest.mark.parametrize("order", ["optimal", "upstream"])
+def test_what_the_api_server_drops_is_dropped_unless_it_is_stored(
+    planner: Planner, order: str
+) -> None:
+    objects = [*WORLD, *raw(named("a", request(admin_access=True)))]
+    gates = {"DRAAdminAccess": False}
+    found = planned(planner, objects=objects, order=order, featureGates=gates)
+    (result,) = found["claims"][0]["allocation"]["devices"]["results"]
+    assert "adminAccess" not in result
+    assert "drops exactly.adminAccess" in found["notes"][0]
+    stored = {"order": "upstream", "asStored": True}
+    found = planned(planner, objects=objects, featureGates=gates, **stored)
+    assert "admin access is requested" in found["claims"][0]["error"]
 
 
 def test_admin_access_needs_a_namespace_that_admits_it(planner: Planner) -> None:

@@ -42,9 +42,9 @@ def _find_shortages(part: GangPart, matches: Matches) -> Iterator[str]:
             most = matches.of(selectors).most_on_node
             if member.least and most < count:
                 yield (
-                    f"a pod of {member.name} needs {counted(count, 'device')} of "
-                    f"{', '.join(classes[selectors])} on one node; the largest node "
-                    f"has {most}"
+                    f"a pod of member {member.name} needs "
+                    f"{counted(count, 'device')} of {', '.join(classes[selectors])} "
+                    f"on one node; the largest node has {most}"
                 )
             asked[selectors] += count * member.least
             pods[selectors] += member.least

@@ -47,8 +47,8 @@ def asking(*requests: Any, **pods: Any) -> Any:
             NODES,
             asking(request("a", count=3), request("b", count=2)),
             (
-                "a pod of w needs 5 devices of gpu.example.com on one node; the largest"
-                " node has 4"
+                "a pod of member w needs 5 devices of gpu.example.com on one node; "
+                "the largest node has 4"
             ),
         ),
         # Pods that the gang can do without, other ways, and shares bind nothing.

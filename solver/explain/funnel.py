@@ -8,12 +8,13 @@ is looked at by itself (`pods.py`), then the rules of the gang over its pods
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from heapq import nsmallest
 
 from msgspec import structs
 
 from contracts.allocation import Reason, Rule
+from contracts.codec import encode
 from contracts.counts import counted
 from contracts.ids import NodeName
 from solver.cache import Cache
@@ -104,6 +105,9 @@ class Funnel:
         if reason is not None:
             return (reason,)
         reasons = [self._member_reason(member) for member in gang.members]
+        if not any(reasons):
+            # Members that ask for the same need room for all of their pods.
+            reasons = [self._member_reason(each) for each in _unite(gang.members)]
         if not any(reasons):
             reasons = [self._pod_reason(gang, member) for member in gang.members]
         if any(reasons):
@@ -345,3 +349,16 @@ def _name_rule(reason: Reason, refusing: Sequence[NodeCheck]) -> Reason:
     if reason.rule is not BESIDE or not refusing:
         return reason
     return structs.replace(reason, rule=refusing[0].beside)
+
+
+def _unite(members: Iterable[MemberPart]) -> list[MemberPart]:
+    """Make one member of several that ask for the same, in the first one's name."""
+    alike: dict[Hashable, list[MemberPart]] = {}
+    for member in members:
+        key = (encode(member.claims), node_demand_of(member))
+        alike.setdefault(key, []).append(member)
+    return [
+        structs.replace(each[0], count=sum(member.count for member in each))
+        for each in alike.values()
+        if len(each) > 1
+    ]

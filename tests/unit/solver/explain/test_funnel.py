@@ -271,3 +271,17 @@ def test_without_nodes_nobody_says_that_devices_do_not_match() -> None:
     problem = problem_of(observe(snapshot, "s", for_all))
     (reason,) = allocate(problem).gangs[0].reasons
     assert (reason.rule, reason.message) == (Rule.NODE, NO_NODES)
+
+
+def test_members_that_ask_for_the_same_are_counted_together() -> None:
+    """Each has room by itself: of five pods together four have."""
+    asked = gang(
+        member(member_claim(request(count=8)), name="master"),
+        member(member_claim(request(count=8)), name="worker", count=4),
+        member(member_claim(request()), name="other"),
+    )
+    nodes = {f"n{n}": [pool(*devices(8), name=f"n{n}")] for n in range(4)}
+    (answer,) = allocate(problem_of(snapshot_of(nodes, [asked]))).gangs
+    (reason,) = answer.reasons
+    assert (reason.rule, reason.subject) == (Rule.NO_CANDIDATE, "master/gpus/gpu")
+    assert reason.message.endswith("room for 4 of 5 pods")

@@ -6,6 +6,7 @@ from contracts.gang import GangPhase
 from moorings.client import Client
 from tests.lab.cluster import (
     GATES,
+    LATE_GATE,
     create_pods,
     gang_pod,
     is_running,
@@ -76,7 +77,7 @@ async def test_a_pod_is_told_that_its_node_is_gone(site: Fleet, kube: Kube) -> N
     """Its gate cannot be closed again; kube-scheduler alone would say little."""
     await template(site, count=4)
     pod = gang_pod(site.namespace, "late", templates={"d": "pair"})
-    later = {"name": "example.com/later"}
+    later = {"name": LATE_GATE}
     pod["spec"]["schedulingGates"] = [*GATES, later]
     await kube.create(pod)
     opened = await kube.until(pod, lambda p: p["spec"]["schedulingGates"] == [later])

@@ -13,6 +13,7 @@ from moorings.client import Client
 from tests.lab import cluster
 from tests.lab.cluster import (
     GATES,
+    LATE_GATE,
     Stack,
     gang_pod,
     is_bound,
@@ -28,7 +29,7 @@ from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.waits import events_about, pods_of, until_phase, until_told
 
-LATER = {"name": "example.com/later"}
+LATER = {"name": LATE_GATE}
 """A gate of the author, which holds a pod that we have pinned."""
 START_S = 90.0
 """Services may have to start first."""

@@ -9,6 +9,7 @@ from contracts.gang import GangPhase
 from moorings.client import Client
 from tests.lab.cluster import (
     GATES,
+    LATE_GATE,
     create_pods,
     gang_pod,
     is_running,
@@ -84,7 +85,7 @@ async def test_a_pinned_pod_keeps_its_devices_on_a_cordoned_node(
     described = gang_pod(
         site.namespace, "train-0", gang="train", size=1, templates={"d": "pair"}
     )
-    described["spec"]["schedulingGates"] = [*GATES, {"name": "example.com/later"}]
+    described["spec"]["schedulingGates"] = [*GATES, {"name": LATE_GATE}]
     pod = await kube.create(described)
     await until_phase(client, site, "train", GangPhase.RUNNING)
     claim = await site.generated(pod)

@@ -27,7 +27,16 @@ from tests.builders.workloads import (
     volcano_pod_marks,
 )
 from tests.lab import workloads
-from tests.lab.cluster import Stack, is_running, name_of, stateful_set, template, uid_of
+from tests.lab.cluster import (
+    GATES,
+    Stack,
+    gang_pod,
+    is_running,
+    name_of,
+    stateful_set,
+    template,
+    uid_of,
+)
 from tests.lab.controlplane import fleet, objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
@@ -107,6 +116,28 @@ async def test_a_labelled_one_is_told_what_to_change(site: Fleet, kube: Kube) ->
     assert "podManagementPolicy to Parallel" in await until_told(
         kube, pod, "GangPodsMissing"
     )
+
+
+async def test_a_gate_of_others_holds_the_whole_gang(site: Fleet, kube: Kube) -> None:
+    """Devices are held for nobody who may not use them yet."""
+    await template(site, count=2)
+    pods = [
+        gang_pod(
+            site.namespace,
+            f"staged-{n}",
+            gang="staged",
+            size=2,
+            templates={"d": "pair"},
+        )
+        for n in range(2)
+    ]
+    pods[1]["spec"]["schedulingGates"] = [*GATES, {"name": "example.com/staged"}]
+    made = [await kube.create(pod) for pod in pods]
+    told = await until_told(kube, made[0], "GangOtherGates")
+    assert "pod staged-1 waits at example.com/staged" in told
+    assert is_gated(await kube.get(made[0]))
+    await kube.patch(made[1], {"spec": {"schedulingGates": GATES}})
+    await pods_in(site, 2, "staged", running=True)
 
 
 # --- kinds of other projects ----------------------------------------------------------

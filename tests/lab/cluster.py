@@ -27,6 +27,8 @@ from tests.lab.publisher_rights import SYSTEM, publisher_kubeconfig
 from tests.lab.services import Process, solver
 
 GATES = [{"name": GATE}]
+LATE_GATE = "example.com/later"
+"""A gate of others that the publisher is told opens after devices are decided."""
 READY_S = 120.0
 
 
@@ -70,6 +72,7 @@ def publisher(
         "PUBLISHER_NAMESPACE": SYSTEM,
         "PUBLISHER_NAME": name,
         "PUBLISHER_LEASE_S": "2",
+        "PUBLISHER_LATE_GATES": LATE_GATE,
         **more,
     }
     return Process("publisher", folder / f"publisher-{name}.log", **variables)

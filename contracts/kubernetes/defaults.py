@@ -24,6 +24,7 @@ from contracts.claim import (
     ResourceClaimTemplate,
 )
 from contracts.gang import Gang
+from contracts.kubernetes.claim_specs import change_claim_specs
 
 EXACT_COUNT = "ExactCount"
 ALL = "All"
@@ -34,30 +35,17 @@ _Request = TypeVar("_Request", ExactDeviceRequest, DeviceSubRequest)
 
 def default_claim(claim: ResourceClaim) -> ResourceClaim:
     """Fill in what a claim leaves unsaid."""
-    return replace(claim, spec=default_claim_spec(claim.spec))
+    return change_claim_specs(claim, default_claim_spec)
 
 
 def default_template(template: ResourceClaimTemplate) -> ResourceClaimTemplate:
     """Fill in what the claims of a template leave unsaid."""
-    spec = replace(template.spec, spec=default_claim_spec(template.spec.spec))
-    return replace(template, spec=spec)
+    return change_claim_specs(template, default_claim_spec)
 
 
 def default_gang(gang: Gang) -> Gang:
     """Fill in what the written-out claims of a gang leave unsaid."""
-    members = tuple(
-        replace(
-            member,
-            claims=tuple(
-                claim
-                if claim.spec is None
-                else replace(claim, spec=default_claim_spec(claim.spec))
-                for claim in member.claims
-            ),
-        )
-        for member in gang.spec.members
-    )
-    return replace(gang, spec=replace(gang.spec, members=members))
+    return change_claim_specs(gang, default_claim_spec)
 
 
 def default_claim_spec(spec: ResourceClaimSpec) -> ResourceClaimSpec:

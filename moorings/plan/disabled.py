@@ -8,7 +8,6 @@ expressions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from msgspec import structs
 
@@ -23,10 +22,12 @@ from contracts.claim import (
 )
 from contracts.features import Features
 from contracts.gang import Gang
+from contracts.kubernetes.claim_specs import change_claim_specs, list_claim_specs
 from moorings.plan.objects import PlanObject
 from solver.problem.gangs import GangPart
 from solver.selectors.tokens import tokens_of
 
+_WITH_CLAIMS = (ResourceClaim, ResourceClaimTemplate, Gang)
 _INCLUDES = ("includes", "DRAListTypeAttributes")
 _SHAREABLE = ("allowMultipleAllocations", "DRAConsumableCapacity")
 
@@ -39,14 +40,15 @@ def drop_disabled(
         return list(objects), []
     kept, notes = [], dict[str, None]()
     for entry in objects:
-        value, specs = entry.decoded.value, list(list_claim_specs(entry))
-        dropped = [_drop(spec, features) for spec in specs]
-        if value.metadata.uid or dropped == specs:
+        value = entry.decoded.value
+        texts = list(_name_dropped(list_claim_specs(value), features))
+        if not isinstance(value, _WITH_CLAIMS) or value.metadata.uid or not texts:
             kept.append(entry)
             continue
         where = f"{entry.decoded.kind} {value.metadata.name}"
-        notes |= {f"{where}: {text}": None for text in _name_dropped(specs, features)}
-        decoded = structs.replace(entry.decoded, value=_with_specs(value, dropped))
+        notes |= {f"{where}: {text}": None for text in texts}
+        dropped = change_claim_specs(value, lambda spec: _drop(spec, features))
+        decoded = structs.replace(entry.decoded, value=dropped)
         kept.append(structs.replace(entry, decoded=decoded))
     return kept, list(notes)
 
@@ -78,42 +80,6 @@ def find_disabled_selectors(
         for name, gate in off
         if _uses(text, name)
     }
-
-
-def list_claim_specs(entry: PlanObject) -> Iterator[ResourceClaimSpec]:
-    """Go through the specs of claims that an object has or makes."""
-    value = entry.decoded.value
-    if isinstance(value, ResourceClaim):
-        yield value.spec
-    elif isinstance(value, ResourceClaimTemplate):
-        yield value.spec.spec
-    elif isinstance(value, Gang):
-        for member in value.spec.members:
-            for claim in member.claims:
-                if claim.spec is not None:
-                    yield claim.spec
-
-
-def _with_specs(value: Any, specs: list[ResourceClaimSpec]) -> Any:
-    """Return an object with its claims' specs changed, in the same order."""
-    rest = iter(specs)
-    if isinstance(value, ResourceClaimTemplate):
-        template = structs.replace(value.spec, spec=next(rest))
-        return structs.replace(value, spec=template)
-    if not isinstance(value, Gang):
-        return structs.replace(value, spec=next(rest))
-    members = [
-        structs.replace(
-            member,
-            claims=tuple(
-                claim if claim.spec is None else structs.replace(claim, spec=next(rest))
-                for claim in member.claims
-            ),
-        )
-        for member in value.spec.members
-    ]
-    gang = structs.replace(value.spec, members=tuple(members))
-    return structs.replace(value, spec=gang)
 
 
 def _drop(spec: ResourceClaimSpec, features: Features) -> ResourceClaimSpec:
@@ -155,7 +121,7 @@ def _list_expressions(entry: PlanObject) -> Iterator[str]:
     value = entry.decoded.value
     if isinstance(value, DeviceClass):
         selectors += value.spec.selectors
-    for spec in list_claim_specs(entry):
+    for spec in list_claim_specs(value):
         for request in spec.devices.requests:
             if request.exactly is not None:
                 selectors += request.exactly.selectors

@@ -17,8 +17,9 @@ from contracts.claim import ResourceClaim, ResourceClaimTemplate
 from contracts.device import ResourceSlice
 from contracts.gang import Gang
 from contracts.ids import object_key
+from contracts.kubernetes.claim_specs import change_claim_specs
 from contracts.kubernetes.decode import Decoded, decode_object
-from contracts.kubernetes.defaults import default_claim, default_gang, default_template
+from contracts.kubernetes.defaults import default_claim_spec
 from contracts.storage import PersistentVolume, PersistentVolumeClaim
 from contracts.workload import Node, Pod, ResourceQuota, Workload
 
@@ -58,15 +59,9 @@ class PlanObject(Struct, frozen=True, kw_only=True):
 def with_defaults(entry: PlanObject) -> PlanObject:
     """Fill in the API server's defaults."""
     value = entry.decoded.value
-    match value:
-        case ResourceClaim():
-            value = default_claim(value)
-        case ResourceClaimTemplate():
-            value = default_template(value)
-        case Gang():
-            value = default_gang(value)
-        case _:
-            return entry
+    if not isinstance(value, ResourceClaim | ResourceClaimTemplate | Gang):
+        return entry
+    value = change_claim_specs(value, default_claim_spec)
     return structs.replace(entry, decoded=structs.replace(entry.decoded, value=value))
 
 

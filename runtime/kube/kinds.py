@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 
 from contracts.kubernetes.decode import RESOURCE_GROUP
 from contracts.names import API_VERSION
+from contracts.pods.membership import KUBEFLOW_JOBS, VOLCANO_GROUP, VOLCANO_JOB
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 """Of resource.k8s.io, newest first: what `contracts.kubernetes.decode` can read."""
@@ -145,13 +146,14 @@ GANG_OWNERS = (
         Kind(
             group="kubeflow.org", plural=f"{kind.lower()}s", name=kind, namespaced=True
         )
-        for kind in ("JAXJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")
+        for kind in KUBEFLOW_JOBS
+        if kind != "MPIJob"
     ),
     Kind(
-        group="batch.volcano.sh",
+        group=VOLCANO_GROUP,
         version="v1alpha1",
         plural="jobs",
-        name="Job.batch.volcano.sh",
+        name=VOLCANO_JOB,
         namespaced=True,
     ),
     Kind(

@@ -83,7 +83,7 @@ def list_available(
         return Available(groups, {})
     kept = tuple(g for g in groups if _is_available(g.traits, counters, sets))
     draws = {g.traits.draws for g in kept if _is_limited(g.traits)}
-    return Available(kept, {each: _count_draws(each, counters) for each in draws})
+    return Available(kept, {each: count_draws(each, counters) for each in draws})
 
 
 def _is_limited(traits: Traits) -> bool:
@@ -93,15 +93,19 @@ def _is_limited(traits: Traits) -> bool:
 def _is_available(
     traits: Traits, counters: Sequence[CounterShape], sets: CounterSets
 ) -> bool:
-    agree = (
+    suffice = (counters[number].left >= amount for number, amount in traits.draws)
+    return do_groups_agree(traits, sets) and all(suffice)
+
+
+def do_groups_agree(traits: Traits, sets: CounterSets) -> bool:
+    """Return True if each counter set has a compatibility group of the device left."""
+    return all(
         sets[number][0] is None or not set(names).isdisjoint(sets[number][0] or ())
         for number, names in traits.groups
     )
-    suffice = (counters[number].left >= amount for number, amount in traits.draws)
-    return all(agree) and all(suffice)
 
 
-def _count_draws(draws: Draws, counters: Sequence[CounterShape]) -> int:
+def count_draws(draws: Draws, counters: Sequence[CounterShape]) -> int:
     """Count how often all of this can be drawn."""
     return min(
         (counters[n].left // amount for n, amount in draws if amount), default=PLENTY

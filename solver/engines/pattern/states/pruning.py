@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 
 from solver.cache import cached
 from solver.engines.pattern.states.canonical import share_equal
+from solver.kinds.available import count_draws, do_groups_agree
 from solver.kinds.demand import MemberKind, RequestAlternative
 from solver.kinds.shapes import CounterShape, GroupShape, NodeShape
 
@@ -207,14 +208,10 @@ def _has_partners(
 
 def _limit_to_counters(shape: NodeShape, group: GroupShape) -> GroupShape:
     """Count of a group no more devices than its counters and sets allow."""
-    traits, size = group.traits, group.size
-    for number, amount in traits.draws:
-        if amount:
-            size = min(size, shape.counters[number].left // amount)
-    for number, names in traits.groups:
-        allowed, _ = shape.sets[number]
-        if allowed is not None and not set(allowed) & set(names):
-            size = 0
+    traits = group.traits
+    size = min(group.size, count_draws(traits.draws, shape.counters))
+    if not do_groups_agree(traits, shape.sets):
+        size = 0
     if traits.left is not None and size:
         # A shared device is still of use where any kind of request has a share left.
         capacities = traits.left

@@ -7,12 +7,9 @@ from msgspec import structs
 
 from contracts.claim import DeviceRequest
 from contracts.features import Features
+from contracts.kubernetes.claim_specs import list_claim_specs
 from contracts.kubernetes.decode import WritableObject
-from moorings.plan.disabled import (
-    drop_disabled,
-    find_disabled_selectors,
-    list_claim_specs,
-)
+from moorings.plan.disabled import drop_disabled, find_disabled_selectors
 from tests.builders import (
     claim,
     claim_template,
@@ -57,7 +54,9 @@ def test_fields_of_gates_that_are_off_are_dropped(
     objects = entries(made_of(asked)[number])
     kept, (note,) = drop_disabled(objects, features)
     assert note.endswith(DROPPED.format(field, gate))
-    for spec in (spec for entry in kept for spec in list_claim_specs(entry)):
+    for spec in (
+        spec for entry in kept for spec in list_claim_specs(entry.decoded.value)
+    ):
         (left,) = spec.devices.requests
         assert left.first_available == ()
         assert left.exactly is None or left.exactly.admin_access is None

@@ -30,6 +30,7 @@ from contracts.workload import Pod
 from publisher.gang_names import keep_valid_name
 from publisher.gangs.claim_users import ReservationFlips, UngatedUsers
 from publisher.gangs.claims import exclusive_devices_of
+from publisher.gangs.failed_devices import SeenFailures
 from publisher.gangs.known_nodes import KnownNode, KnownNodes
 from publisher.gangs.offered_devices import OfferedDevices
 from publisher.gangs.owners import GangOwners
@@ -94,6 +95,8 @@ class View:
         """Claims that pods use which are not ours."""
         self.offered = OfferedDevices()
         """What slices offer; `groups_using` says whom its claims concern."""
+        self.failures = SeenFailures()
+        """Devices of claims that could not be attached."""
 
     # --- what is there --------------------------------------------------------------
 
@@ -204,6 +207,7 @@ class View:
             return frozenset()
         self.reservation_flips.apply(key, before, claim)
         self.offered.note_claim(key, before, claim)
+        self.failures.note_claim(key, claim)
         concerned = {key}
         for device in exclusive_devices_of(before):
             holders = self._holders[device]

@@ -64,8 +64,12 @@ async def site(
 
 
 async def held(site: Fleet, pod: Json) -> tuple[str, Json]:
-    """Wait until the claim of a pod has a device; gives its node, and the claim."""
+    """Wait until the claim of a pod has a device and its gate is open.
+
+    Gives its node, and the claim.
+    """
     claim = await site.kube.until(await site.generated(pod), allocated)
+    await site.kube.until(pod, lambda now: not now["spec"].get("schedulingGates"))
     (result,) = claim["status"]["allocation"]["devices"]["results"]
     return str(result["pool"]), claim
 

@@ -66,14 +66,17 @@ async def until_told(
 ) -> str:
     """Wait for an event of ours about an object; gives its note."""
     notes: list[str] = []
+    events: list[tuple[str, str]] = []
 
     async def told() -> bool:
-        events = await events_about(kube, about)
+        events[:] = await events_about(kube, about)
         notes[:] = [note for why, note in events if _bare(why) == _bare(reason)]
         return bool(notes)
 
-    what = f"event {reason} about {name_of(about)}"
-    await eventually(told, what, within_s)
+    def missing() -> str:
+        return f"event {reason} about {name_of(about)}, only {events}"
+
+    await eventually(told, missing, within_s)
     return notes[-1]
 
 

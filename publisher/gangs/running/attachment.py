@@ -43,7 +43,7 @@ def find_unattached(
     return tuple(
         pod
         for pod in pods
-        if find_failure(pod, context.view)
+        if find_failure(context, pod)
         or (pod.metadata.uid not in refused and recall_failure(context, pod))
     )
 
@@ -54,7 +54,7 @@ def report_unattached(
     """Report pods of `find_unattached`, with the words of the drivers."""
     failures = (
         describe_refusal(context, pod)
-        if find_failure(pod, context.view)
+        if find_failure(context, pod)
         else recall_failure(context, pod)
         for pod in pods[:_NAMED]
     )

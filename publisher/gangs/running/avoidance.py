@@ -27,7 +27,7 @@ from contracts.workload import Pod, PodCondition
 from publisher.gangs.claims import FailedDevice, find_awaited_device, find_failed_device
 from publisher.gangs.context import NextSteps, PlanContext
 from publisher.gangs.node_affinity import pinned_node_of
-from publisher.gangs.view import View, claim_keys, is_gated, is_over
+from publisher.gangs.view import claim_keys, is_gated, is_over
 from publisher.times import seconds_between
 
 SCHEDULER_REFUSED = "SchedulerRefused"
@@ -67,20 +67,24 @@ def is_pinned(pod: Pod) -> bool:
     return opened and not is_over(pod) and not pod.spec.node_name
 
 
-def find_failure(pod: Pod, view: View) -> FailedDevice | None:
+def find_failure(context: PlanContext, pod: Pod) -> FailedDevice | None:
     """Return a device of a pod that cannot be attached for it; None: there is none.
 
-    kube-scheduler says so as well if it has waited for its driver for too long.
+    kube-scheduler says so as well if it has waited for its driver for too long. It
+    counts until it is remembered (`recall_failure`), though the claim was freed since.
     """
     if not is_pinned(pod):
         return None
-    claims = [view.claim(key) for key in claim_keys(pod).values()]
+    view, keys = context.view, tuple(claim_keys(pod).values())
+    claims = [view.claim(key) for key in keys]
     failed = next(filter(None, map(find_failed_device, claims)), None)
     refusal = find_refusal(pod)
     if failed is None and refusal is not None and _TIMED_OUT in refusal.message:
         device = next(filter(None, map(find_awaited_device, claims)), None)
         if device is not None:
             return FailedDevice(device=device, message=refusal.message)
+    if failed is None and recall_failure(context, pod) is None:
+        return view.failures.find(keys)
     return failed
 
 
@@ -213,7 +217,7 @@ def _avoid_nothing(context: PlanContext, pods: Sequence[Pod]) -> NodesAvoided:
 def describe_refusal(context: PlanContext, pod: Pod) -> AvoidedNode:
     """Describe why a pod cannot run on the node that it is pinned to."""
     node, refusal = pinned_node_of(pod), find_refusal(pod)
-    failure = find_failure(pod, context.view)
+    failure = find_failure(context, pod)
     words = "" if refusal is None else refusal.message or refusal.reason
     return AvoidedNode(
         node=node,

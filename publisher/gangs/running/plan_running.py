@@ -151,7 +151,7 @@ def find_refused(context: PlanContext, pods: Iterable[Pod]) -> RefusedPods:
 
 def _grace_left_s(context: PlanContext, pod: Pod) -> float | None:
     """Return how long a refusal may still pass by itself; None: there is none."""
-    if find_failure(pod, context.view) is not None:
+    if find_failure(context, pod) is not None:
         return 0.0
     if find_refusal(pod) is None or is_lost(pod, context):
         return None

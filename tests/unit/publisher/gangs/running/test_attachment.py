@@ -186,6 +186,19 @@ def test_a_pod_that_was_freed_is_asked_for_again_on_its_node() -> None:
     assert asked.avoided == ()
 
 
+def test_a_failure_counts_though_the_claim_was_freed_before_anybody_looked() -> None:
+    """On a busy machine both changes are taken in together."""
+    pod = pinned()
+    context = situation(pod, failing())
+    context.view.apply_claim(f"{builders.NAMESPACE}/a-gpus", FREED)
+    plan = plan_gang(context)
+    ((reason, message),) = reports(plan)
+    assert (reason, message.startswith(WORDS)) == ("DeviceNotAttached", True)
+    assert remembered(pod) in plan.messages
+    again = plan_gang(replace(context, avoided=lambda _name: remembered(pod)))
+    assert not any(isinstance(message, NodesAvoided) for message in again.messages)
+
+
 def test_the_author_is_told_while_it_waits_for_another_device() -> None:
     pod = pinned(opened_by="the-gang-before")
     context = situation(pod, FREED, remembered(pod))

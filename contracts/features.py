@@ -16,31 +16,31 @@ from msgspec import Struct
 
 DEFAULT_VERSION = "1.37"
 _OFF, _ON = False, True
-_VERSIONS = ("1.34", "1.35", "1.36", "1.37")
+_VERSIONS = ("1.34", "1.35", "1.36", "1.37", "1.38")
 GATES: dict[str, tuple[bool | None, ...]] = {
-    "DynamicResourceAllocation": (_ON, _ON, _ON, _ON),
-    "DRAAdminAccess": (_ON, _ON, _ON, _ON),
-    "NodeDeclaredFeatures": (None, _OFF, _ON, _ON),
-    "DRAPrioritizedList": (_ON, _ON, _ON, _ON),
-    "DRAResourceClaimDeviceStatus": (_ON, _ON, _ON, _ON),
-    "DRASchedulerFilterTimeout": (_ON, _ON, _ON, _ON),
-    "DRADeviceBindingConditions": (_OFF, _OFF, _ON, _ON),
-    "DRAPartitionableDevices": (_OFF, _OFF, _ON, _ON),
-    "DRADeviceTaints": (_OFF, _OFF, _ON, _ON),
-    "DRADeviceTaintRules": (None, _OFF, _OFF, _ON),
-    "DRAConsumableCapacity": (_OFF, _OFF, _ON, _ON),
-    "DRAExtendedResource": (_OFF, _OFF, _ON, _ON),
-    "DRAListTypeAttributes": (None, None, _OFF, _OFF),
-    "DRANodeAllocatableResources": (None, None, _OFF, _OFF),
-    "DRAWorkloadResourceClaims": (None, None, _OFF, _OFF),
-    "DRAResourcePoolStatus": (None, None, _OFF, _OFF),
-    "DRAFractionalCapacityRange": (None, None, None, _OFF),
-    "DRADerivedAttributes": (None, None, None, _OFF),
-    "DRADeviceCompatibilityGroups": (None, None, None, _OFF),
-    "DRAPartitionableDevicesType": (None, None, None, _OFF),
-    "DRAOptionalNodeOperations": (None, None, None, _OFF),
+    "DynamicResourceAllocation": (_ON, _ON, _ON, _ON, None),
+    "DRAAdminAccess": (_ON, _ON, _ON, _ON, _ON),
+    "NodeDeclaredFeatures": (None, _OFF, _ON, _ON, _ON),
+    "DRAPrioritizedList": (_ON, _ON, _ON, _ON, _ON),
+    "DRAResourceClaimDeviceStatus": (_ON, _ON, _ON, _ON, _ON),
+    "DRASchedulerFilterTimeout": (_ON, _ON, _ON, _ON, _ON),
+    "DRADeviceBindingConditions": (_OFF, _OFF, _ON, _ON, _ON),
+    "DRAPartitionableDevices": (_OFF, _OFF, _ON, _ON, _ON),
+    "DRADeviceTaints": (_OFF, _OFF, _ON, _ON, _ON),
+    "DRADeviceTaintRules": (None, _OFF, _OFF, _ON, _ON),
+    "DRAConsumableCapacity": (_OFF, _OFF, _ON, _ON, _ON),
+    "DRAExtendedResource": (_OFF, _OFF, _ON, _ON, _ON),
+    "DRAListTypeAttributes": (None, None, _OFF, _OFF, _OFF),
+    "DRANodeAllocatableResources": (None, None, _OFF, _OFF, _OFF),
+    "DRAWorkloadResourceClaims": (None, None, _OFF, _OFF, _OFF),
+    "DRAResourcePoolStatus": (None, None, _OFF, _OFF, _OFF),
+    "DRAFractionalCapacityRange": (None, None, None, _OFF, _ON),
+    "DRADerivedAttributes": (None, None, None, _OFF, _OFF),
+    "DRADeviceCompatibilityGroups": (None, None, None, _OFF, _OFF),
+    "DRAPartitionableDevicesType": (None, None, None, _OFF, _OFF),
+    "DRAOptionalNodeOperations": (None, None, None, _OFF, _OFF),
 }
-"""By name: the default in each of the versions we know; None: not there yet.
+"""By name: the default in each of the versions we know; None: it is not there.
 
 A release runs with the release before it as `--min-compatibility-version` unless it is
 told otherwise: DRAFractionalCapacityRange is on in 1.37 only where that is 1.37 too.
@@ -65,6 +65,14 @@ class Features(Struct, frozen=True, kw_only=True, rename="camel"):
     optional_node_operations: bool = False
     derived_attributes: bool = False
     compatibility_groups: bool = False
+    rules_of_138: bool = False
+    """The allocator's rules that no gate switches, as of 1.38.
+
+    A capacity may be named with its driver's domain or without it; versions that differ
+    in build metadata alone are equal to constraints; slices that skip node operations
+    need their gate whatever other gates are on; a pool in which `All` cannot be counted
+    concerns the nodes that see it.
+    """
 
 
 _SWITCHES: dict[str, tuple[str, ...]] = {
@@ -98,24 +106,34 @@ def features_of(
 ) -> Features:
     """Describe a cluster by its version (`1.36`) and the gates that were changed.
 
-    A version may be as kubectl prints it: `v1.36.2-gke.7` is 1.36.
+    A version may be as kubectl prints it: `v1.36.2-gke.7` is 1.36. One that we do not
+    know is as the nearest that we do.
 
     Raises:
-        FeatureError: no version or gate that we know.
+        FeatureError: no version, or no gate that we know.
     """
-    found = _PRINTED.fullmatch(version)
-    release = version if found is None else found["release"]
-    if release not in _VERSIONS:
-        listed = ", ".join(_VERSIONS)
-        raise FeatureError(f"Kubernetes {version!r} is unknown; known are {listed}")
+    release = nearest_release(read_release(version))
     check_gates(gates or {})
     is_on = default_gates(release) | dict(gates or {})
     return Features(
         **{
             switch: all(is_on[name] for name in names)
             for switch, names in _SWITCHES.items()
-        }
+        },
+        rules_of_138=_order(release) >= (1, 38),
     )
+
+
+def read_release(version: str) -> str:
+    """Read the release of a version, such as `1.36` of `v1.36.2-gke.7`.
+
+    Raises:
+        FeatureError: it is no version.
+    """
+    found = _PRINTED.fullmatch(version)
+    if found is None:
+        raise FeatureError(f"{version!r} is no version of Kubernetes such as 1.37")
+    return found["release"]
 
 
 def default_gates(release: str) -> dict[str, bool]:
@@ -126,9 +144,12 @@ def default_gates(release: str) -> dict[str, bool]:
 
 def nearest_release(release: str) -> str:
     """Return the known release that is nearest to one, such as `1.37` for `1.40`."""
-    known = [tuple(map(int, name.split("."))) for name in _VERSIONS]
-    asked = tuple(map(int, release.split(".")))
-    return _VERSIONS[max(sum(one <= asked for one in known) - 1, 0)]
+    asked = _order(release)
+    return _VERSIONS[max(sum(_order(one) <= asked for one in _VERSIONS) - 1, 0)]
+
+
+def _order(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
 
 
 def check_gates(gates: Mapping[str, bool]) -> None:

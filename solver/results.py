@@ -39,7 +39,7 @@ from contracts.messages import ClaimAllocated, MemberAllocated
 from contracts.quantity import Quantity
 from solver.cache import cached
 from solver.devices.candidates import is_shareable
-from solver.devices.capacity_amounts import compute_consumed
+from solver.devices.capacity_amounts import compute_consumed, domain_of
 from solver.devices.gather import Cluster
 from solver.errors import ResultError
 from solver.placement import GangPlacement, PodPlacement
@@ -160,9 +160,11 @@ class Results:
         device, pool_slice = device_and_slice
         features, consumed = self._features, _NOTHING
         if share_id is not None:
-            fractional = features.fractional_capacity_range
             amounts = compute_consumed(
-                device.capacity, subrequest.capacity, fractional=fractional
+                device.capacity,
+                subrequest.capacity,
+                fractional=features.fractional_capacity_range,
+                domain=domain_of(device_id.driver, features),
             )
             consumed = amounts or _NOTHING
         binds = features.device_binding

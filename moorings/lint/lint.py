@@ -17,6 +17,7 @@ from contracts.workload import Node
 from moorings.lint.claims import gather_claims, make_probe_gang
 from moorings.lint.constraints import check_constraints
 from moorings.lint.findings import Finding, Lint, LintRule, Severity, collect_findings
+from moorings.lint.limits_of_138 import check_limits_of_138
 from moorings.lint.matches import Matches
 from moorings.lint.pods import check_gangs, check_pods
 from moorings.lint.quotas import check_quotas
@@ -69,6 +70,7 @@ def lint(
     findings = [finding for entry in entries for finding in _check_validity(entry)]
     for entry in map(_with_namespace, given):
         findings.extend(_check_fields(entry))
+        findings.extend(check_limits_of_138(entry, features))
     findings.extend(_check_references(entries))
     findings.extend(check_pods(entries))
     cluster = make_cluster(entries)

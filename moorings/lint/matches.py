@@ -101,12 +101,13 @@ class Matches:
         if not kind.capacity:
             return True
         for part in self._pools:
-            devices = pool_of(part).devices
+            pool = pool_of(part)
             for index in indices_of(
                 select_devices(part, subrequest.selectors, self._table).bits
             ):
-                costs = costs_of(devices[index], kind.capacity, self._features)
-                total = devices[index].capacity
+                device = pool.devices[index]
+                total = device.capacity
+                costs = costs_of(device, kind.capacity, self._features, pool.driver)
                 if costs is not None and all(
                     cost <= total[name].value.nano for name, cost in costs.items()
                 ):

@@ -108,8 +108,9 @@ class Constraint:
         return True
 
     def _goes_with(self, attribute: DeviceAttribute, other: DeviceAttribute) -> bool:
-        values_of_other = dict(list_scalars(other))
-        for kind, value in list_scalars(attribute):
+        features = self._world.features
+        values_of_other = dict(list_scalars(other, features))
+        for kind, value in list_scalars(attribute, features):
             if value is not None:
                 return (values_of_other[kind] == value) == self._match
         return False

@@ -22,9 +22,9 @@ from solver.devices.candidates import (
     indices_of,
     is_shareable,
     select_devices,
-    sum_shares,
+    shares_of,
 )
-from solver.devices.capacity_amounts import compute_consumed
+from solver.devices.capacity_amounts import compute_consumed, domain_of
 from solver.devices.gather import NodePools
 from solver.devices.pools import PoolView
 from solver.errors import AmountError, FatalError
@@ -95,7 +95,7 @@ class World:
         features = self.features
         available = find_free(pool, features)
         fit = find_supported(pool, self.node.node, features)
-        shares = sum_shares(pool.use) if features.consumable_capacity else {}
+        use = pool.use if features.consumable_capacity else None
         return [
             NodeDevice(
                 name=DeviceID(pool.driver, pool.pool, pool.devices[bit].name),
@@ -104,7 +104,7 @@ class World:
                 bit=bit,
                 shareable=is_shareable(pool.devices[bit], features),
                 held=not available >> bit & 1,
-                shares=shares.get(pool.devices[bit].name),
+                shares=shares_of(pool, pool.devices[bit], use, features),
                 supported=bool(fit >> bit & 1),
             )
             for bit in indices_of(pool.targeting)
@@ -192,10 +192,12 @@ class World:
             return {}
         key = (index, tuple(sorted((n, q.nano) for n, q in part.capacity.items())))
         if key not in self._amounts:
-            fractional = self.features.fractional_capacity_range
             try:
                 self._amounts[key] = compute_consumed(
-                    device.device.capacity, part.capacity, fractional=fractional
+                    device.device.capacity,
+                    part.capacity,
+                    fractional=self.features.fractional_capacity_range,
+                    domain=domain_of(device.name.driver, self.features),
                 )
             except AmountError as error:
                 raise FatalError(
@@ -269,7 +271,8 @@ def _list_targets(
             why = "being updated" if pool.incomplete else "invalid"
             raise FatalError(
                 f"{request.subject}: asks for all devices, but resource pool "
-                f"{pool.driver}/{pool.pool} is currently {why}"
+                f"{pool.driver}/{pool.pool} is currently {why}",
+                node_only=world.features.rules_of_138,
             )
         for index in devices_by_pool.get(number, ()):
             verdict = verdicts[index]

@@ -19,6 +19,7 @@ from contracts.gang import NodeToleration
 from contracts.names import OWNED
 from contracts.workload import NodeTaint
 from solver.cache import Slots
+from solver.devices.capacity_amounts import domain_of, spell_as_device
 from solver.devices.facts import pool_of
 from solver.devices.pool_projections import PoolProjection, Selectors, projection_of
 from solver.devices.pools import PoolView, slice_of
@@ -124,15 +125,20 @@ def is_shareable(device: Device, features: Features) -> bool:
 
 
 def find_free(view: PoolView, features: Features, *, admin: bool = False) -> int:
-    """Find the devices without a holder; with admin access holders do not matter."""
+    """Find the devices without a holder; with admin access holders do not matter.
+
+    Who has a share holds a device that may not be shared any more (1.38's rule; older
+    releases of kube-scheduler give it out).
+    """
     facts, use = view.facts, view.use
     free = facts.all_devices
     if admin or use is None:
         return free
     for name in use.taken:
         free &= ~facts.bits_by_name.get(name, 0)
-    for share in () if features.consumable_capacity else use.shared:
-        free &= ~facts.bits_by_name.get(share.device, 0)
+    shareable = facts.marks.shareable if features.consumable_capacity else 0
+    for share in use.shared:
+        free &= ~facts.bits_by_name.get(share.device, 0) | shareable
     return free
 
 
@@ -144,7 +150,8 @@ def find_supported(view: PoolView, node: NodePart, features: Features) -> int:
         bits &= ~facts.marks.counting
     skips = any(pool_slice.skip_node_operations for pool_slice in pool.slices)
     checked = skips and (
-        features.list_type_attributes
+        features.rules_of_138
+        or features.list_type_attributes
         or features.optional_node_operations
         or features.derived_attributes
         or features.compatibility_groups
@@ -213,6 +220,23 @@ def tolerates_taint(
     if toleration.operator in ("", "Equal"):
         return toleration.value == taint.value
     return toleration.operator == "Exists"
+
+
+def shares_of(
+    view: PoolView, device: Device, use: UsePart | None, features: Features
+) -> dict[str, int] | None:
+    """Read what shares of a device consume, 1e-9 units by its own names.
+
+    None: nobody has a share of it.
+    """
+    shares = sum_shares(use).get(device.name)
+    domain = domain_of(view.driver, features)
+    if not shares or not domain:
+        return shares
+    consumed: dict[str, int] = {}
+    for name, own in spell_as_device(shares, device.capacity, domain).items():
+        consumed[own] = consumed.get(own, 0) + shares[name]
+    return consumed
 
 
 def sum_shares(use: UsePart | None) -> dict[str, dict[str, int]]:

@@ -8,13 +8,14 @@ Source: KEP-5075; k8s.io/dynamic-resource-allocation/structured, consumable_capa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from contracts.device import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
     DeviceCapacity,
 )
+from contracts.features import Features
 from contracts.quantity import NANO, Quantity
 from solver.errors import AmountError
 
@@ -27,14 +28,24 @@ def compute_consumed(
     requests: Mapping[str, Quantity],
     *,
     fractional: bool,
+    domain: str = "",
 ) -> dict[str, Quantity] | None:
     """Compute what one use of a device consumes; None: the device cannot do it.
 
     `capacities` are those of the device; all are in the answer, asked for or not.
+    `domain` may stand before a name or not (`domain_of`); of one capacity that a device
+    names both ways the name with its domain counts.
 
     Raises:
         AmountError: an amount cannot be represented, or is negative.
     """
+    if domain:
+        requests = _spell_requests(capacities, requests, domain)
+        capacities = {
+            name: capacity
+            for name, capacity in capacities.items()
+            if f"{domain}/{name}" not in capacities
+        }
     if any(name not in capacities for name in requests):
         return None
     amounts = {
@@ -50,6 +61,48 @@ def compute_consumed(
         ):
             return None
     return amounts
+
+
+def domain_of(driver: str, features: Features) -> str:
+    """Return what may stand before names of capacities; empty: nothing may."""
+    return driver if features.rules_of_138 else ""
+
+
+def spell_as_device(
+    names: Iterable[str], capacities: Iterable[str], domain: str
+) -> dict[str, str]:
+    """Map names of capacities to how a device names them, if it has them.
+
+    Of two names of one capacity of a device the one with its domain counts.
+    """
+    own = {_qualify(name, domain): name for name in sorted(capacities, key=_is_long)}
+    return {name: own.get(_qualify(name, domain), name) for name in names}
+
+
+def _is_long(name: str) -> bool:
+    return "/" in name
+
+
+def _qualify(name: str, domain: str) -> str:
+    return name if "/" in name else f"{domain}/{name}"
+
+
+def _spell_requests(
+    capacities: Iterable[str], requests: Mapping[str, Quantity], domain: str
+) -> dict[str, Quantity]:
+    """Name what is asked for as the device does.
+
+    Raises:
+        AmountError: one capacity is asked for in both spellings, or a negative amount.
+    """
+    asked: dict[str, Quantity] = {}
+    for name, own in spell_as_device(requests, capacities, domain).items():
+        if own in asked:
+            raise AmountError(f'capacity "{own}" is asked for by two names')
+        if requests[name].nano < 0:
+            raise AmountError(f'capacity "{own}": capacity value is negative')
+        asked[own] = requests[name]
+    return asked
 
 
 def _consume_capacity(

@@ -35,10 +35,11 @@ PoolLikeness = tuple[
     PoolProjection,
     tuple[DeviceName, ...],
     PoolCapacity | None,
+    str,
     tuple[ShareUse, ...],
 ]
 """What tells of a plain pool which devices it has, which are chosen, which taken, and
-where amounts count what there is and what shares consume of it."""
+where amounts count what there is, of which driver, and what shares consume of it."""
 MOST_ALIKE = 8192
 """Nodes that are not alike, of which one reader remembers so many."""
 _name_of = itemgetter(0)
@@ -67,11 +68,11 @@ def likeness_of(
             if use.taints:
                 return None
             taken, shared = use.taken, use.shared
-        facts, capacity = view.facts, None
+        facts, capacity, domain = view.facts, None, ""
         if by_amounts or (facts.marks is not NO_MARKS and facts.marks.has_amounts):
-            capacity = _capacity_of(view.part)
+            capacity, domain = _capacity_of(view.part), view.driver
         projection = projection_of(view.part, selectors)
-        pools.append((facts, projection, taken, capacity, shared))
+        pools.append((facts, projection, taken, capacity, domain, shared))
     return tuple(pools)
 
 

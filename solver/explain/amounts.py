@@ -9,7 +9,7 @@ from __future__ import annotations
 from contracts.features import Features
 from contracts.ids import DeviceName
 from contracts.quantity import Quantity
-from solver.devices.candidates import indices_of, is_shareable, sum_shares
+from solver.devices.candidates import indices_of, is_shareable, shares_of
 from solver.devices.pools import PoolView
 from solver.kinds.query import RequestKind
 from solver.kinds.traits import (
@@ -68,8 +68,8 @@ def count_further_uses(
     for index in indices_of(usable & view.facts.marks.shareable):
         device = view.devices[index]
         if is_shareable(device, features):
-            used = sum_shares(use).get(device.name, {})
-            costs = costs_of(device, kind.capacity, features) or {}
+            used = shares_of(view, device, use, features) or {}
+            costs = costs_of(device, kind.capacity, features, view.driver) or {}
             uses += min(
                 (
                     (device.capacity[name].value.nano - used.get(name, 0)) // cost - 1
@@ -86,10 +86,9 @@ def _describe_share(
 ) -> str:
     """Describe what shares have left too little of, on the first of these devices."""
     device = view.devices[next(indices_of(lacking))]
-    used = sum_shares(view.use).get(device.name, {})
-    for name, asked in sorted(
-        (costs_of(device, kind.capacity, features) or {}).items()
-    ):
+    used = shares_of(view, device, view.use, features) or {}
+    costs = costs_of(device, kind.capacity, features, view.driver) or {}
+    for name, asked in sorted(costs.items()):
         total = device.capacity[name].value.nano
         left = total - used.get(name, 0)
         if asked > left:

@@ -6,19 +6,30 @@ from fractions import Fraction
 from math import ceil
 
 from contracts.device import CapacityRequestPolicyRange, Device, DeviceCapacity
+from contracts.features import Features
 from contracts.quantity import NANO, Quantity
 
 MAX = 2**63 - 1
 
 
 def consumption_of(
-    device: Device, requested: dict[str, Quantity], *, fractional: bool
+    device: Device, requested: dict[str, Quantity], features: Features, driver: str
 ) -> dict[str, int] | None:
     """Compute 1e-9 units by capacity; None: the device does not allow it."""
+    fractional = features.fractional_capacity_range
+    if features.rules_of_138:
+        if any(amount.nano < 0 for amount in requested.values()):
+            return None
+        found = {name: own_name(device, name, driver) for name in requested}
+        if len(set(found.values())) < len(found):
+            return None  # one capacity, asked for twice
+        requested = {found[name]: amount for name, amount in requested.items()}
     if not requested.keys() <= device.capacity.keys():
         return None
     amounts = {}
     for name, capacity in device.capacity.items():
+        if features.rules_of_138 and f"{driver}/{name}" in device.capacity:
+            continue  # the long name of the same capacity counts
         amount: int | None = capacity.value.nano  # as mostly: all of it
         if requested or capacity.request_policy is not None:
             amount = _consumed_amount(
@@ -28,6 +39,30 @@ def consumption_of(
             return None
         amounts[name] = amount
     return amounts
+
+
+def own_name(device: Device, name: str, driver: str) -> str:
+    """Return how a device spells a capacity: with the driver's domain, if it can."""
+    prefix = driver + "/"
+    bare = name.removeprefix(prefix)
+    if "/" not in bare:
+        for spelled in (prefix + bare, bare):
+            if spelled in device.capacity:
+                return spelled
+    return name
+
+
+def shares_by_own_name(
+    device: Device, shares: dict[str, int], features: Features, driver: str
+) -> dict[str, int]:
+    """Add up what shares consume by the device's names, however claims spell them."""
+    if not features.rules_of_138:
+        return shares
+    total: dict[str, int] = {}
+    for name, amount in shares.items():
+        own = own_name(device, name, driver)
+        total[own] = total.get(own, 0) + amount
+    return total
 
 
 def _consumed_amount(

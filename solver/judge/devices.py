@@ -33,13 +33,8 @@ def judge_device_alone(
     if features.consumable_capacity and (
         subrequest.capacity or device_facts.device.capacity
     ):
-        fractional = features.fractional_capacity_range
-        if (
-            consumption_of(
-                device_facts.device, subrequest.capacity, fractional=fractional
-            )
-            is None
-        ):
+        asked = subrequest.capacity
+        if consumption_of(device_facts.device, asked, features, name.driver) is None:
             yield f"capacityPolicy: {where} {name} cannot give what is asked"
 
 

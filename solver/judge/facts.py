@@ -19,6 +19,7 @@ from contracts.device import (
     DeviceTaint,
 )
 from contracts.ids import DeviceClassName, DeviceID, NodeName, PoolID
+from solver.judge.amounts import shares_by_own_name
 from solver.judge.pools import CounterAmounts, VisiblePool, is_readable, read_pool
 from solver.problem.gangs import SubrequestPart
 from solver.problem.problem import Problem
@@ -37,6 +38,7 @@ EXPERIMENTAL = (
     "optional_node_operations",
     "derived_attributes",
     "compatibility_groups",
+    "rules_of_138",
 )
 
 
@@ -219,25 +221,32 @@ class Facts:
             share.device: {each: amount.nano for each, amount in share.consumed}
             for share in use.shared
         }
-        taken = {*use.taken, *(() if sharing else shares)}
         added: dict[str, list[DeviceTaint]] = {}
         for owner, taint in use.taints:
             added.setdefault(owner, []).append(taint)
         driver, of_driver, read = pool_id.driver, pool_id.pool, {}
         for device, pool_slice in map(pool.devices.__getitem__, names):
             each, taints = device.name, device.taints
+            shareable = sharing and bool(device.allow_multiple_allocations)
             if each in added:
                 taints = (*taints, *added[each])
             read[DeviceID(driver, of_driver, each)] = DeviceFacts(
                 device,
                 pool_slice,
                 each not in unreachable,
-                each in taken,
-                shares.get(each),
+                each in use.taken or (each in shares and not shareable),
+                self._read_shares(device, driver, shares.get(each)),
                 taints,
-                sharing and bool(device.allow_multiple_allocations),
+                shareable,
             )
         return read
+
+    def _read_shares(
+        self, device: Device, driver: str, shares: dict[str, int] | None
+    ) -> dict[str, int] | None:
+        if shares is None:
+            return None
+        return shares_by_own_name(device, shares, self.features, driver)
 
     def is_chosen(
         self, node: NodeName, subrequest: SubrequestPart, name: DeviceID, device: Device
@@ -339,7 +348,7 @@ class Facts:
             kind, values = next(
                 (k, v) for k, v in zip(KINDS, several, strict=True) if v
             )
-            return {(kind, value) for value in values or ()}
+            return {(kind, self._compared(kind, value)) for value in values or ()}
         single = (
             attribute.int_value,
             attribute.bool_value,
@@ -347,7 +356,17 @@ class Facts:
             attribute.version_value,
         )
         pairs = zip(KINDS, single, strict=True)
-        return {(kind, value) for kind, value in pairs if value is not None}
+        return {
+            (kind, self._compared(kind, value))
+            for kind, value in pairs
+            if value is not None
+        }
+
+    def _compared(self, kind: str, value: object) -> object:
+        """Return what of a value is compared: some releases ignore build metadata."""
+        if kind == "version" and self.features.rules_of_138:
+            return str(value).split("+")[0]
+        return value
 
     def counters_left_of(self, node: NodeName, name: PoolID) -> CounterAmounts:
         """Compute what others leave of the counters of a pool."""

@@ -84,9 +84,8 @@ def _consumption_is_written(features: Features, given: Given, where: str) -> Vio
     subrequest, result, facts = given
     amounts: dict[str, int] = {}
     if facts.shareable:
-        fractional = features.fractional_capacity_range
-        requested = subrequest.capacity
-        consumed = consumption_of(facts.device, requested, fractional=fractional)
+        driver = result.driver
+        consumed = consumption_of(facts.device, subrequest.capacity, features, driver)
         amounts = consumed or {}
     says = {name: amount.nano for name, amount in result.consumed_capacity.items()}
     if says != amounts:

@@ -88,7 +88,9 @@ class _Room:
             if not use.shareable:
                 taken.add(use.device)
             elif device is not None:
-                consumes = amounts_of(self._facts, use.subrequest, device)
+                consumes = amounts_of(
+                    self._facts, use.subrequest, use.device.driver, device
+                )
                 amounts.setdefault(use.device, Counter()).update(consumes)
         consumed: dict[DeviceID, Consumed] = {
             name: tuple(sorted(total.items())) for name, total in amounts.items()

@@ -167,11 +167,12 @@ class DeviceLooks:
 
     def _count_uses(self, left: Left, request: int) -> int:
         """Count the uses of a device that nobody has for itself."""
-        _, _, device = self._examples[left[0]]
+        _, name_of_device, device = self._examples[left[0]]
         if not self._facts.features.consumable_capacity:
             return 1
         bounds, consumed = [MOST_SHARES], dict(left[1])
-        asked = amounts_of(self._facts, self._requests[request], device)
+        driver = name_of_device.driver
+        asked = amounts_of(self._facts, self._requests[request], driver, device)
         for name, amount in asked.items():
             free = device.device.capacity[name].value.nano
             free -= (device.shares or {}).get(name, 0)
@@ -183,12 +184,11 @@ class DeviceLooks:
 
 
 def amounts_of(
-    facts: Facts, subrequest: SubrequestPart, device: DeviceFacts
+    facts: Facts, subrequest: SubrequestPart, driver: str, device: DeviceFacts
 ) -> dict[str, int]:
     """Compute what a request consumes of a device; nothing where it may not have it."""
-    fractional = facts.features.fractional_capacity_range
-    requested = subrequest.capacity
-    return consumption_of(device.device, requested, fractional=fractional) or {}
+    asked = subrequest.capacity
+    return consumption_of(device.device, asked, facts.features, driver) or {}
 
 
 def _read_look(facts: DeviceFacts) -> tuple[object, ...]:

@@ -99,13 +99,14 @@ def _capacity_suffices(facts: Facts, uses: list[Use]) -> Violations:
     """
     if not facts.features.consumable_capacity:
         return
-    fractional = facts.features.fractional_capacity_range
     totals: dict[DeviceID, dict[str, int]] = {}
     for use in uses:
         of_others, device = use.facts.shares, use.facts.device
         if not (use.facts.shareable or of_others):
             continue
-        amounts = consumption_of(device, use.subrequest.capacity, fractional=fractional)
+        amounts = consumption_of(
+            device, use.subrequest.capacity, facts.features, use.device.driver
+        )
         total = totals.setdefault(use.device, dict(of_others or {}))
         if not use.shareable:
             total = dict(of_others or {})

@@ -54,7 +54,9 @@ from solver.snapshot.parts import Part, PoolPart
 
 MOST_ATTRIBUTES = 16
 """Whose values are remembered of one pool."""
-_BITS_BY_VALUE: Slots[tuple[str, bool], Mapping[Element, int]] = Slots(MOST_ATTRIBUTES)
+_BITS_BY_VALUE: Slots[tuple[str, bool, bool], Mapping[Element, int]] = Slots(
+    MOST_ATTRIBUTES
+)
 """By part of a pool, attribute and whether lists count: the devices with a value."""
 
 
@@ -307,7 +309,7 @@ def _find_values(
 ) -> Mapping[Element, int]:
     """Find the devices of a pool that publish one value of an attribute, by value."""
     results = _BITS_BY_VALUE.of(part.memory)
-    key = (attribute, features.list_type_attributes)
+    key = (attribute, features.list_type_attributes, features.rules_of_138)
     bits_by_value = results.get(key)
     if bits_by_value is None:
         pool, found = pool_of(part), dict[Element, int]()

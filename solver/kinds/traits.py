@@ -15,8 +15,13 @@ from contracts.features import Features
 from contracts.ids import DeviceName
 from contracts.quantity import Quantity
 from solver.cache import Slots, cached
-from solver.devices.candidates import indices_of, is_shareable, sum_shares
-from solver.devices.capacity_amounts import compute_consumed
+from solver.devices.candidates import (
+    indices_of,
+    is_shareable,
+    shares_of,
+    sum_shares,
+)
+from solver.devices.capacity_amounts import compute_consumed, domain_of
 from solver.devices.facts import pool_of
 from solver.devices.pool_projections import MOST_LISTS
 from solver.devices.pools import PoolView
@@ -182,7 +187,7 @@ def traits_of(
     """Find the traits of a device."""
     left: tuple[int, ...] | None = None
     costs: tuple[tuple[int, ...], ...] = ()
-    shares = sum_shares(view.use).get(device.name)
+    shares = shares_of(view, device, view.use, features)
     if is_shareable(device, features):
         names = sorted(device.capacity)
         left = tuple(
@@ -190,7 +195,10 @@ def traits_of(
             for name in names
         )
         costs = _list_costs(
-            tuple(device.capacity.items()), query, features.fractional_capacity_range
+            tuple(device.capacity.items()),
+            query,
+            features.fractional_capacity_range,
+            domain_of(view.driver, features),
         )
     if not device.consumes_counters or (left is not None and shares is not None):
         return Traits(left=left, costs=costs)
@@ -237,27 +245,37 @@ def find_with_room(
     for share in view.use.shared:
         bits = view.facts.bits_by_name.get(share.device, 0) & chosen
         if bits and share.consumed:
-            used = {name: amount.nano for name, amount in share.consumed}
             amounts = _list_amounts(view.part, kind.capacity, features)
             for index in indices_of(bits):
                 device = view.devices[index]
+                used = shares_of(view, device, view.use, features) or {}
                 if not _is_large_enough(device, used, amounts[index]):
                     chosen &= ~(1 << index)
     return chosen
 
 
-_AMOUNTS: Slots[tuple[Amounts, bool], tuple[Mapping[str, int] | None, ...]] = Slots(
-    MOST_LISTS
-)
+_Asked = tuple[Amounts, bool, bool]
+
+
+def _key_of(requested: Amounts, features: Features) -> _Asked:
+    """Return all that amounts depend on besides the pool."""
+    return (
+        requested,
+        features.fractional_capacity_range,
+        features.rules_of_138,
+    )
+
+
+_AMOUNTS: Slots[_Asked, tuple[Mapping[str, int] | None, ...]] = Slots(MOST_LISTS)
 """By part of a pool: what one use would consume of each device."""
-_LARGE: Slots[tuple[Amounts, bool], int] = Slots(MOST_LISTS)
+_LARGE: Slots[_Asked, int] = Slots(MOST_LISTS)
 """By part of a pool: the devices that have what is asked for, while all are free."""
 
 
 def _find_large(part: Part, requested: Amounts, features: Features) -> int:
     """Find the devices of a pool that one use may have, by amounts alone."""
     large = _LARGE.of(part.memory)
-    key = (requested, features.fractional_capacity_range)
+    key = _key_of(requested, features)
     bits = large.get(key)
     if bits is None:
         amounts = _list_amounts(part, requested, features)
@@ -275,11 +293,11 @@ def _list_amounts(
 ) -> tuple[Mapping[str, int] | None, ...]:
     """List what one use would consume of each device; None: it cannot be had."""
     results = _AMOUNTS.of(part.memory)
-    key = (requested, features.fractional_capacity_range)
+    key = _key_of(requested, features)
     amounts = results.get(key)
     if amounts is None:
         found = [
-            costs_of(device, requested, features)
+            costs_of(device, requested, features, pool_of(part).driver)
             if requested or device.capacity
             else {}
             for device in pool_of(part).devices
@@ -299,25 +317,32 @@ def _is_large_enough(
 
 @cached(bound=4096)
 def _list_costs(
-    capacities: tuple[tuple[str, DeviceCapacity], ...], query: Query, fractional: bool
+    capacities: tuple[tuple[str, DeviceCapacity], ...],
+    query: Query,
+    fractional: bool,
+    domain: str,
 ) -> tuple[tuple[int, ...], ...]:
     """List what a share for each kind of request consumes of capacities, by name."""
     names = sorted(name for name, _ in capacities)
     costs = (
-        _compute_costs(capacities, kind.capacity, fractional) for kind in query.requests
+        _compute_costs(capacities, kind.capacity, fractional, domain)
+        for kind in query.requests
     )
     return tuple(
-        () if amounts is None else tuple([amounts[name] for name in names])
+        () if amounts is None else tuple([amounts.get(name, 0) for name in names])
         for amounts in costs
     )
 
 
 def costs_of(
-    device: Device, capacity: Amounts, features: Features
+    device: Device, capacity: Amounts, features: Features, driver: str
 ) -> dict[str, int] | None:
     """Compute what one use consumes of each capacity; None: it cannot be had."""
     return _compute_costs(
-        tuple(device.capacity.items()), capacity, features.fractional_capacity_range
+        tuple(device.capacity.items()),
+        capacity,
+        features.fractional_capacity_range,
+        domain_of(driver, features),
     )
 
 
@@ -326,11 +351,14 @@ def _compute_costs(
     capacities: tuple[tuple[str, DeviceCapacity], ...],
     requested: Amounts,
     fractional: bool,
+    domain: str,
 ) -> dict[str, int] | None:
     """Compute the costs, once for all devices of equal capacity."""
     amounts = {name: Quantity.of_nano(amount) for name, amount in requested}
     try:
-        consumed = compute_consumed(dict(capacities), amounts, fractional=fractional)
+        consumed = compute_consumed(
+            dict(capacities), amounts, fractional=fractional, domain=domain
+        )
     except AmountError:
         return None
     return None if consumed is None else {n: q.nano for n, q in consumed.items()}

@@ -54,19 +54,32 @@ def elements_of(
     )
     for kind, values in lists:
         if values:
-            named = ((kind, value) for value in values)
-            return frozenset(named) if features.list_type_attributes else frozenset()
-    for kind, value in list_scalars(attribute):
+            if not features.list_type_attributes:
+                return frozenset()
+            return frozenset(
+                (kind, _compared(value, kind, features)) for value in values
+            )
+    for kind, value in list_scalars(attribute, features):
         if value is not None:
             return frozenset({(kind, value)})
     return frozenset()
 
 
-def list_scalars(attribute: DeviceAttribute) -> tuple[Element, ...]:
-    """List the scalar fields of an attribute in upstream's order."""
+def list_scalars(attribute: DeviceAttribute, features: Features) -> tuple[Element, ...]:
+    """List the scalar fields of an attribute in upstream's order, as compared."""
     return (
         ("string", attribute.string_value),
         ("int", attribute.int_value),
         ("bool", attribute.bool_value),
-        ("version", attribute.version_value),
+        ("version", _compared(attribute.version_value, "version", features)),
     )
+
+
+def _compared(value: object, kind: str, features: Features) -> object:
+    """Return what of a value is compared: of versions all but the build metadata.
+
+    Source: semver.org 2.0.0, 10: it has no precedence.
+    """
+    if isinstance(value, str) and kind == "version" and features.rules_of_138:
+        return value.partition("+")[0]
+    return value

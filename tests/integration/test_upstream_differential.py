@@ -6,20 +6,24 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from contracts.features import DEFAULT_VERSION
 from moorings.plan.decide import Planner
 from moorings.plan.lines import plan_lines
 from solver.cel.evaluator import SelectorEvaluator
-from tests.lab.soak import sized
+from tests.lab.go_program import NO_GO
+from tests.lab.soak import SOAK, sized
 from tests.oracles.differential import generate
 from tests.oracles.differential.compare import compare
 from tests.oracles.differential.draw import Json
-from tests.oracles.differential.known import KNOWN
+from tests.oracles.differential.known import KNOWN, KNOWN_138, KnownDifference
 from tests.oracles.differential.lines import answer_of, plan_line
 from tests.oracles.differential.oracle import Oracle, answers
 from tests.oracles.differential.shrink import shrink
+from tests.oracles.upstream_oracle import built_138
 
 CASES = sized(500, 12_000)
 AT_ONCE = 250
@@ -33,51 +37,72 @@ def planner() -> Iterator[Planner]:
         yield Planner(evaluator)
 
 
-def ours(planner: Planner, case: Json) -> Json:
-    (line,) = plan_lines([plan_line(case)], planner)
-    return answer_of(json.loads(line))
+class Upstream(NamedTuple):
+    """An allocator of upstream, and what of it we know to be otherwise."""
 
+    program: Path
+    release: str = DEFAULT_VERSION
+    known: tuple[KnownDifference, ...] = KNOWN
 
-def differences(case: Json, theirs: Json, found: Json) -> list[str]:
-    if any(known.applies(case, theirs, found) for known in KNOWN):
-        return []
-    return compare(theirs, found)
+    def ours(self, planner: Planner, case: Json) -> Json:
+        """Answer a case as a cluster of this release."""
+        (line,) = plan_lines([plan_line(case, self.release)], planner)
+        return answer_of(json.loads(line))
+
+    def differences(self, case: Json, theirs: Json, found: Json) -> list[str]:
+        """List what is otherwise and not known to be."""
+        if any(known.applies(case, theirs, found) for known in self.known):
+            return []
+        return compare(theirs, found)
 
 
 @pytest.mark.parametrize("first", range(0, CASES, AT_ONCE))
 def test_upstream_and_we_answer_alike(
     first: int, planner: Planner, upstream_oracle: Path
 ) -> None:
-    cases = [generate(seed) for seed in range(first, first + AT_ONCE)]
+    check(first, planner, Upstream(upstream_oracle))
+
+
+@pytest.mark.skipif(not SOAK, reason="1.38 is built from a pre-release: make soak")
+@pytest.mark.parametrize("first", range(0, CASES, AT_ONCE))
+def test_upstream_of_138_and_we_answer_alike(first: int, planner: Planner) -> None:
+    program = built_138()
+    if program is None:
+        pytest.skip(NO_GO)
+    check(first, planner, Upstream(program, "1.38", KNOWN + KNOWN_138))
+
+
+def check(first: int, planner: Planner, upstream: Upstream) -> None:
+    seeds = range(first, first + AT_ONCE)
+    cases = [generate(seed) for seed in seeds]
     told: list[str] = []
     for seed, case, theirs in zip(
-        range(first, first + AT_ONCE),
-        cases,
-        answers(upstream_oracle, cases),
-        strict=True,
+        seeds, cases, answers(upstream.program, cases), strict=True
     ):
         if theirs["outcome"] == "aborted":
             continue
         assert theirs["outcome"] != "badCase", theirs["error"]
-        if found := differences(case, theirs, ours(planner, case)):
-            small = (
-                _small(case, planner, upstream_oracle) if len(told) < SHRUNK else "..."
-            )
+        if found := upstream.differences(case, theirs, upstream.ours(planner, case)):
+            small = _small(case, planner, upstream) if len(told) < SHRUNK else "..."
             told.append(f"seed {seed}: {'; '.join(found)}\n{small}")
     assert not told, f"{len(told)} of {AT_ONCE} differ\n" + "\n".join(told)
 
 
-def _small(case: Json, planner: Planner, oracle: Path) -> str:
+def _small(case: Json, planner: Planner, upstream: Upstream) -> str:
     """Shrink a case for as long as people wait; keep which outcomes it had."""
     deadline = time.monotonic() + SHRINK_S
-    with Oracle(oracle) as upstream:
-        wanted = upstream.answer(case)["outcome"], ours(planner, case)["outcome"]
+    with Oracle(upstream.program) as oracle:
+        wanted = (
+            oracle.answer(case)["outcome"],
+            upstream.ours(planner, case)["outcome"],
+        )
 
         def differs(other: Json) -> bool:
             if time.monotonic() > deadline:
                 return False
-            theirs, found = upstream.answer(other), ours(planner, other)
+            theirs, found = oracle.answer(other), upstream.ours(planner, other)
             outcomes = theirs["outcome"], found["outcome"]
-            return outcomes == wanted and bool(differences(other, theirs, found))
+            differing = upstream.differences(other, theirs, found)
+            return outcomes == wanted and bool(differing)
 
         return json.dumps(shrink(case, differs))

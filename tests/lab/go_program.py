@@ -19,13 +19,17 @@ REQUIRED = "MOORINGS_REQUIRE_GO"
 NO_GO = "Go 1.26+ is not installed: https://go.dev/dl; these tests are skipped"
 
 
-def built(module: Path, package: str, *how: str) -> Path | None:
+def built(
+    module: Path, package: str, *how: str, name: str = "", toolchain: str = ""
+) -> Path | None:
     """Give the program of a package of a module; None where there is no Go.
 
     Args:
         module: the folder of its go.mod.
         package: its folder in the module; gives the program its name.
         how: the command of Go that makes it, `build` when nothing is said.
+        name: of the program, where its package gives several.
+        toolchain: the Go that builds it, where it must be a newer one (GOTOOLCHAIN).
 
     Raises:
         subprocess.CalledProcessError: Go is there and cannot build it.
@@ -34,7 +38,7 @@ def built(module: Path, package: str, *how: str) -> Path | None:
     if go is None:
         return None
     folder = _cache() / module.name / _key(go, module)
-    program = folder / (package if package != "." else module.name)
+    program = folder / (name or (package if package != "." else module.name))
     if program.exists():
         return program
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,7 +47,8 @@ def built(module: Path, package: str, *how: str) -> Path | None:
             return program
         fresh = Path(scratch) / program.name
         command = [go, *(how or ("build",)), "-o", str(fresh), f"./{package}"]
-        subprocess.run(command, cwd=module, check=True)
+        environ = os.environ | ({"GOTOOLCHAIN": toolchain} if toolchain else {})
+        subprocess.run(command, cwd=module, check=True, env=environ)
         fresh.replace(program)
     return program
 

@@ -7,12 +7,16 @@ judge.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
+
+from msgspec.structs import replace
 
 from contracts.device import (
     CapacityRequestPolicy,
     Device,
+    DeviceAttribute,
     DeviceCounterConsumption,
     DeviceTaint,
     NodeSelectorRequirement,
@@ -28,6 +32,7 @@ from solver.selectors.projection import project
 from solver.snapshot.parts import NodePart, PoolPart, PoolSlice, UsePart
 
 Pool = tuple[str, str]
+_Value = TypeVar("_Value")
 _KINDS = ("int", "bool", "string", "version")
 
 
@@ -66,6 +71,8 @@ class World:
         self.features: Features = problem.parameters.features
         values = [part.value for page in problem.pages for part in page.parts()]
         self.pools = [v for v in values if isinstance(v, PoolPart)]
+        if self.features.rules_of_138:
+            self.pools = list(map(_with_bare_names, self.pools))
         self.uses = {(v.driver, v.pool): v for v in values if isinstance(v, UsePart)}
         nodes = {v.name: v for v in values if isinstance(v, NodePart)}
         for pool in self.pools:
@@ -79,21 +86,28 @@ class World:
 
     # --- who has what --------------------------------------------------------------
 
-    def taken(self, name: DeviceID) -> bool:
-        """Say whether somebody has the device for itself."""
+    def taken(self, thing: Thing) -> bool:
+        """True if nobody else may have the device."""
+        name = thing.name
         use = self.uses.get((name.driver, name.pool))
         if use is None:
             return False
-        mine = {s.device for s in use.shared}
-        off = not self.features.consumable_capacity
-        return name.device in use.taken or (off and name.device in mine)
+        shared = {s.device for s in use.shared}
+        alone = not self.shareable(thing)
+        return name.device in use.taken or (alone and name.device in shared)
 
     def shares(self, name: DeviceID) -> dict[str, int] | None:
         """Add up what shares of others consume; None: there are none."""
         use = self.uses.get((name.driver, name.pool))
         for share in use.shared if use else ():
             if share.device == name.device:
-                return {n: q.nano for n, q in share.consumed}
+                if not self.features.rules_of_138:
+                    return {n: q.nano for n, q in share.consumed}
+                total: dict[str, int] = {}
+                for n, q in share.consumed:
+                    bare = n.removeprefix(f"{name.driver}/")
+                    total[bare] = total.get(bare, 0) + q.nano
+                return total
         return None
 
     def taints(self, thing: Thing) -> list[DeviceTaint]:
@@ -157,7 +171,7 @@ class World:
 
     def open(self, asked: SubrequestPart, thing: Thing, place: Place) -> bool:
         """Say whether it may be had now, as far as others do not matter."""
-        if self.taken(thing.name) and not asked.admin_access:
+        if self.taken(thing) and not asked.admin_access:
             return False
         if self.features.device_taints and any(
             taint.effect in ("NoSchedule", "NoExecute")
@@ -179,6 +193,7 @@ class World:
             or f.derived_attributes
             or f.compatibility_groups
             or f.optional_node_operations
+            or f.rules_of_138
         ):
             declared = "DRAOptionalNodeOperations" in place.node.declared_features
             return f.optional_node_operations and declared
@@ -186,11 +201,17 @@ class World:
 
     def cost(self, asked: SubrequestPart, thing: Thing) -> dict[str, int] | None:
         """Compute what a use consumes; None: it cannot be."""
-        if not set(asked.capacity) <= set(thing.device.capacity):
+        requested = dict(asked.capacity)
+        if self.features.rules_of_138:
+            requested = _bare(requested, thing.name.driver)
+            negative = any(q.nano < 0 for q in requested.values())
+            if negative or len(requested) < len(asked.capacity):
+                return None
+        if not set(requested) <= set(thing.device.capacity):
             return None
         found = {}
         for name, capacity in thing.device.capacity.items():
-            wanted = asked.capacity.get(name)
+            wanted = requested.get(name)
             amount = _amount(
                 capacity.value.nano,
                 capacity.request_policy,
@@ -223,6 +244,8 @@ class World:
                 found = verdict.attribute if verdict else None
         if found is None:
             return frozenset()
+        if self.features.rules_of_138:
+            found = _without_build(found)
         for kind in _KINDS:
             listed = getattr(found, f"{kind}_values")
             if listed:
@@ -370,6 +393,38 @@ def _holds(r: NodeSelectorRequirement, value: str | None) -> bool:
     if r.operator not in answers or named != bool(r.values):
         raise MalformedError(r.operator)
     return answers[r.operator]
+
+
+def _bare(named: Mapping[str, _Value], driver: str) -> dict[str, _Value]:
+    """Name capacities without their driver; of two of one name the long one counts."""
+    long_last = sorted(named, key=lambda name: "/" in name)
+    return {name.removeprefix(f"{driver}/"): named[name] for name in long_last}
+
+
+def _with_bare_names(pool: PoolPart) -> PoolPart:
+    return replace(
+        pool,
+        slices=tuple(
+            replace(
+                item,
+                devices=tuple(
+                    replace(device, capacity=_bare(device.capacity, pool.driver))
+                    for device in item.devices
+                ),
+            )
+            for item in pool.slices
+        ),
+    )
+
+
+def _without_build(attribute: DeviceAttribute) -> DeviceAttribute:
+    """Drop what two equal versions may differ in."""
+    one, several = attribute.version_value, attribute.version_values
+    return replace(
+        attribute,
+        version_value=None if one is None else one.split("+")[0],
+        version_values=several and tuple(text.split("+")[0] for text in several),
+    )
 
 
 def _amount(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from contracts.features import DEFAULT_VERSION
 from tests.oracles.differential.draw import Json
 
 _GATES = {
@@ -31,7 +32,7 @@ _DRA = "resource.k8s.io/v1"
 _SCOPES = {"node": "nodeFailure", "cluster": "error", "aborted": "aborted"}
 
 
-def plan_line(case: Json) -> bytes:
+def plan_line(case: Json, release: str = DEFAULT_VERSION) -> bytes:
     """Write the case as `moorings plan --jsonl` reads it."""
     node = case.get("node") or {"metadata": {"name": ""}}
     listed = [
@@ -46,6 +47,7 @@ def plan_line(case: Json) -> bytes:
         "node": node["metadata"]["name"],
         "order": "upstream",
         "asStored": True,
+        "kubernetesVersion": release,
         "featureGates": {
             gate: bool(case["features"].get(switch))
             for switch, gates in _GATES.items()

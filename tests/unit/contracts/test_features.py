@@ -29,6 +29,18 @@ def test_older_releases_can_do_less() -> None:
     assert not newer.device_taint_rules
 
 
+def test_an_unknown_release_is_as_the_nearest() -> None:
+    assert features_of("1.99") == features_of("v1.38.0-beta.0") == features_of("1.38")
+    assert features_of("1.20") == features_of("1.34")
+
+
+def test_a_newer_release_has_rules_that_no_gate_switches() -> None:
+    assert [features_of(each).rules_of_138 for each in ("1.37", "1.38")] == [
+        False,
+        True,
+    ]
+
+
 def test_gates_that_a_release_lacks_are_off() -> None:
     """Every gate that we know has a default in every release."""
     assert default_gates("1.34").keys() == default_gates("1.37").keys() == GATES.keys()
@@ -45,14 +57,14 @@ def test_binding_needs_both_of_its_gates() -> None:
 @pytest.mark.parametrize(
     ("version", "gates", "what"),
     [
-        ("1.20", {}, "'1.20' is unknown"),
+        ("one", {}, "'one' is no version of Kubernetes"),
         ("1.37", {"DRATypo": True}, "'DRATypo' is unknown"),
     ],
 )
 def test_unknown_names_are_refused(
     version: str, gates: dict[str, bool], what: str
 ) -> None:
-    """A misspelt gate would silently do nothing."""
+    """A misspelled gate would silently do nothing."""
     with pytest.raises(FeatureError, match=what):
         features_of(version, gates)
 

@@ -32,9 +32,9 @@ def test_a_gate_that_nobody_knows_is_refused() -> None:
         ("", "1.35", "1.35"),
         ("", "", "1.37"),
         ("1.34", "1.36", "1.34"),
-        ("", "1.41", "1.37"),
+        ("", "1.41", "1.38"),
         ("", "1.33", "1.34"),
-        ("", "2.0", "1.37"),
+        ("", "2.0", "1.38"),
     ],
 )
 def test_release_is_the_clusters_own_unless_it_is_configured(

@@ -38,8 +38,8 @@ def compact(
 ) -> Json | None:
     """Keep only what allocators decide by; None: nothing of the object matters.
 
-    A pod matters while it uses a node: from when it is bound, or our gate opened and
-    pinned it to where it was decided to be. A claim matters while it holds devices.
+    A pod matters while it uses a node: from when it is bound or nominated, or our gate
+    opened and pinned it to where it was decided to be. A claim matters while it holds devices.
 
     Raises:
         DecodeError: a pod's affinity is not of the shape that it has, or what matters
@@ -92,11 +92,14 @@ def _compact_node(raw: Mapping[str, Any]) -> Json:
 
 def _compact_pod(raw: Mapping[str, Any], is_decided: IsDecided) -> Json | None:
     metadata, spec = raw["metadata"], raw["spec"]
-    phase = (raw.get("status") or {}).get("phase", "")
+    status = raw.get("status") or {}
     node = str(spec.get("nodeName") or "")
     pinned = "" if node else pinned_node_of(raw)
-    if phase in ENDED:
+    if status.get("phase", "") in ENDED:
         return None
+    if not node and not spec.get("schedulingGates"):
+        # kube-scheduler preempts others there for it, or is about to bind it.
+        node = str(status.get("nominatedNodeName") or "")
     if pinned and is_decided(raw, pinned):
         node = pinned
     if not node:

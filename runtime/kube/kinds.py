@@ -19,7 +19,7 @@ from contracts.pods.membership import KUBEFLOW_JOBS, VOLCANO_GROUP, VOLCANO_JOB
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 """Of resource.k8s.io, newest first: what `contracts.kubernetes.decode` can read."""
 SCHEDULING_GROUP = "scheduling.k8s.io"
-POD_GROUP_VERSIONS = ("v1beta1", "v1alpha3", "v1alpha2")
+POD_GROUP_VERSIONS = ("v1", "v1beta1", "v1alpha3", "v1alpha2")
 TAINT_RULE_VERSIONS = ("v1", "v1beta2", "v1alpha3")
 
 

@@ -72,8 +72,10 @@ def uses_of_pod(pod: Pod | None) -> dict[NodeName, NodeUse]:
     # Whose pod it is its author says: it is of no gang of another namespace.
     gang = GangKey(Namespace(meta.namespace), uid) if uid else None
     node = pod.spec.node_name
-    if not node and gang and not pod.spec.scheduling_gates:
-        node = read_pinned_node(pod.spec.affinity)
+    if not node and not pod.spec.scheduling_gates:
+        # kube-scheduler preempts others for a nominated pod, or is about to bind it.
+        pinned = read_pinned_node(pod.spec.affinity) if gang else ""
+        node = NodeName(pinned or pod.status.nominated_node_name)
     if not node:
         return {}
     amounts = {PODS: 1, **count_requested(sum_requests(pod.spec))}

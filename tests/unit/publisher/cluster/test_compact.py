@@ -109,6 +109,15 @@ def test_a_pod_uses_the_node_that_it_is_on_or_that_we_pinned_it_to(
     assert node_of(item) == node
 
 
+def test_a_pod_uses_the_node_that_kube_scheduler_nominated_it_for() -> None:
+    """It makes room there for just this pod, or is about to bind it."""
+    item = pod(phase="Pending")
+    item["status"]["nominatedNodeName"] = "node-3"
+    assert node_of(item) == "node-3"
+    item["spec"]["schedulingGates"] = [{"name": GATE}]
+    assert node_of(item) is None
+
+
 def test_an_annotation_alone_puts_no_pod_on_a_node() -> None:
     """Anybody may write it, and pin the pod: what counts is that it was decided."""
     item = opened(pod(phase="Pending", affinity=pin("node-2")))

@@ -130,6 +130,14 @@ def test_a_pod_without_a_node_uses_none() -> None:
     assert free(snapshot) == {"cpu": 8000, "pods": 10}
 
 
+def test_a_nominated_pod_uses_its_node() -> None:
+    """kube-scheduler makes room for it, which nobody else is to fill."""
+    waiting = pod("p", requests={"cpu": 2})
+    status = structs.replace(waiting.status, nominated_node_name="a")
+    snapshot = observe_core(world(), structs.replace(waiting, status=status))
+    assert free(snapshot) == {"cpu": 6000, "pods": 9}
+
+
 def test_pods_of_a_decided_gang_are_not_counted_beside_it() -> None:
     """The gang counts for them already."""
     snapshot = apply(world(GANG), placed("a", "b"), sequence=1)

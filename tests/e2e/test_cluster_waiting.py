@@ -18,6 +18,7 @@ from tests.lab.cluster import (
     is_running,
     job,
     name_of,
+    stateful_set,
     template,
     uid_of,
 )
@@ -128,6 +129,24 @@ async def test_a_gang_that_is_never_whole_is_not_submitted(
     await create_pods(site, "train", range(2, 3), size=3)
     await pods_of(site, "train", 3, is_running)
     await eventually(is_withdrawn, "the bus forgets it", WAIT_S)
+
+
+async def test_a_gang_that_was_scaled_is_told_that_its_annotation_was_not(
+    site: Fleet, kube: Kube, kubectl: Kubectl
+) -> None:
+    """It waits for a pod that nobody makes."""
+    await template(site, count=4)
+    await kube.create(stateful_set(site, "serve", 3, "pair"))
+    await pods_of(site, "serve", 3, exists)
+    target = ("statefulset/serve", "-n", site.namespace)
+    kubectl("scale", *target, "--replicas=2")
+    pods = await pods_of(site, "serve", 2, exists)
+    why = "gang-size says 3, StatefulSet serve has replicas 2"
+
+    async def is_told() -> bool:
+        return any(why in note for _, note in await events_about(kube, pods[0]))
+
+    await eventually(is_told, "its author is told", WAIT_S)
 
 
 async def test_a_cancelled_gang_waits_until_its_pods_are_made_anew(

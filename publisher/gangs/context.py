@@ -117,6 +117,8 @@ class PlanContext(Struct, frozen=True, kw_only=True, dict=True):
     """Since when kube-scheduler is seen to refuse a pod, by uid; RFC 3339."""
     grace_s: float = GRACE_S
     """So long a refusal may pass by itself."""
+    allocates_bound: bool = False
+    """True if pods that were bound without us get devices of their nodes."""
     avoided: Callable[[str], NodesAvoided | None] = lambda _name: None
     """Which nodes a gang was said to avoid, by the name of its `NodesAvoided`."""
 

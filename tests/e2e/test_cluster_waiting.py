@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from contracts.gang import GangPhase
-from contracts.names import LEASE_NAME
+from contracts.names import GANG, LEASE_NAME
 from moorings.client import Client
 from tests.lab import command_line
 from tests.lab.cluster import (
@@ -22,6 +22,7 @@ from tests.lab.cluster import (
     template,
     uid_of,
 )
+from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl
@@ -129,6 +130,18 @@ async def test_a_gang_that_is_never_whole_is_not_submitted(
     await create_pods(site, "train", range(2, 3), size=3)
     await pods_of(site, "train", 3, is_running)
     await eventually(is_withdrawn, "the bus forgets it", WAIT_S)
+
+
+async def test_a_pod_that_was_bound_by_its_author_is_told_what_to_write(
+    site: Fleet, kube: Kube
+) -> None:
+    """It has a mark of ours; nobody allocates its claim."""
+    await template(site, count=1)
+    fields = {"labels": {GANG: "train"}, "templates": {"d": "pair"}}
+    pod = objects.pod(site.namespace, "bound", nodeName=site.a, **fields)
+    note = await until_told(kube, await kube.create(pod), "GangNodeNamed")
+    assert note.startswith(f"it is on node {site.a} and does not start: schedulers")
+    assert "nodeSelector: {kubernetes.io/hostname: NODE}" in note
 
 
 async def test_a_gang_that_was_scaled_is_told_that_its_annotation_was_not(

@@ -45,8 +45,8 @@ def find_shortage(
     """
     membership, gang = context.membership(pods[0]), context.gang
     mismatch = find_mismatch(pods, context)
-    delays = (mismatch and mismatch.message, _explain_delay(pods, context))
-    hint = "; ".join(filter(None, delays))
+    scaled = "" if mismatch is None else mismatch.message
+    hint = "; ".join(filter(None, (scaled, _explain_delay(pods, context))))
     waits = ""
     if company.held:
         held = counted(company.held, "more waits", "more wait")

@@ -59,7 +59,9 @@ class HeldObjects(Struct, frozen=True, kw_only=True, dict=True):
 
     def has_pod(self, record: GangRecord, pod: str) -> bool:
         """True if this pod runs for this gang and is not another of the same name."""
-        return self.pods.get(f"{record.namespace}/{pod}") == record.uid
+        marked = self.pods.get(f"{record.namespace}/{pod}")
+        is_bound = marked == "" and not self.pod_counts[record.namespace, record.uid]
+        return is_bound or marked == record.uid
 
 
 class GangQuery(Struct, frozen=True, kw_only=True):

@@ -39,10 +39,10 @@ from publisher.gangs.running.plan_running import (
     report_misplaced,
 )
 from publisher.gangs.running.recreation import plan_removal
-from publisher.gangs.submit.bypassed import is_bypassed, sort_bypassed
+from publisher.gangs.submit.bypassed import sort_bypassed
 from publisher.gangs.submit.plan_submission import plan_reservation, plan_submission
 from publisher.gangs.submit.split import UnsubmittedGang, split_waiting
-from publisher.gangs.view import claim_keys, is_gated, uids_of
+from publisher.gangs.view import claim_keys, is_bypassed, is_gated, uids_of
 
 
 def plan_gang(context: PlanContext) -> NextSteps:

@@ -360,6 +360,11 @@ def is_ours(pod: Pod) -> bool:
     return is_gated(pod) or GANG_UID in pod.metadata.annotations
 
 
+def is_bypassed(pod: Pod) -> bool:
+    """True if a pod, one of ours, was bound without us."""
+    return not is_gated(pod) and GANG_UID not in pod.metadata.annotations
+
+
 def is_gated(pod: Pod) -> bool:
     """True if our gate holds the pod back."""
     return any(gate.name == GATE for gate in pod.spec.scheduling_gates)

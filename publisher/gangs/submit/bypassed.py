@@ -6,16 +6,16 @@ are allocated later still reach it. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from contracts.counts import counted
 from contracts.gang import GangPhase
-from contracts.names import GANG_UID, GATE
+from contracts.names import GATE
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext, StatusReport
-from publisher.gangs.view import claim_keys, is_gated, is_over
+from publisher.gangs.view import is_bypassed, is_over
 
 NODE_NAMED = "NodeNamed"
 _REMEDY = (
@@ -34,17 +34,12 @@ class SortedBypassed(Struct, frozen=True, kw_only=True):
     """Why nobody allocates the claims of the others."""
 
 
-def is_bypassed(pod: Pod) -> bool:
-    """True if a pod of ours was bound without us."""
-    return not is_gated(pod) and GANG_UID not in pod.metadata.annotations
-
-
 def sort_bypassed(pods: Iterable[Pod], context: PlanContext) -> SortedBypassed:
     """Sort those of these pods that were bound without us and lack devices."""
     asked: list[Pod] = []
     reports: list[StatusReport] = []
     for pod in filter(is_bypassed, pods):
-        lacking = list(_list_unallocated(pod, context))
+        lacking = list(context.list_unallocated(pod))
         if not lacking:
             continue
         others = _count_sharing(pod, lacking, context)
@@ -53,14 +48,6 @@ def sort_bypassed(pods: Iterable[Pod], context: PlanContext) -> SortedBypassed:
         else:
             reports.append(_report(pod, lacking[0], others))
     return SortedBypassed(asked=tuple(asked), reports=tuple(reports))
-
-
-def _list_unallocated(pod: Pod, context: PlanContext) -> Iterator[str]:
-    """Go through the claims of ours of a pod that hold nothing, by key."""
-    for key in claim_keys(pod).values():
-        claim = context.view.claim(key)
-        if claim is not None and claim.allocation is None and context.owns(claim):
-            yield key
 
 
 def _count_sharing(pod: Pod, claims: Iterable[str], context: PlanContext) -> int:

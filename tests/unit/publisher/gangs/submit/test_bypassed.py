@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from contracts.gang import NodeToleration
-from contracts.messages import SubmitGang
+from contracts.ids import Namespace
+from contracts.messages import GangRejected, SubmitGang
 from contracts.names import GATE
 from contracts.workload import Pod
 from publisher.gangs.bypassed_pods import BypassedPods
@@ -13,10 +14,10 @@ from publisher.gangs.context import NextSteps
 from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.patches import Purpose
 from publisher.gangs.plan_gang import plan_gang
-from publisher.gangs.submit.bypassed import is_bypassed, sort_bypassed
-from publisher.gangs.view import View
+from publisher.gangs.submit.bypassed import sort_bypassed
+from publisher.gangs.view import View, is_bypassed
 from tests import builders
-from tests.builders.plans import context_about
+from tests.builders.plans import context_about, record_of
 from tests.builders.pods import real_claim, waiting_pod
 from tests.builders.values import NAMESPACE
 
@@ -85,6 +86,25 @@ def test_what_has_its_devices_is_left_alone() -> None:
     context = context_about(view, bound())
     assert sort_bypassed(view.pods(context.group), context).reports == ()
     assert not planned(view, allocates=True).messages
+
+
+def test_what_was_refused_for_good_is_not_asked_for_again() -> None:
+    """Else it would be for ever; its author is told until the pod is made anew."""
+    view = seen(bound())
+    context = replace(context_about(view, bound()), allocates_bound=True)
+    (message,) = plan_gang(context).messages
+    assert isinstance(message, SubmitGang)
+    refused = GangRejected(
+        cluster=message.cluster,
+        namespace=Namespace(NAMESPACE),
+        uid=message.uid,
+        name="a",
+        epoch=1,
+    )
+    record = record_of(message, refused)
+    steps = plan_gang(replace(context, records=(record,)))
+    assert [report.phase for report in steps.reports] == ["Rejected"]
+    assert not [each for each in steps.messages if isinstance(each, SubmitGang)]
 
 
 def test_pods_that_we_let_through_are_not_bypassed() -> None:

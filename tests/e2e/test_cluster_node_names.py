@@ -149,7 +149,7 @@ async def _every_term_is_pinned(site: Fleet) -> None:
 async def _is_pinned_once(site: Fleet, uses: Json) -> None:
     preferred = {"weight": 1, "preference": {"matchExpressions": [RACKS[0]]}}
     apart = {"labelSelector": {}, "topologyKey": "kubernetes.io/hostname"}
-    affinity = {
+    affinity: Json = {
         "nodeAffinity": {
             "preferredDuringSchedulingIgnoredDuringExecution": [preferred]
         },

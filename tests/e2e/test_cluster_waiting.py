@@ -137,8 +137,13 @@ async def test_a_pod_that_was_bound_by_its_author_is_told_what_to_write(
 ) -> None:
     """It has a mark of ours; nobody allocates its claim."""
     await template(site, count=1)
-    fields = {"labels": {GANG: "train"}, "templates": {"d": "pair"}}
-    pod = objects.pod(site.namespace, "bound", nodeName=site.a, **fields)
+    pod = objects.pod(
+        site.namespace,
+        "bound",
+        nodeName=site.a,
+        labels={GANG: "train"},
+        templates={"d": "pair"},
+    )
     note = await until_told(kube, await kube.create(pod), "GangNodeNamed")
     assert note.startswith(f"it is on node {site.a} and does not start: schedulers")
     assert "nodeSelector: {kubernetes.io/hostname: NODE}" in note

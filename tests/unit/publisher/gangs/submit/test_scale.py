@@ -24,10 +24,10 @@ from tests.builders.workloads import (
 PARALLEL = {"podManagementPolicy": "Parallel"}
 
 
-def declared(size: str, owner: Json, count: int = 1, **labels: str) -> list[Pod]:
-    """Make pods of a gang that say a size."""
+def declared(size: str, owner: Json, count: int = 1) -> list[Pod]:
+    """Make pods of a gang that say a size, of the revision `5d8`."""
     marks: dict[str, Any] = {
-        "labels": {GANG: "g", **labels},
+        "labels": {GANG: "g", "pod-template-hash": "5d8"},
         "annotations": {GANG_SIZE: size},
         "ownerReferences": [owner],
     }
@@ -69,7 +69,7 @@ def test_both_numbers_are_named(size: str, replicas: int, message: str) -> None:
 def test_a_deployment_is_known_by_the_names_of_its_replica_sets() -> None:
     """Each of which has a part of the pods while it rolls out."""
     owner = {**controlled_by("StatefulSet", "serve-5d8"), "kind": "ReplicaSet"}
-    pods = declared("4", owner, **{"pod-template-hash": "5d8"})
+    pods = declared("4", owner)
     deployment = scaled("Deployment", 6)
     assert said(pods, deployment).endswith("Deployment serve has replicas 6")
     assert said(pods) == ""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from contracts.gang import MAX_MEMBERS
 from contracts.names import GANG_SIZE
 from contracts.pods.gang_owners import GangOwner
 from contracts.pods.membership import OwnerKey
@@ -33,10 +34,14 @@ class SizeMismatch(Struct, frozen=True, kw_only=True):
 def find_mismatch(pods: Sequence[Pod], context: PlanContext) -> SizeMismatch | None:
     """Compare the size of a gang with what makes all of its pods; `pods` are of it.
 
-    None: they agree, or the pods have no or several makers, or it is not known.
+    None: they agree, a Gang object says the size, or the pods have no or several
+    makers that are known.
     """
     declared = pods[0].metadata.annotations.get(GANG_SIZE, "")
-    maker = _find_only_maker(context) if declared.isdecimal() else None
+    is_number = declared.isdecimal() and len(declared) <= len(str(MAX_MEMBERS))
+    if context.gang is not None or not is_number:
+        return None
+    maker = _find_only_maker(context)
     scale = None if maker is None else maker.scale
     if maker is None or scale is None or int(declared) == scale.count:
         return None
@@ -63,8 +68,7 @@ def _name_maker(pod: Pod) -> tuple[OwnerKey, str]:
     """
     meta = pod.metadata
     owner = meta.controller
-    suffix = f"-{meta.labels.get(_HASH, '')}"
     if owner.kind == "ReplicaSet" and _HASH in meta.labels:
-        name = owner.name.removesuffix(suffix)
+        name = owner.name.removesuffix(f"-{meta.labels[_HASH]}")
         return OwnerKey("Deployment", meta.namespace, name), ""
     return OwnerKey(owner.kind, meta.namespace, owner.name), owner.uid

@@ -10,7 +10,9 @@ from contracts.names import GANG, GANG_SIZE
 from contracts.workload import Pod
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.submit.scale import find_mismatch
+from tests.builders.gangs import gang, member
 from tests.builders.plans import context_about
+from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
     Json,
     controlled_by,
@@ -59,6 +61,7 @@ def told(pods: list[Pod], *owners: Json) -> list[str]:
         ("4", 2, f"annotation {GANG_SIZE} says 4, StatefulSet serve has replicas 2"),
         ("4", 4, ""),
         ("many", 6, ""),
+        ("9" * 5000, 6, ""),
     ],
 )
 def test_both_numbers_are_named(size: str, replicas: int, message: str) -> None:
@@ -93,6 +96,13 @@ def test_a_gang_of_several_makers_is_not_compared() -> None:
     assert said([*one, *two], owner, job(2)) == ""
     owner["metadata"]["ownerReferences"] = [controlled_by("JobSet", "above")]
     assert said(one, owner) == ""
+
+
+def test_a_gang_object_counts_instead_of_the_annotation() -> None:
+    pods = declared("4", controlled_by("StatefulSet", "serve"))
+    view = view_of_workloads(pods, scaled("StatefulSet", 6, **PARALLEL))
+    view.apply_gang(f"{NAMESPACE}/g", gang(member(), name="g"))
+    assert find_mismatch(pods, context_about(view, pods[0])) is None
 
 
 def test_a_gang_that_is_never_whole_is_told_why() -> None:

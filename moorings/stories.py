@@ -45,9 +45,23 @@ class HeldObjects(Struct, frozen=True, kw_only=True, dict=True):
         """How many pods run for each gang, by namespace and uid."""
         return Counter((pod.partition("/")[0], uid) for pod, uid in self.pods.items())
 
+    def count_pods(self, record: GangRecord) -> int:
+        """Count the pods that run for a gang.
+
+        One that was on its node before it was asked for names no gang.
+        """
+        marked = self.pod_counts[record.namespace, record.uid]
+        if marked or record.submission is None:
+            return marked
+        places = record.submission.places.values()
+        names = (pod.name for each in places for place in each for pod in place.pods)
+        return sum(self.pods.get(f"{record.namespace}/{name}") == "" for name in names)
+
     def has_pod(self, record: GangRecord, pod: str) -> bool:
         """True if this pod runs for this gang and is not another of the same name."""
-        return self.pods.get(f"{record.namespace}/{pod}") == record.uid
+        marked = self.pods.get(f"{record.namespace}/{pod}")
+        is_bound = marked == "" and not self.pod_counts[record.namespace, record.uid]
+        return is_bound or marked == record.uid
 
 
 class GangQuery(Struct, frozen=True, kw_only=True):
@@ -133,7 +147,7 @@ def count_pods(record: GangRecord, held: HeldObjects | None) -> int:
     """
     is_running = record.phase is GangPhase.RUNNING
     if is_running and held is not None:
-        return held.pod_counts[record.namespace, record.uid]
+        return held.count_pods(record)
     if record.submission is None:
         return 0
     members = record.submission.gang.spec.members

@@ -54,6 +54,9 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """APIs that group pods without a gang label (docs/workloads.md)."""
     late_gates: tuple[str, ...] = ()
     """Scheduling gates of others that open after devices are decided."""
+    allocate_bound: bool = False
+    """True if pods created with `nodeName` get devices of that node, where it has any
+    left."""
     kueue_checks: bool = False
     """True if we answer for AdmissionChecks of Kueue (docs/workloads.md)."""
     kueue_patience_s: Annotated[float, Meta(gt=0)] = 300.0

@@ -1,9 +1,10 @@
 """Objects that say how many pods make a gang whole: of each kind, as one shape.
 
-Job (batch/v1), StatefulSet (apps/v1), JobSet (jobset.x-k8s.io/v1alpha2), MPIJob
-(kubeflow.org/v2beta1), the jobs of kubeflow.org/v1, Volcano's Job (batch.volcano.sh),
-AppWrapper (workload.codeflare.dev), RayCluster (ray.io/v1) and the PodGroups of
-coscheduling (scheduling.x-k8s.io/v1alpha1) and of Kubernetes (scheduling.k8s.io). Pure.
+Job (batch/v1), StatefulSet, Deployment and ReplicaSet (apps/v1), JobSet
+(jobset.x-k8s.io/v1alpha2), MPIJob (kubeflow.org/v2beta1), the jobs of kubeflow.org/v1,
+Volcano's Job (batch.volcano.sh), AppWrapper (workload.codeflare.dev), RayCluster
+(ray.io/v1) and the PodGroups of coscheduling (scheduling.x-k8s.io/v1alpha1) and of
+Kubernetes (scheduling.k8s.io). Pure.
 """
 
 from __future__ import annotations
@@ -42,6 +43,15 @@ class OwnerRole(Struct, frozen=True, kw_only=True):
     """Roles that must run or be over before its pods are made."""
 
 
+class ScaledNumber(Struct, frozen=True, kw_only=True):
+    """The number by which people scale an object."""
+
+    field: str
+    """Such as `replicas`."""
+    count: int
+    """Pods at one time, whatever has ended."""
+
+
 class GangOwner(Struct, frozen=True, kw_only=True):
     """How many pods of which roles an object has at one time."""
 
@@ -56,6 +66,8 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     """So many pods of whatever role make it whole; None: all of every role."""
     counts_succeeded: bool = True
     """True if succeeded pods count, as `roles` includes them."""
+    scale: ScaledNumber | None = None
+    """None: it has no such number, or several."""
     is_gang: bool = True
     """True if its pods form a gang; False: each is decided by itself."""
     priority: int | None = None
@@ -75,9 +87,13 @@ class _JobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
 
     @property
     def at_once(self) -> int:
-        if self.completions is None:
-            return self.parallelism
-        return min(self.parallelism, self.completions)
+        return self.scale.count
+
+    @property
+    def scale(self) -> ScaledNumber:
+        if self.completions is None or self.parallelism <= self.completions:
+            return ScaledNumber(field="parallelism", count=self.parallelism)
+        return ScaledNumber(field="completions", count=self.completions)
 
 
 class _JobStatus(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -89,6 +105,15 @@ class _JobExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
     spec: _JobSpec = _JobSpec()
     status: _JobStatus = _JobStatus()
+
+
+class _DeploymentSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+    replicas: int = 1
+
+
+class _DeploymentExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _DeploymentSpec = _DeploymentSpec()
 
 
 class _StatefulSetSpec(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -331,6 +356,7 @@ def _read_job(raw: Mapping[str, Any], what: str) -> GangOwner:
         uid=job.metadata.uid,
         controller=job.metadata.controller,
         roles=(OwnerRole(count=max(count, 0)),),
+        scale=spec.scale,
         counts_succeeded=False,
     )
 
@@ -351,8 +377,23 @@ def _stateful_set(raw: Mapping[str, Any], what: str) -> GangOwner:
     return GangOwner(
         key=_owner_key("StatefulSet", found.metadata),
         uid=found.metadata.uid,
+        controller=found.metadata.controller,
         roles=(OwnerRole(count=found.spec.replicas),),
+        scale=ScaledNumber(field="replicas", count=found.spec.replicas),
         is_gang=found.spec.pod_management_policy == "Parallel",
+    )
+
+
+def _deployment(raw: Mapping[str, Any], what: str) -> GangOwner:
+    """Read a Deployment or ReplicaSet: its pods are no gang unless they say so."""
+    found = read(raw, _DeploymentExcerpt, what, [])
+    return GangOwner(
+        key=_owner_key(str(raw["kind"]), found.metadata),
+        uid=found.metadata.uid,
+        controller=found.metadata.controller,
+        roles=(OwnerRole(count=found.spec.replicas),),
+        scale=ScaledNumber(field="replicas", count=found.spec.replicas),
+        is_gang=False,
     )
 
 
@@ -515,6 +556,8 @@ def _owner_key(kind: str, metadata: ObjectMeta) -> OwnerKey:
 _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], str], GangOwner]] = {
     ("batch", "Job"): _read_job,
     ("apps", "StatefulSet"): _stateful_set,
+    ("apps", "Deployment"): _deployment,
+    ("apps", "ReplicaSet"): _deployment,
     ("jobset.x-k8s.io", "JobSet"): _job_set,
     **{("kubeflow.org", kind): _kubeflow_job for kind in KUBEFLOW_JOBS},
     ("kubeflow.org", "MPIJob"): _read_mpi_job,

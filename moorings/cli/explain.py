@@ -133,13 +133,12 @@ def find_bypassed(known: KnownGangs, name: str, namespace: str | None) -> str:
         for key, gang in pods.items()
         if key.partition("/")[2] == name and namespace in (None, key.partition("/")[0])
     }
-    waits = any(
-        name in report.names
-        for story in known.stories
-        if namespace in (None, story.namespace)
-        for report in story.reports
-    )
-    return "" if waits or any(gangs.values()) else min(gangs, default="")
+    stories = [s for s in known.stories if namespace in (None, s.namespace)]
+    waits = any(name in report.names for s in stories for report in s.reports)
+    # One that was bound without us may have been asked for since, by policy.
+    is_asked = any(s.is_lone and s.name == name and s.living for s in stories)
+    is_known = waits or is_asked or any(gangs.values())
+    return "" if is_known else min(gangs, default="")
 
 
 def _age_of(story: GangStory) -> tuple[bool, int]:

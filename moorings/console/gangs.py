@@ -85,9 +85,7 @@ class GangRows:
     def _show_story(self, name: str, story: GangStory, held: HeldObjects) -> _Shown:
         """Return what was shown of a gang, unless something is otherwise."""
         said = (*story.records, *story.reports)
-        pods = sum(
-            held.pod_counts[record.namespace, record.uid] for record in story.records
-        )
+        pods = sum(held.count_pods(record) for record in story.records)
         known = self._shown.get(name)
         if (
             known is not None

@@ -32,6 +32,8 @@ class LintRule(StrEnum):
     """A gate that nobody opens, or a gang of pods that do not wait for us."""
     GANG_WAITS = "GangWaits"
     """Pods would wait for what never comes: a size, or what their Gang says."""
+    SIZE_DIFFERS = "GangSizeDiffers"
+    """Pods declare a smaller gang than what makes them has pods."""
     SELECTOR_ERROR = "SelectorError"
     """A selector does not compile, or fails on devices of the input."""
     CLASS_EMPTY = "ClassMatchesNoDevice"

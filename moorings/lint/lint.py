@@ -75,7 +75,7 @@ def lint(
     findings.extend(check_pods(entries))
     cluster = make_cluster(entries)
     asked = ask(cluster.view, cluster.view.groups())
-    findings.extend(check_gangs((*cluster.waiting, *asked.waiting)))
+    findings.extend(check_gangs((*cluster.waiting, *asked.waiting, *asked.remarks)))
     findings.extend(_check_pools(entries, snapshot, matches, features))
     for device_class in classes:
         findings.extend(check_class(device_class, matches))

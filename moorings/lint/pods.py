@@ -24,6 +24,7 @@ from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.plan.asking import WaitingGang, WaitReason
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import has_gate, list_patterns
+from publisher.gangs.submit.plan_submission import SIZE_DIFFERS
 from publisher.gangs.view import is_over
 
 _ENDLESS = (
@@ -35,10 +36,11 @@ _ENDLESS = (
     "MarkUnknown",
     "PodsMissing",
     "PodsTooMany",
+    SIZE_DIFFERS,
     "TooManyUsers",
     "TopologyInvalid",
 )
-"""Reasons to wait that an author can mend."""
+"""Reasons to wait, or to begin as others than expected, that an author can mend."""
 _HOPELESS = (
     "ConstraintsInvalid",
     "GangNameInvalid",
@@ -178,7 +180,9 @@ def _report_gang(waiting: WaitingGang, reason: Reason | WaitReason) -> Finding:
         namespace=waiting.group.namespace,
         name=name,
         field=reason.field,
-        rule=LintRule.GANG_WAITS,
+        rule=LintRule.SIZE_DIFFERS
+        if str(reason.rule) == SIZE_DIFFERS
+        else LintRule.GANG_WAITS,
         message=str(reason),
     )
 

@@ -59,6 +59,8 @@ class Asked(Struct, kw_only=True):
     groups: dict[GangKey, GroupKey] = {}
     """The group of each gang."""
     waiting: list[WaitingGang] = []
+    remarks: list[WaitingGang] = []
+    """What authors of gangs that are submitted may not expect; notes name it, too."""
     notes: list[str] = []
 
 
@@ -124,19 +126,19 @@ def _take_gang_object(asked: Asked, group: GroupKey, gang: Gang) -> None:
 def _take_report(asked: Asked, group: GroupKey, report: StatusReport) -> None:
     if not report.reason:
         return
+    reason = report.cause or WaitReason(rule=report.reason, message=report.message)
+    found = WaitingGang(
+        group=group,
+        pods=report.pods,
+        reasons=(reason,),
+        verdict="waits" if report.cause is None else "error",
+    )
     if report.phase != WAITING and report.reason != LOST:
         names = ", ".join(pod.metadata.name for pod in report.pods[:3])
         asked.notes.append(f"{group} ({names}): {report.reason}: {report.message}")
+        asked.remarks.append(found)
         return
-    reason = report.cause or WaitReason(rule=report.reason, message=report.message)
-    asked.waiting.append(
-        WaitingGang(
-            group=group,
-            pods=report.pods,
-            reasons=(reason,),
-            verdict="waits" if report.cause is None else "error",
-        )
-    )
+    asked.waiting.append(found)
 
 
 def name_unknown(waiting: WaitingGang, unknown: dict[str, Reason]) -> WaitingGang:

@@ -87,10 +87,12 @@ class GangController:
         owns: Owns,
         now: Callable[[], str],
         grace_s: float = GRACE_S,
+        allocates_bound: bool = False,
     ) -> None:
         """`leads` is set here, for all who hold it, while this publisher leads.
 
-        What kube-scheduler refuses for less than `grace_s` may pass by itself.
+        What kube-scheduler refuses for less than `grace_s` may pass by itself. With
+        `allocates_bound` pods that were bound without us get devices of their nodes.
         """
         self._cluster = cluster
         self._leads = leads
@@ -104,6 +106,7 @@ class GangController:
         self._owns = owns
         self._now = now
         self._grace_s = grace_s
+        self._allocates_bound = allocates_bound
         self._refusals = Refusals()
         self._failed: Pauses[GroupKey] = Pauses(_FAILED)
         self._bindings = Bindings()
@@ -289,6 +292,7 @@ class GangController:
             forgotten=partial(self._gangs.forgotten, group.namespace),
             refused_since=self._observer.refusals.since,
             grace_s=self._grace_s,
+            allocates_bound=self._allocates_bound,
             avoided=partial(self._gangs.avoided, group.namespace),
         )
 

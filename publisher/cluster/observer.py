@@ -21,6 +21,7 @@ from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.membership import OwnerKey, WorkloadAPI, list_owner_kinds
 from contracts.workload import Pod
 from publisher.cluster.compact import compact
+from publisher.gangs.bypassed_pods import BypassedPods
 from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.offered_devices import read_offered
 from publisher.gangs.running.avoidance import SeenRefusals
@@ -48,13 +49,14 @@ class Observer:
         *,
         now: Callable[[], str],
         late_gates: Iterable[str] = (),
+        bypassed: BypassedPods | None = None,
     ) -> None:
         """`claims` is the kind ResourceClaim in the version that the cluster serves.
 
         `changed` is told which groups a page of changes is about; `apis` put pods
-        together that have no label of ours; `late_gates`: see `View`.
+        together that have no label of ours; `late_gates`, `bypassed`: see `View`.
         """
-        self.view = View(frozenset(apis), late_gates)
+        self.view = View(frozenset(apis), late_gates, bypassed)
         self._owners = list_owner_kinds(apis)
         self.refusals = SeenRefusals()
         """Pods that kube-scheduler refuses, and since when."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from contracts.claim import ResourceClaim
 from contracts.names import LEASE_NAME
 from contracts.pods.membership import list_owner_kinds
 from contracts.release import RELEASE, make_release
@@ -34,6 +35,7 @@ from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.cluster.sweeper import Sweeper
 from publisher.config import PublisherConfig
+from publisher.gangs.bypassed_pods import BypassedPods
 from publisher.gangs.notes import UNOWNED, Subject, note_unowned
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
@@ -160,6 +162,10 @@ def _build_parts(
     ownership = Ownership.of(
         config.owned_drivers, config.owned_classes, config.owned_nodes
     )
+
+    def owns(claim: ResourceClaim) -> bool:
+        return ownership.owns_claim(claim.spec)
+
     leads = asyncio.Event()
     # First what is known: the groups that changed, what the cluster holds, what the
     # bus says of gangs and of devices.
@@ -170,6 +176,7 @@ def _build_parts(
         config.workloads,
         now=now,
         late_gates=config.late_gates,
+        bypassed=BypassedPods(owns, owns_classes=bool(ownership.classes)),
     )
     gangs = GangBus(cluster, bus, queue.add, observer.view.groups, traces)
     # Then who writes: state on the bus; patches, statuses and events for gangs;
@@ -191,9 +198,10 @@ def _build_parts(
         patches=PatchWriter(api, observer, state, leads),
         statuses=statuses,
         reports=reports,
-        owns=lambda claim: ownership.owns_claim(claim.spec),
+        owns=owns,
         now=now,
         grace_s=config.refusal_grace_s,
+        allocates_bound=config.allocate_bound,
     )
     devices = DevicePublisher(
         cluster,

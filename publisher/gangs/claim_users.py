@@ -60,6 +60,10 @@ class UngatedUsers:
         """True if any such pod uses a claim."""
         return claim in self._users
 
+    def of(self, claim: str) -> frozenset[str]:
+        """Name the pods that use a claim."""
+        return frozenset(self._users.get(claim, ()))
+
     def apply(self, pod: str, claims: Iterable[str]) -> frozenset[str]:
         """Note which claims a pod uses now; returns those for which that is new."""
         before, after = self._claims.pop(pod, frozenset()), frozenset(claims)

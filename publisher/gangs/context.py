@@ -5,7 +5,7 @@ Every plan takes the one and returns the other. Decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +28,14 @@ from contracts.workload import Pod
 from publisher.gangs.claims import Owns
 from publisher.gangs.patches import Patch
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.view import GroupKey, View, is_gated, is_over, uids_of
+from publisher.gangs.view import (
+    GroupKey,
+    View,
+    claim_keys,
+    is_gated,
+    is_over,
+    uids_of,
+)
 from publisher.gangs.void_marks import is_void
 
 PublisherMessage = SubmitGang | CommandMessage | ConfirmationMessage | NodesAvoided
@@ -117,6 +124,8 @@ class PlanContext(Struct, frozen=True, kw_only=True, dict=True):
     """Since when kube-scheduler is seen to refuse a pod, by uid; RFC 3339."""
     grace_s: float = GRACE_S
     """So long a refusal may pass by itself."""
+    allocates_bound: bool = False
+    """True if pods that were bound without us get devices of their nodes."""
     avoided: Callable[[str], NodesAvoided | None] = lambda _name: None
     """Which nodes a gang was said to avoid, by the name of its `NodesAvoided`."""
 
@@ -152,6 +161,13 @@ class PlanContext(Struct, frozen=True, kw_only=True, dict=True):
     def owner_of(self, pod: Pod) -> GangOwner | None:
         """Return the object that says how many pods the gang of a pod has."""
         return self.view.owners.owner_of(self.membership(pod))
+
+    def list_unallocated(self, pod: Pod) -> Iterator[str]:
+        """Go through the claims of ours of a pod that hold nothing, by key."""
+        for key in claim_keys(pod).values():
+            claim = self.view.claim(key)
+            if claim is not None and claim.allocation is None and self.owns(claim):
+                yield key
 
     def address(self, record: PodGangRecord) -> dict[str, Any]:
         """Return the fields by which messages name a gang."""

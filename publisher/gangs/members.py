@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from contracts.allocation import Reason
 from contracts.codec import encode
 from contracts.errors import DecodeError
-from contracts.gang import Gang, Member, MemberClaim, MemberNode
+from contracts.gang import Gang, Member, MemberClaim, MemberNode, NodeToleration
 from contracts.messages import Place, PodRef
 from contracts.pods.members import MemberPod, member_of, read_member_pod, with_labels_of
 from contracts.pods.membership import read_membership
@@ -30,6 +30,8 @@ from publisher.gangs.view import claim_keys, is_gated
 
 ONLY = "pod"
 """The member's name where pods do not say one."""
+_KUBELETS = (NodeToleration(operator="Exists", effect="NoSchedule"),)
+"""Taints that only schedulers look at."""
 _LABEL = 58
 """Characters of a label, so that it and a number are a label again."""
 
@@ -136,7 +138,11 @@ def _read_pod(pod: Pod, context: PlanContext) -> MemberPod:
     # Its gate is open: it counts as a pod of its node already, for amounts and rules.
     node = MemberNode(
         node_selector=read.node.node_selector,
-        tolerations=read.node.tolerations,
+        # kubelet starts a pod that is on its node past such taints.
+        tolerations=(
+            *read.node.tolerations,
+            *(_KUBELETS if pod.spec.node_name else ()),
+        ),
         affinity={k: v for k, v in read.node.affinity.items() if k == NODE_AFFINITY},
         features=read.node.features,
     )

@@ -23,20 +23,20 @@ _LISTS = ("matchExpressions", "matchFields")
 
 
 def pinned_node_of(pod: Pod) -> NodeName:
-    """Return the node that a pod is pinned to; empty: none that can be read."""
+    """Return the node that a pod is on or pinned to; empty: none that can be read."""
     try:
-        return read_pinned_node(pod.spec.affinity) or NodeName("")
+        return pod.spec.node_name or read_pinned_node(pod.spec.affinity) or NodeName("")
     except DecodeError:
         return NodeName("")
 
 
 def bind_node(node: MemberNode, pods: Sequence[Pod], view: View) -> MemberNode | Reason:
-    """Narrow what pods ask of a node to where their volumes and held devices are.
+    """Narrow what pods ask of a node to where they, their volumes and devices are.
 
     Returns a Reason if their claims hold devices of different nodes.
     """
     affinity = _narrow_to_volumes(node.affinity, pods, view)
-    names = set()
+    names = {pod.spec.node_name for pod in pods if pod.spec.node_name}
     for selector in _list_claim_selectors(pods, view):
         name = selector.only_node
         if name:

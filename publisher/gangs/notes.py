@@ -45,6 +45,7 @@ _FLEETING = (
     "VolumesMissing",
     "Undecided",
     "DeviceRemoved",
+    "NodeNamed",
 )
 """Reasons that any gang has while it comes, or that a new slice may end."""
 _MESSAGE = 1024

@@ -39,9 +39,10 @@ from publisher.gangs.running.plan_running import (
     report_misplaced,
 )
 from publisher.gangs.running.recreation import plan_removal
+from publisher.gangs.submit.bypassed import sort_bypassed
 from publisher.gangs.submit.plan_submission import plan_reservation, plan_submission
 from publisher.gangs.submit.split import UnsubmittedGang, split_waiting
-from publisher.gangs.view import claim_keys, is_gated, uids_of
+from publisher.gangs.view import claim_keys, is_bypassed, is_gated, uids_of
 
 
 def plan_gang(context: PlanContext) -> NextSteps:
@@ -206,16 +207,18 @@ def _plan_free_pods(
         asked=asked,
         held=held,
     )
+    bypassed = sort_bypassed(running, context)
     displaced = [pod for pod in running if is_displaced(pod, context)]
     planned = [
         plan_submission(context, gang)
-        for gang in (*waiting, *_split_displaced(displaced))
+        for gang in (*waiting, *_split_displaced([*displaced, *bypassed.asked]))
     ]
-    misplaced = tuple(report_misplaced(context, running))
-    return add_up((*planned, NextSteps(reports=misplaced)))
+    passed = (pod for pod in running if not is_bypassed(pod))
+    misplaced = report_misplaced(context, passed)
+    return add_up((*planned, NextSteps(reports=(*bypassed.reports, *misplaced))))
 
 
 def _split_displaced(pods: Sequence[Pod]) -> Iterator[UnsubmittedGang]:
-    """Split pods that lost their devices before they ran, by shared claims."""
+    """Split pods beyond the gate that have no devices, by shared claims."""
     for tied in group_connected(pods, lambda pod: claim_keys(pod).values()):
         yield UnsubmittedGang(pods=tuple(tied), is_displaced=True)

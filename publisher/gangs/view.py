@@ -28,6 +28,7 @@ from contracts.pods.membership import (
 )
 from contracts.workload import Pod
 from publisher.gang_names import keep_valid_name
+from publisher.gangs.bypassed_pods import BypassedPods
 from publisher.gangs.claim_users import ReservationFlips, UngatedUsers
 from publisher.gangs.claims import exclusive_devices_of
 from publisher.gangs.failed_devices import SeenFailures
@@ -62,14 +63,19 @@ class View:
     """Objects by key, and what refers to what."""
 
     def __init__(
-        self, apis: Container[WorkloadAPI] = (), late_gates: Iterable[str] = ()
+        self,
+        apis: Container[WorkloadAPI] = (),
+        late_gates: Iterable[str] = (),
+        bypassed: BypassedPods | None = None,
     ) -> None:
         """`apis` put pods together that have no label of ours.
 
-        `late_gates` are gates of others that open after devices are decided.
+        `late_gates` are gates of others that open after devices are decided. Without
+        `bypassed` no pod is ours that was bound without us.
         """
         self._apis = apis
         self.late_gates = frozenset(late_gates)
+        self._bypassed = bypassed
         self._pods: dict[str, Pod] = {}
         self._claims: dict[str, ResourceClaim] = {}
         self._gangs: dict[str, Gang] = {}
@@ -122,7 +128,13 @@ class View:
         return None if group.lone or group.api else self._gangs.get(str(group))
 
     def membership(self, pod: Pod) -> Membership:
-        """Return which gang a pod belongs to, and as what."""
+        """Return which gang a pod belongs to, and as what.
+
+        One that was bound without us is alone, whatever it says.
+        """
+        meta = pod.metadata
+        if self._bypassed is not None and self._bypassed.has(pod):
+            return Membership(namespace=meta.namespace, group=meta.name, is_lone=True)
         return keep_valid_name(read_membership(pod, self._apis), pod)
 
     def group_of(self, pod: Pod) -> GroupKey:
@@ -177,11 +189,12 @@ class View:
         before = self._pods.get(key)
         if not self._is_news(before, pod, uid):
             return frozenset()
-        after = pod if pod is not None and is_ours(pod) else None
         touched: set[GroupKey] = set()
         if before is not None:
             touched |= self._list_neighbors(before)
             self._forget_pod(key, before)
+        is_taken = self._take_bypassed(key, pod)
+        after = pod if pod is not None and (is_ours(pod) or is_taken) else None
         touched |= self._apply_ungated(key, None if after is not None else pod)
         if after is not None:
             self._pods[key] = after
@@ -223,7 +236,12 @@ class View:
             holders = self._holders.setdefault(device, set())
             holders.add(key)
             concerned |= holders
-        return self.groups_using(concerned)
+        touched = self.groups_using(concerned)
+        if self._bypassed is not None:
+            users = {*self._users.get(key, ()), *self.ungated_users.of(key)}
+            for pod_key, pod in self._bypassed.of(users):
+                touched |= self.apply_pod(pod_key, pod)
+        return touched
 
     def groups_using(self, claims: Iterable[str]) -> frozenset[GroupKey]:
         """Name the groups of our pods that use any of these claims."""
@@ -257,6 +275,14 @@ class View:
             for api in APIS_BY_OWNER.get(either.kind, ())
         )
         return frozenset(group for group in names if group in self._groups)
+
+    def _take_bypassed(self, key: str, pod: Pod | None) -> bool:
+        """Return True if a pod was bound without us, and is ours to tell of."""
+        if self._bypassed is None:
+            return False
+        keys = () if pod is None else claim_keys(pod).values()
+        claims = (self._claims[each] for each in keys if each in self._claims)
+        return self._bypassed.take(key, pod, claims)
 
     def _apply_ungated(self, key: str, pod: Pod | None) -> set[GroupKey]:
         """Take in a pod that is not ours; returns the groups that it concerns."""
@@ -336,6 +362,11 @@ class View:
 def is_ours(pod: Pod) -> bool:
     """True if a pod waits for us, or waited until we opened its gate."""
     return is_gated(pod) or GANG_UID in pod.metadata.annotations
+
+
+def is_bypassed(pod: Pod) -> bool:
+    """True if a pod, one of ours, was bound without us."""
+    return not is_gated(pod) and GANG_UID not in pod.metadata.annotations
 
 
 def is_gated(pod: Pod) -> bool:

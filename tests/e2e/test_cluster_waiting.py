@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from contracts.gang import GangPhase
-from contracts.names import LEASE_NAME
+from contracts.names import GANG, LEASE_NAME
 from moorings.client import Client
 from tests.lab import command_line
 from tests.lab.cluster import (
@@ -18,9 +18,11 @@ from tests.lab.cluster import (
     is_running,
     job,
     name_of,
+    stateful_set,
     template,
     uid_of,
 )
+from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl
@@ -128,6 +130,41 @@ async def test_a_gang_that_is_never_whole_is_not_submitted(
     await create_pods(site, "train", range(2, 3), size=3)
     await pods_of(site, "train", 3, is_running)
     await eventually(is_withdrawn, "the bus forgets it", WAIT_S)
+
+
+async def test_a_pod_that_was_bound_by_its_author_is_told_what_to_write(
+    site: Fleet, kube: Kube
+) -> None:
+    """It has a mark of ours; nobody allocates its claim."""
+    await template(site, count=1)
+    pod = objects.pod(
+        site.namespace,
+        "bound",
+        nodeName=site.a,
+        labels={GANG: "train"},
+        templates={"d": "pair"},
+    )
+    note = await until_told(kube, await kube.create(pod), "GangNodeNamed")
+    assert note.startswith(f"it is on node {site.a} and does not start: schedulers")
+    assert "nodeSelector: {kubernetes.io/hostname: NODE}" in note
+
+
+async def test_a_gang_that_was_scaled_is_told_that_its_annotation_was_not(
+    site: Fleet, kube: Kube, kubectl: Kubectl
+) -> None:
+    """It waits for a pod that nobody makes."""
+    await template(site, count=4)
+    await kube.create(stateful_set(site, "serve", 3, "pair"))
+    await pods_of(site, "serve", 3, exists)
+    target = ("statefulset/serve", "-n", site.namespace)
+    kubectl("scale", *target, "--replicas=2")
+    pods = await pods_of(site, "serve", 2, exists)
+    why = "gang-size says 3, StatefulSet serve has replicas 2"
+
+    async def is_told() -> bool:
+        return any(why in note for _, note in await events_about(kube, pods[0]))
+
+    await eventually(is_told, "its author is told", WAIT_S)
 
 
 async def test_a_cancelled_gang_waits_until_its_pods_are_made_anew(

@@ -105,6 +105,7 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
         (written_pod("p", schedulingGates=[{"name": "moorings.dev/alocation"}]),),
     ),
     (LintRule.GANG_WAITS, (written_job("train", 2, gang="train"),)),
+    (LintRule.SIZE_DIFFERS, (written_job("train", 3, gang="train", size=2),)),
     (LintRule.QUOTA, (SLICE, GPU, claim(), QUOTA)),
     (LintRule.SELECTOR_ERROR, (SLICE, device_class("broken", "device.nope"))),
     (

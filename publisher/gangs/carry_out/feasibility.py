@@ -18,6 +18,7 @@ from contracts.gang import Member, MemberNode
 from contracts.ids import NodeName
 from contracts.kubernetes.defaults import default_claim_spec
 from contracts.messages import Place, SubmitGang
+from contracts.names import GANG_UID
 from contracts.pods.node_affinity import NODE_AFFINITY, REQUIRED
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
@@ -216,6 +217,7 @@ def _find_pod_fault(
         if assignment.node != pinned_node_of(pod):
             return f"pod {pod.metadata.name} is not pinned to {assignment.node}"
         claims = (context.view.claim(key) for key, _ in assignment.claims)
-        if pod.spec.node_name and any(c and not c.allocation for c in claims):
+        is_bound = pod.spec.node_name and GANG_UID in pod.metadata.annotations
+        if is_bound and any(c and not c.allocation for c in claims):
             return f"pod {pod.metadata.name} was bound without its devices"
     return ""

@@ -20,7 +20,6 @@ from contracts.counts import counted
 from contracts.device import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from contracts.gang import Member
 from contracts.gang_rules import DevicePath, GangTopology
-from contracts.ids import NodeName
 from contracts.joined import MAX_JOINED_DEVICES, JoinedDevice, JoinedGang, JoinedPod
 from contracts.messages import MAX_BYTES, SubmitGang
 from contracts.pods.declared_rules import DeclaredRules
@@ -159,7 +158,7 @@ class NodeRules:
     def _count_domains(self, rule: GangTopology, pods: Iterable[Pod]) -> Counter[str]:
         domains: Counter[str] = Counter()
         for pod in pods:
-            node = pod.spec.node_name or pinned_node_of(pod)
+            node = pinned_node_of(pod)
             value = self._view.nodes.labels(node).get(rule.key)
             if value is not None:
                 domains[value] += 1
@@ -232,7 +231,9 @@ class DeviceRules:
         self._new = new
         self._view = view
         self._running = [
-            (member, pod) for member, pod in running if _node_of(pod) in view.nodes
+            (member, pod)
+            for member, pod in running
+            if pinned_node_of(pod) in view.nodes
         ]
         self._names = {member for member, _ in self._running}
         self._rules = keep_rules(rules, members, self._names)
@@ -276,7 +277,7 @@ class DeviceRules:
                     member=member,
                     name=pod.metadata.name,
                     uid=pod.metadata.uid,
-                    node=_node_of(pod),
+                    node=pinned_node_of(pod),
                     devices=tuple(devices),
                 )
             )
@@ -378,10 +379,6 @@ def find_gone_pod(message: SubmitGang, pods: Iterable[Pod]) -> str:
     there = uids_of(pod for pod in pods if not is_over(pod))
     gone = (pod.name for pod in message.joins.pods if pod.uid not in there)
     return next((f"pod {name}, which these would join, is gone" for name in gone), "")
-
-
-def _node_of(pod: Pod) -> NodeName:
-    return pod.spec.node_name or pinned_node_of(pod)
 
 
 def _list_derived(spec: ResourceClaimSpec | None) -> dict[tuple[str, str], Derived]:

@@ -11,7 +11,7 @@ from contracts.workload import Pod
 from publisher.gangs.context import NextSteps, PlanContext, SubmittedGang
 from publisher.gangs.reports import report_cancelled, report_undecided
 from publisher.gangs.rollback import plan_withdrawal
-from publisher.gangs.view import is_over
+from publisher.gangs.view import is_bypassed, is_over
 
 
 def plan_commanded(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
@@ -30,7 +30,9 @@ def plan_finished(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     if record.is_released and record.command is None:
         # The command that ended it is still to be read: it says who wanted that.
         return NextSteps(kept=record.pods)
-    waits = _is_whole(submitted) and not record.is_ended_by_publisher
+    waiting = _list_waiting(context, submitted)
+    is_whole = not submitted.opened and 0 < len(record.pods) == len(waiting)
+    waits = is_whole and not record.is_ended_by_publisher
     # First nothing may be held for it any more, and that is said.
     if waits or not record.is_finished:
         patches = plan_withdrawal(submitted, submitted.waiting, context.view)
@@ -46,7 +48,6 @@ def plan_finished(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
         steps = NextSteps(forget=(record.uid,))
     if not waits:
         return steps
-    waiting = submitted.waiting
     if isinstance(record.decision, GangRejected):
         report = report_undecided(record, waiting)
     else:
@@ -54,10 +55,14 @@ def plan_finished(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     return steps + NextSteps(reports=(report,), kept=record.pods)
 
 
-def _is_whole(submitted: SubmittedGang) -> bool:
-    """True if every pod that was submitted still waits."""
-    count = len(submitted.record.pods)
-    return not submitted.opened and 0 < count == len(submitted.waiting)
+def _list_waiting(context: PlanContext, submitted: SubmittedGang) -> tuple[Pod, ...]:
+    """List the pods that wait: at our gate, or for devices on their nodes."""
+    bound = (
+        pod
+        for pod in submitted.pods
+        if is_bypassed(pod) and not is_over(pod) and any(context.list_unallocated(pod))
+    )
+    return (*submitted.waiting, *bound)
 
 
 def _may_be_asked_for(pod: Pod) -> bool:

@@ -21,6 +21,7 @@ from publisher.gangs.context import PlanContext
 from publisher.gangs.members import member_name_of
 from publisher.gangs.submit.company import ALONE, Company, find_company
 from publisher.gangs.submit.readiness import NotReady
+from publisher.gangs.submit.scale import find_mismatch
 from publisher.gangs.view import is_gated, is_over, uids_of
 
 _MISSING = "PodsMissing"
@@ -43,7 +44,9 @@ def find_shortage(
     `pods` wait, `company` is who counts beside them.
     """
     membership, gang = context.membership(pods[0]), context.gang
-    hint = _explain_delay(pods, context)
+    mismatch = find_mismatch(pods, context)
+    scaled = "" if mismatch is None else mismatch.message
+    hint = "; ".join(filter(None, (scaled, _explain_delay(pods, context))))
     waits = ""
     if company.held:
         held = counted(company.held, "more waits", "more wait")

@@ -21,6 +21,7 @@ from publisher.gangs.running.avoidance import find_avoidance
 from publisher.gangs.running.growth import wait_for_more_s
 from publisher.gangs.submit.assemble import assemble
 from publisher.gangs.submit.readiness import NotReady, plan_fresh_start
+from publisher.gangs.submit.scale import find_mismatch
 from publisher.gangs.submit.split import UnsubmittedGang
 from publisher.gangs.view import uids_of
 
@@ -28,6 +29,8 @@ _DECIDED_ALONE = (
     "decided one by one, since this kind is not one that makes gangs; the label "
     f"{GANG} makes its pods one"
 )
+SIZE_DIFFERS = "SizeDiffers"
+_BEGINS_SMALLER = "the gang begins with the smaller number, and other pods join it"
 
 
 def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextSteps:
@@ -47,13 +50,7 @@ def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextS
         steps += NextSteps(look_again_s=more_s)
         made = NotReady(reason="PodsMissing", message="waiting for more pods")
     if isinstance(made, SubmitGang):
-        reason = "DecidedAlone" if _is_apart(context, pods) else ""
-        report = StatusReport(
-            phase=GangPhase.PENDING,
-            reason=reason,
-            message=_DECIDED_ALONE if reason else "",
-            pods=pods,
-        )
+        report = _report_submission(context, pods)
         return steps + NextSteps(messages=(made,), reports=(report,))
     report = StatusReport(
         phase=WAITING,
@@ -63,6 +60,19 @@ def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextS
         pods=pods,
     )
     return steps + NextSteps(reports=(report,))
+
+
+def _report_submission(context: PlanContext, pods: tuple[Pod, ...]) -> StatusReport:
+    """Report pods that are submitted, and what their author may not expect."""
+    reason, message = "", ""
+    mismatch = find_mismatch(pods, context)
+    if _is_apart(context, pods):
+        reason, message = "DecidedAlone", _DECIDED_ALONE
+    elif mismatch is not None and not mismatch.is_short:
+        reason, message = SIZE_DIFFERS, f"{mismatch.message}; {_BEGINS_SMALLER}"
+    return StatusReport(
+        phase=GangPhase.PENDING, reason=reason, message=message, pods=pods
+    )
 
 
 def _is_apart(context: PlanContext, pods: Sequence[Pod]) -> bool:

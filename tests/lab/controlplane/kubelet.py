@@ -133,6 +133,8 @@ class Kubelets:
 
     async def _prepared(self, pod: Json) -> bool:
         """Have the pod's devices prepared, if its claims are there and reserved."""
+        if not _are_generated(pod):
+            return False
         namespace = pod["metadata"]["namespace"]
         claims = []
         for name in _claims(pod):
@@ -189,6 +191,15 @@ async def _delete(kube: Kube, node: Json) -> None:
 
 def _key(pod: Json) -> Key:
     return pod["metadata"]["namespace"], pod["metadata"]["name"]
+
+
+def _are_generated(pod: Json) -> bool:
+    """Whether the claims of a pod's templates were made."""
+    made = {entry["name"] for entry in pod["status"].get("resourceClaimStatuses", ())}
+    return all(
+        "resourceClaimName" in entry or entry["name"] in made
+        for entry in pod["spec"].get("resourceClaims", ())
+    )
 
 
 def _claims(pod: Json) -> list[str]:

@@ -113,6 +113,8 @@ def test_of_a_running_gang_the_pods_that_are_there_count() -> None:
         pods={f"{NS}/a": GangUID(ONE), f"{NS}/b": GangUID(TWO), f"{NS}/x": GangUID("")}
     )
     assert count_pods(record, there) == 1
+    bound = HeldObjects(pods={f"{NS}/a": GangUID(""), f"{NS}/c": GangUID("")})
+    assert count_pods(record, bound) == 1
     assert there.has_pod(record, "a")
     assert not there.has_pod(record, "b")
 

@@ -9,7 +9,7 @@ import pytest
 from contracts.errors import DecodeError
 from contracts.gang_rules import GangTopology
 from contracts.meta import OwnerReference
-from contracts.pods.gang_owners import GangOwner, read_gang_owner
+from contracts.pods.gang_owners import GangOwner, ScaledNumber, read_gang_owner
 from contracts.pods.membership import OwnerKey
 from contracts.pods.templates import MAX_REPLICAS
 from tests.builders.values import NAMESPACE
@@ -124,8 +124,17 @@ def test_a_pod_group_of_coscheduling_says_the_least() -> None:
     assert (found.minimum, found.key.kind) == (5, "PodGroup.scheduling.x-k8s.io")
 
 
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
+def test_independent_pods_are_no_gang_and_can_be_scaled(kind: str) -> None:
+    raw = {**owner_object("StatefulSet", "serve", {"replicas": 3}), "kind": kind}
+    found = owner(raw)
+    assert not found.is_gang
+    assert found.key.kind == kind
+    assert found.scale == ScaledNumber(field="replicas", count=3)
+
+
 def test_other_kinds_say_nothing() -> None:
-    assert read_gang_owner({"apiVersion": "apps/v1", "kind": "Deployment"}) is None
+    assert read_gang_owner({"apiVersion": "apps/v1", "kind": "DaemonSet"}) is None
     assert read_gang_owner({"apiVersion": "example.com/v1", "kind": "Job"}) is None
 
 

@@ -10,6 +10,8 @@ from moorings.cli.explain import find_bypassed
 from moorings.cli.known import KnownGangs
 from moorings.errors import BypassedError
 from moorings.stories import GangStory, HeldObjects
+from tests.builders.decisions import gang_released, submission
+from tests.builders.plans import record_of
 
 NONE, TRAIN = GangUID(""), GangUID("uid-train")
 WAITS = PodsReport(phase=WAITING, reason="PodsMissing", pods=1, names=("x",))
@@ -42,6 +44,16 @@ def test_who_waits_or_may_not_be_seen_is_not_bypassed() -> None:
     assert find_bypassed(waiting, "x", None) == ""
     assert find_bypassed(waiting, "x", "a") == "a/x"
     assert find_bypassed(KnownGangs(stories=[], held=None, unread=[]), "x", None) == ""
+
+
+def test_a_pod_that_was_asked_for_where_it_is_was_not_bypassed() -> None:
+    """By policy; its gang says what became of it while it lives."""
+    held = HeldObjects(pods={"a/x": NONE})
+    alive, over = record_of(submission()), record_of(submission(), gang_released())
+    for record, found in ((alive, ""), (over, "a/x")):
+        story = GangStory(namespace="a", name="x", is_lone=True, records=(record,))
+        known = KnownGangs(stories=[story], held=held, unread=[])
+        assert find_bypassed(known, "x", None) == found
 
 
 def test_the_error_names_what_to_do_instead() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from contracts.names import GANG_SIZE
+from moorings.lint.findings import LintRule
 from moorings.lint.pods import check_gangs, check_pods
 from moorings.plan.asking import ask
 from moorings.plan.cluster import make_cluster
 from tests import builders
 from tests.builders.inputs import entries, written_job, written_pod
+from tests.builders.lint import lint_objects
 
 
 def findings(*objects: Any) -> list[str]:
@@ -85,10 +89,29 @@ def test_a_gang_without_a_size_would_wait() -> None:
     (text,) = waits(written_job("train", 2, gang="train"))
     assert text.startswith("GangSizeMissing: there is no Gang object 'train'")
     assert waits(written_job("train", 2, gang="train", size=2)) == []
-    assert waits(written_job("train", 2, gang="train", size=3)) == [
-        "PodsMissing: 2 of 3 pods are there"
-    ]
+    (text,) = waits(written_job("train", 2, gang="train", size=3))
+    assert text == (
+        f"PodsMissing: 2 of 3 pods are there (annotation {GANG_SIZE} says 3, Job "
+        "train has parallelism 2)"
+    )
     assert waits(builders.gang(builders.member(count=0))) == []
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Job", "StatefulSet"])
+def test_a_gang_that_is_smaller_than_its_workload_is_found(kind: str) -> None:
+    """Whoever scaled the one forgot the other."""
+    workload = written_job("train", 6, gang="train", size=4)
+    if kind != "Job":
+        spec = {"replicas": 6, "template": workload["spec"]["template"]}
+        workload |= {"apiVersion": "apps/v1", "kind": kind, "spec": spec}
+    (found,) = (
+        each
+        for each in lint_objects(builders.device_class(), workload).findings
+        if each.rule is LintRule.SIZE_DIFFERS
+    )
+    field = "parallelism" if kind == "Job" else "replicas"
+    assert found.severity == "warning"
+    assert f"says 4, {kind} train has {field} 6" in found.message
 
 
 def test_what_can_never_be_decided_is_an_error() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from contracts.codec import to_builtins
 from contracts.kubernetes.decode import to_kubernetes
-from contracts.names import GANG_UID, GATE
+from contracts.names import GANG_SIZE, GANG_UID, GATE
 from moorings.plan.cluster import make_cluster
 from moorings.plan.decide import Planner, PlanOptions
 from moorings.plan.plan import Plan
@@ -86,11 +86,17 @@ def test_a_gang_waits_for_its_missing_pods() -> None:
     assert verdicts(few) == {"train": "waits PodsMissing"}
     assert not few.is_yes
     assert not few.has_errors
-    assert str(few.gangs[0].reasons[0]) == "PodsMissing: 3 of 4 pods are there"
+    assert str(few.gangs[0].reasons[0]) == (
+        f"PodsMissing: 3 of 4 pods are there (annotation {GANG_SIZE} says 4, Job "
+        "train has parallelism 3)"
+    )
     unsaid = plan(written_job("train", 3, gang="train", template="one"))
     assert verdicts(unsaid) == {"train": "waits GangSizeMissing"}
     whole = plan(written_job("train", 4, gang="train", size=4, template="one"))
     assert verdicts(whole) == {"train": "allocated"}
+    scaled = plan(written_job("train", 4, gang="train", size=2, template="one"))
+    said = f"annotation {GANG_SIZE} says 2, Job train has parallelism 4"
+    assert any(said in note for note in scaled.notes)
 
 
 def test_a_gang_object_and_its_pods_are_one() -> None:

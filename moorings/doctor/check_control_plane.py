@@ -9,8 +9,9 @@ Source: KubeSchedulerConfiguration v1; `kube-controller-manager --help` of 1.37.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from moorings.doctor.control_plane_flags import read_flags
 from moorings.doctor.facts import ClusterFacts, Json, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
 from moorings.views.names import name_some
@@ -35,25 +36,9 @@ def check_control_plane(facts: ClusterFacts) -> Iterator[CheckLine]:
     if isinstance(facts.control_plane, Unread):
         yield unread("controller-manager.limits", facts.control_plane)
     else:
-        flags = _read_flags(facts.control_plane, _MANAGER)
+        flags = read_flags(facts.control_plane, _MANAGER)
         yield from _check_manager(flags) if flags else (_hidden_manager(),)
     yield from _check_scheduler(facts)
-
-
-def _read_flags(pods: Sequence[Json], component: str) -> dict[str, str]:
-    """Read the flags of a component from its Pod; empty: it has none here."""
-    for pod in pods:
-        labels = pod["metadata"].get("labels") or {}
-        if component not in (labels.get("component"), labels.get("k8s-app")):
-            continue
-        for container in pod["spec"].get("containers") or ():
-            words = [*(container.get("command") or ()), *(container.get("args") or ())]
-            if any(component in word for word in words[:1]):
-                pairs = (word.partition("=") for word in words if word.startswith("--"))
-                return {"": component} | {
-                    name.removeprefix("--"): value for name, _, value in pairs
-                }
-    return {}
 
 
 def _hidden_manager() -> CheckLine:
@@ -123,7 +108,7 @@ def _check_scheduler(facts: ClusterFacts) -> Iterator[CheckLine]:
         yield from _check_config(config)
         return
     pods = facts.control_plane
-    flags = {} if isinstance(pods, Unread) else _read_flags(pods, _SCHEDULER)
+    flags = {} if isinstance(pods, Unread) else read_flags(pods, _SCHEDULER)
     if not flags or "config" in flags:
         where = flags.get("config", "its own host")
         yield warn(

@@ -20,6 +20,7 @@ from moorings.doctor.check_parts import (
     check_parts,
     check_solver,
 )
+from moorings.doctor.check_removed_gates import check_removed_gates
 from moorings.doctor.check_rights import check_rights
 from moorings.doctor.facts import BusFacts, ClusterFacts, Unread
 from moorings.doctor.findings import CheckLine, Diagnosis, fail
@@ -54,6 +55,7 @@ def _list_lines(
     elif cluster is not None:
         yield from check_api(cluster)
         yield from check_control_plane(cluster)
+        yield from check_removed_gates(cluster)
         yield from check_rights(cluster)
         yield from check_parts(cluster, own_version)
         server_s = now_s - cluster.clock.ahead_s

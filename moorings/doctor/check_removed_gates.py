@@ -56,7 +56,7 @@ def check_removed_gates(facts: ClusterFacts) -> Iterator[CheckLine]:
         removed = sorted({gate.partition("=")[0] for gate in given} & _REMOVED)
         if removed:
             yield warn(
-                f"{component.removeprefix('kube-')}.gates",
+                "kubernetes.removed-gates",
                 f"Kubernetes 1.38 has no gate {', '.join(removed)}: {component} will "
                 "not start with it",
                 "remove it from --feature-gates before the upgrade",

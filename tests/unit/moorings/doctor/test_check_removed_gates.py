@@ -10,7 +10,7 @@ def test_a_component_is_told_which_of_its_gates_1_38_does_not_have() -> None:
     gates = "--feature-gates=DynamicResourceAllocation=true,DRADeviceTaints=true"
     pods = (control_plane_pod("kube-apiserver", gates), control_plane_pod("etcd"))
     (line,) = check_removed_gates(cluster_facts(control_plane=pods))
-    assert (line.check, line.level) == ("apiserver.gates", "warn")
+    assert (line.check, line.level) == ("kubernetes.removed-gates", "warn")
     assert "1.38 has no gate DynamicResourceAllocation: kube-apiserver" in line.why
 
 

@@ -7,10 +7,11 @@ import time
 
 from contracts.claim import ResourceClaim
 from contracts.errors import ContractsError
-from contracts.ids import ClaimRef, ClaimUID, object_key
+from contracts.ids import ClaimRef, ClaimUID, NodeName, object_key
 from contracts.kubernetes.decode import decode_object
 from nodeagent.errors import PrepareError
 from nodeagent.kubelet.preparer import Preparer
+from nodeagent.prepare.prepared import PreparedClaim
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import KubernetesError, NotFoundError
 from runtime.kube.kinds import Kind, ServedKinds
@@ -65,25 +66,35 @@ class ClaimReader:
             raise PrepareError(f"ResourceClaim {asked} is not a ResourceClaim")
         return claim
 
-    async def is_gone(self, held: ClaimRef) -> bool:
-        """True if a claim was deleted, deallocated or replaced.
+    async def is_gone(self, prepared: PreparedClaim, node: NodeName) -> bool:
+        """True if a claim no longer holds what was prepared for it on this node.
+
+        It was deleted, deallocated or replaced, or allocated elsewhere since.
 
         Raises:
             KubernetesError: the API server does not say.
         """
+        held = prepared.claim
         try:
             claim = await self.read(held)
         except PrepareError as error:
             return isinstance(error.__cause__, NotFoundError)
-        return claim.metadata.uid != held.uid or claim.allocation is None
+        if claim.metadata.uid != held.uid or claim.allocation is None:
+            return True
+        allocated = {result.device_id for result in claim.allocation.devices.results}
+        is_elsewhere = claim.allocation.only_node not in ("", node)
+        return is_elsewhere or not allocated.issuperset(prepared.device_ids)
 
 
 class ForgottenClaims:
     """Unprepares claims that kubelet has forgotten, such as after losing its state."""
 
-    def __init__(self, preparers: tuple[Preparer, ...], reader: ClaimReader) -> None:
+    def __init__(
+        self, preparers: tuple[Preparer, ...], reader: ClaimReader, node: NodeName
+    ) -> None:
         self._preparers = preparers
         self._reader = reader
+        self._node = node
         self._gone_since_s: dict[ClaimUID, float] = {}
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -98,7 +109,7 @@ class ForgottenClaims:
         """Check the prepared claims of one driver."""
         for uid, prepared in tuple(preparer.checkpoint.claims.items()):
             try:
-                if not await self._reader.is_gone(prepared.claim):
+                if not await self._reader.is_gone(prepared, self._node):
                     self._gone_since_s.pop(uid, None)
                 elif now_s - self._gone_since_s.setdefault(uid, now_s) >= GONE_S:
                     log.warning("claim.forgotten", claim=str(prepared.claim), uid=uid)

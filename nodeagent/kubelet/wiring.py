@@ -99,7 +99,7 @@ async def open_kubelet_side(
         await stack.enter_async_context(
             serve_liveness(settings.liveness_address, paths_by_driver, variable)
         )
-        sweeper = ForgottenClaims(tuple(preparers), reader)
+        sweeper = ForgottenClaims(tuple(preparers), reader, node)
         # Lets go of claims that kubelet forgot; kubelet's calls need no task of ours.
         pod_resources = await stack.enter_async_context(
             PodResources.open(settings.folder)

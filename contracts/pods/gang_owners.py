@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from contracts.errors import DecodeError
 from contracts.gang_rules import GangTopology
@@ -38,6 +39,8 @@ class OwnerRole(Struct, frozen=True, kw_only=True):
     """The member that its pods are; empty: all pods are of this role."""
     count: int
     """Pods at one time."""
+    least: int | None = None
+    """So many are enough for the gang to begin; None: all."""
     after: tuple[str, ...] = ()
     """Roles that must run or be over before its pods are made."""
 
@@ -53,7 +56,7 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     """RFC 3339, whole seconds, UTC; empty: its pods tell whose they are."""
     roles: tuple[OwnerRole, ...] = ()
     minimum: int | None = None
-    """So many pods of whatever role make it whole; None: all of every role."""
+    """So many pods make it whole, where there are no roles."""
     counts_succeeded: bool = True
     """True if succeeded pods count, as `roles` includes them."""
     is_gang: bool = True
@@ -179,9 +182,20 @@ class _KubeflowExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
     spec: _KubeflowSpec = _KubeflowSpec()
 
 
+class _VolcanoDependsOn(KubernetesExcerpt, frozen=True, kw_only=True):
+    name: tuple[str, ...] = ()
+
+
 class _VolcanoTask(KubernetesExcerpt, frozen=True, kw_only=True):
     name: str = ""
     replicas: int = 1
+    min_available: int | None = None
+    depends_on: _VolcanoDependsOn = _VolcanoDependsOn()
+
+    @property
+    def least(self) -> int:
+        """Return how many of its pods are needed, as Volcano's webhook writes it."""
+        return self.replicas if self.min_available is None else self.min_available
 
 
 class _VolcanoSpec(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -411,30 +425,66 @@ def _kubeflow_job(raw: Mapping[str, Any], what: str) -> GangOwner:
         uid=found.metadata.uid,
         controller=found.metadata.controller,
         created=found.metadata.creation_timestamp or "",
-        roles=roles,
-        minimum=_below(spec.run_policy.scheduling_policy.min_available, roles),
+        roles=_with_least(roles, spec.run_policy.scheduling_policy.min_available),
     )
 
 
 def _volcano_job(raw: Mapping[str, Any], what: str) -> GangOwner:
-    """Read a Volcano Job: `minAvailable` pods of whatever task begin."""
+    """Read a Volcano Job: `minAvailable` pods begin, and of each task its own.
+
+    A minimum of the Job below the sum of those of its tasks is about the Job alone.
+
+    Source: volcano.sh/volcano, `CheckTaskReady` and the defaults of its webhook.
+    """
     found = read(raw, _VolcanoExcerpt, what, [])
+    tasks = found.spec.tasks
     roles = tuple(
-        OwnerRole(name=task.name, count=task.replicas) for task in found.spec.tasks
+        OwnerRole(name=task.name, count=task.replicas, after=task.depends_on.name)
+        for task in tasks
     )
+    needed = {task.name: task.least for task in tasks}
+    minimum = found.spec.min_available or sum(needed.values())
+    floors = needed if minimum >= sum(needed.values()) else {}
     return GangOwner(
         key=_owner_key(VOLCANO_JOB, found.metadata),
         uid=found.metadata.uid,
         controller=found.metadata.controller,
-        roles=roles,
-        minimum=_below(found.spec.min_available, roles),
+        roles=_with_least(roles, minimum, floors),
     )
 
 
-def _below(minimum: int | None, roles: tuple[OwnerRole, ...]) -> int | None:
-    """Return a minimum that is below the number of all pods."""
-    total = sum(role.count for role in roles)
-    return minimum if minimum is not None and 0 < minimum < total else None
+def _with_least(
+    roles: tuple[OwnerRole, ...], minimum: int | None, floors: Mapping[str, int] = {}
+) -> tuple[OwnerRole, ...]:
+    """Share a minimum of all pods out to roles; None or 0: all pods are needed."""
+    counts = {role.name: role.count for role in roles}
+    if not minimum or minimum >= sum(counts.values()) or len(counts) < len(roles):
+        return roles
+    least = share_minimum(counts, minimum, floors)
+    return tuple(
+        role
+        if least[role.name] >= role.count
+        else replace(role, least=least[role.name])
+        for role in roles
+    )
+
+
+def share_minimum(
+    counts: Mapping[str, int], minimum: int, floors: Mapping[str, int] = {}
+) -> dict[str, int]:
+    """Return how many pods of each role make up a minimum of pods of whatever role.
+
+    The largest roles give way first. None gives its last pod, nor what is below its
+    floor, so it may be more than `minimum` together.
+    """
+    least = dict(counts)
+    beyond = sum(counts.values()) - minimum
+    for name in sorted(counts, key=lambda name: -counts[name]):
+        spare = counts[name] - floors.get(name, min(counts[name], 1))
+        given = max(min(beyond, spare), 0)
+        least[name] -= given
+        beyond -= given
+    return least
 
 
 def _app_wrapper(raw: Mapping[str, Any], what: str) -> GangOwner:

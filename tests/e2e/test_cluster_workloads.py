@@ -192,6 +192,28 @@ async def test_pods_of_other_projects_are_gangs(large: Fleet, client: Client) ->
     assert len(records) == len(late)
 
 
+async def test_a_volcano_job_begins_with_its_minimum_and_grows(large: Fleet) -> None:
+    """Room for four of six pods, two are enough; the others come as room comes."""
+    await template(large, "eight", count=8)
+    tasks = [{"name": "w", "replicas": 6}]
+    owner = owner_object("VolcanoJob", "vj", {"minAvailable": 2, "tasks": tasks})
+    marks = volcano_pod_marks("vj", "w", uid=await _create_owner(large, owner))
+    made = [workloads.made_pod(large, f"vj-w-{n}", marks, "eight") for n in range(6)]
+    first = await large.kube.create(made[0])
+    await until_told(large.kube, first, "GangPodsMissing", 60.0)
+    for pod in made[1:]:
+        await large.kube.create(pod)
+    begun = await pods_in(large, 4, running=True)
+    waiting = [pod for pod in await pods_in(large, 6) if is_gated(pod)]
+    await until_told(large.kube, waiting[0], "GangGrowing", 60.0)
+    large.kubelets.finish(begun[0])
+
+    async def grows() -> bool:
+        return sum(map(is_gated, await pods_in(large, 6))) == 1
+
+    await eventually(grows, "a fifth pod has devices", 60.0)
+
+
 def _summary(record: GangRecord) -> tuple[str, tuple[str, ...], int]:
     assert record.submission is not None
     gang = record.submission.gang

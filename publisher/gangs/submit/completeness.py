@@ -12,13 +12,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from contracts.allocation import Rule
 from contracts.counts import counted
-from contracts.gang import Gang
+from contracts.gang import Gang, GangSpec
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.gang_owners import GangOwner, OwnerRole
 from contracts.pods.membership import Membership, OwnerKey, WorkloadAPI
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext
 from publisher.gangs.members import member_name_of
+from publisher.gangs.sizes import read_sizes
 from publisher.gangs.submit.company import ALONE, Company, find_company
 from publisher.gangs.submit.readiness import NotReady
 from publisher.gangs.view import is_gated, is_over, uids_of
@@ -76,7 +77,9 @@ def find_shortage(
         return None
     if owner.minimum is not None:
         return _compare_count(there, owner.minimum, "") or _begun_already(waits)
-    return _compare_roles(pods, owner, context, company)
+    short = _compare_roles(pods, owner, context, company)
+    is_elastic = any(role.least is not None for role in owner.roles)
+    return short or (_begun_already(waits) if is_elastic else None)
 
 
 def is_left_alone(
@@ -90,13 +93,31 @@ def is_left_alone(
     same_run = list_run(context.pods, pods, context)
     if find_company(same_run, pods).ran:
         return False
-    gang = context.gang
-    if gang is not None and gang.spec.is_elastic:
-        return any(
-            enough.get(member.name, 0) < member.least for member in gang.spec.members
-        )
+    sizes = read_sizes(context, pods[0])
+    if sizes is not None and sizes.is_elastic:
+        owner = context.owner_of(pods[0])
+        if _is_short(sizes, owner, context, enough):
+            return True
     shortage = find_shortage(pods, context)
     return shortage is not None and shortage.reason == _MISSING
+
+
+def _is_short(
+    sizes: GangSpec,
+    owner: GangOwner | None,
+    context: PlanContext,
+    enough: Mapping[str, int],
+) -> bool:
+    """True if an elastic gang does not begin with so many pods of each member."""
+    members = sizes.members
+    if context.gang is not None:
+        return any(enough.get(each.name, 0) < each.least for each in members)
+    if owner is not None and owner.minimum is not None:
+        return sum(enough.values()) < owner.minimum
+    # Roles of pods without our gate are not submitted; unequal pods are all needed.
+    if enough.keys() - {each.name for each in members}:
+        return False
+    return any(enough.get(each.name, each.least) < each.least for each in members)
 
 
 def list_run(
@@ -188,13 +209,18 @@ def _compare_roles(
     present = _count_roles(pods, owner, context, company)
     waiting = {_role_of(context.membership(pod), owner) for pod in pods}
     missing = [
-        f"{present[role.name]} of {_are_there(role.count, role.name)}"
+        f"{present[role.name]} of {_are_there(least, role.name)}"
         for role in _needed_roles(owner, present, waiting)
-        if present[role.name] < role.count
+        if present[role.name] < (least := _least_of(role))
     ]
     if not missing:
         return None
     return NotReady(reason=_MISSING, message=", ".join(missing))
+
+
+def _least_of(role: OwnerRole) -> int:
+    """Count the pods of a role without which its gang does not begin."""
+    return role.count if role.least is None else role.least
 
 
 def _count_roles(

@@ -20,6 +20,7 @@ from contracts.gang_rules import GangTopology
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.pods.membership import (
     KUBEFLOW_JOBS,
+    MPI_JOB_V1,
     VOLCANO_GROUP,
     VOLCANO_JOB,
     OwnerKey,
@@ -416,12 +417,13 @@ def _kubeflow_job(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read a job of the Training Operator: pods of each role, all at once."""
     found = read(raw, _KubeflowExcerpt, what, [])
     spec = found.spec
+    kind = MPI_JOB_V1 if raw["kind"] == "MPIJob" else str(raw["kind"])
     roles = tuple(
         OwnerRole(name=name.lower(), count=replicas.replicas)
         for name, replicas in spec.replica_specs.items()
     )
     return GangOwner(
-        key=_owner_key(str(raw["kind"]), found.metadata),
+        key=_owner_key(kind, found.metadata),
         uid=found.metadata.uid,
         controller=found.metadata.controller,
         created=found.metadata.creation_timestamp or "",

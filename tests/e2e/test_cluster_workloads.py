@@ -214,6 +214,27 @@ async def test_a_volcano_job_begins_with_its_minimum_and_grows(large: Fleet) -> 
     await eventually(grows, "a fifth pod has devices", 60.0)
 
 
+async def test_mpi_jobs_of_the_training_operator_are_gangs(
+    site: Fleet, kube: Kube
+) -> None:
+    """Where the API server serves kubeflow.org/v1 alone, as that operator has it."""
+    crds = await workloads.serve(kube, {"kubeflow.org/v1": "MPIJob"})
+    await template(site, "one", count=1)
+    specs = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}
+    raw = owner_object("MPIJob", "old", {"mpiReplicaSpecs": specs})
+    uid = await _create_owner(site, raw | {"apiVersion": "kubeflow.org/v1"})
+    pods = []
+    for number, role in enumerate(("launcher", "worker", "worker")):
+        marks = kubeflow_pod_marks("MPIJob", "old", role, uid=uid)
+        marks["ownerReferences"][0]["apiVersion"] = "kubeflow.org/v1"
+        pods.append(workloads.made_pod(site, f"old-{number}", marks, "one"))
+    late = await _create_all_but_last(site, "KubeflowJob", "old", pods)
+    await until_told(kube, late.waiting, "GangPodsMissing", 60.0)
+    await kube.create(late.last)
+    await pods_in(site, 3, running=True)
+    await workloads.stop_serving(kube, crds)
+
+
 def _summary(record: GangRecord) -> tuple[str, tuple[str, ...], int]:
     assert record.submission is not None
     gang = record.submission.gang

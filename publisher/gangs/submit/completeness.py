@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contracts.allocation import Rule
 from contracts.counts import counted
 from contracts.gang import Gang, GangSpec
+from contracts.names import TOPOLOGY
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.gang_owners import GangOwner, OwnerRole
-from contracts.pods.membership import Membership, OwnerKey, WorkloadAPI
+from contracts.pods.membership import EXCLUSIVE, Membership, OwnerKey, WorkloadAPI
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext
 from publisher.gangs.members import member_name_of
@@ -33,6 +34,10 @@ _ONE_BY_ONE = {
 _WORKERS_LATER = (
     "with startupPolicy LeaderReady workers are created only once the leader "
     "runs: set it to LeaderCreated"
+)
+_WORKERS_FOLLOW = (
+    f"with the annotation {EXCLUSIVE} workers are created only once the leader is on "
+    f"a node: say {TOPOLOGY} instead"
 )
 
 
@@ -177,7 +182,8 @@ def _explain_delay(pods: Sequence[Pod], context: PlanContext) -> str:
     membership = context.membership(pods[0])
     if membership.api == WorkloadAPI.LEADER_WORKER_SET:
         is_leader = membership.role == "leader" and len(pods) == 1
-        return _WORKERS_LATER if is_leader else ""
+        follow = EXCLUSIVE in pods[0].metadata.annotations
+        return (_WORKERS_FOLLOW if follow else _WORKERS_LATER) if is_leader else ""
     key = OwnerKey(controller.kind, pods[0].metadata.namespace, controller.name)
     owner = context.view.owners.find(key, controller.uid)
     if owner is None or owner.is_gang or controller.kind not in _ONE_BY_ONE:

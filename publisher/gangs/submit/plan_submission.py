@@ -11,7 +11,7 @@ from contracts.ids import GangUID
 from contracts.messages import SubmitGang
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG
-from contracts.pods.membership import is_of_unknown_kind
+from contracts.pods.membership import explain_alone, is_told_alone
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gang_names import gang_uid
@@ -24,10 +24,7 @@ from publisher.gangs.submit.readiness import NotReady, plan_fresh_start
 from publisher.gangs.submit.split import UnsubmittedGang
 from publisher.gangs.view import uids_of
 
-_DECIDED_ALONE = (
-    "decided one by one, since this kind is not one that makes gangs; the label "
-    f"{GANG} makes its pods one"
-)
+DECIDED_ALONE = "DecidedAlone"
 
 
 def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextSteps:
@@ -47,11 +44,12 @@ def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextS
         steps += NextSteps(look_again_s=more_s)
         made = NotReady(reason="PodsMissing", message="waiting for more pods")
     if isinstance(made, SubmitGang):
-        reason = "DecidedAlone" if _is_apart(context, pods) else ""
+        why = f"decided one by one, since {explain_alone(pods[0])}"
+        is_apart = _is_apart(context, pods)
         report = StatusReport(
             phase=GangPhase.PENDING,
-            reason=reason,
-            message=_DECIDED_ALONE if reason else "",
+            reason=DECIDED_ALONE if is_apart else "",
+            message=why if is_apart else "",
             pods=pods,
         )
         return steps + NextSteps(messages=(made,), reports=(report,))
@@ -66,10 +64,10 @@ def plan_submission(context: PlanContext, unsubmitted: UnsubmittedGang) -> NextS
 
 
 def _is_apart(context: PlanContext, pods: Sequence[Pod]) -> bool:
-    """Return True if other pods of their maker, of an unknown kind, are apart."""
+    """True if other pods of their maker are decided apart, and that may surprise."""
     pod = pods[0]
-    is_unknown = is_of_unknown_kind(pod, context.membership(pod))
-    return is_unknown and context.view.count_siblings(pod) > 1
+    is_told = is_told_alone(pod, context.membership(pod))
+    return is_told and context.view.count_siblings(pod) > 1
 
 
 def _name_next_gang(context: PlanContext, pods: Sequence[Pod]) -> tuple[int, GangUID]:

@@ -114,10 +114,10 @@ def test_on_one_node_each_namespace_has_a_gang_of_its_own() -> None:
 
 
 def test_a_volcano_job_is_planned_with_its_minimum() -> None:
-    pod = written_job("x", 1, template="one")["spec"]["template"]
+    job = written_job("vj", 1, template="one")
+    pod = job["spec"]["template"]
     spec = {"minAvailable": 2, "tasks": [{"name": "w", "replicas": 4, "template": pod}]}
-    raw = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "spec": spec}
-    template = builders.claim_template(name="one")
-    work = prepare(template, raw | {"metadata": {"name": "vj"}})
+    raw = job | {"apiVersion": "batch.volcano.sh/v1alpha1", "spec": spec}
+    work = prepare(builders.claim_template(name="one"), raw)
     (message,) = work.gangs
     assert [(m.count, m.min_count) for m in message.gang.spec.members] == [(4, 2)]

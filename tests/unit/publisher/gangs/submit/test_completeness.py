@@ -335,3 +335,21 @@ def test_our_annotation_wins_over_what_made_the_pods() -> None:
     marks["annotations"] |= {GANG_SIZE: "2"}
     pods = [made_pod(f"j{n}", marks) for n in range(2)]
     assert told(pods) == ""
+
+
+@pytest.mark.parametrize(
+    ("notes", "hint"),
+    [
+        ({}, "startupPolicy LeaderReady"),
+        (
+            {"leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"},
+            "say moorings.dev/topology instead",
+        ),
+    ],
+)
+def test_a_leader_whose_workers_come_once_it_runs_is_told(
+    notes: dict[str, str], hint: str
+) -> None:
+    marks = leader_worker_set_pod_marks("llm", 0, 0, 3)
+    marks["annotations"] |= notes
+    assert hint in told([made_pod("l0", marks)])

@@ -86,6 +86,8 @@ async def test_a_job_starts_as_a_whole(site: Fleet, kube: Kube) -> None:
     await kube.create(workloads.made_job(site, "second", 3, "pair", **indexed))
     waiting = await pods_in(site, 3, "second")
     await until_told(kube, waiting[0], "GangDevicesTaken")
+    pointed = await until_told(kube, waiting[1], "GangWaits", 60.0)
+    assert "the events of Job second say why" in pointed
     claims = [await site.generated(pod) for pod in first[:1]]
     site.kubelets.finish(first[0])
     await kube.until_gone(claims[0])

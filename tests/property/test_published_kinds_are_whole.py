@@ -268,4 +268,4 @@ def test_pods_that_come_last_first_begin_together(kind: str) -> None:
     moves = [(("create", last - number, 0), *steps) for number in range(last + 1)]
     play(game, [move for each in moves for move in each])
     gangs = {pod.gang for pod in published.pods}
-    assert sorted(game.laws.begun) == sorted(gangs)
+    assert sorted(game.law.begun) == sorted(gangs)

@@ -243,9 +243,19 @@ class _WorkerGroup(KubernetesExcerpt, frozen=True, kw_only=True):
             wanted = max(self.min_replicas, min(wanted, self.max_replicas))
         return 0 if self.suspend else wanted * self.num_of_hosts
 
+    @property
+    def least(self) -> int | None:
+        """Pods with which it begins where an autoscaler decides; None: all of them.
+
+        The hosts of a replica are of use together alone.
+        """
+        least = max(self.min_replicas, 1)
+        return least if self.num_of_hosts == 1 and least < self.count else None
+
 
 class _RayClusterSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     worker_group_specs: tuple[_WorkerGroup, ...] = ()
+    enable_in_tree_autoscaling: bool = False
 
 
 class _RayClusterExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
@@ -518,13 +528,23 @@ def _count_component(component: _Component, what: str) -> int:
 
 def _ray_cluster(raw: Mapping[str, Any], what: str) -> GangOwner:
     found = read(raw, _RayClusterExcerpt, what, [])
-    groups = found.spec.worker_group_specs
+    groups, scales = (
+        found.spec.worker_group_specs,
+        found.spec.enable_in_tree_autoscaling,
+    )
     return GangOwner(
         key=_owner_key("RayCluster", found.metadata),
         uid=found.metadata.uid,
         roles=(
             OwnerRole(name="head", count=1),
-            *(OwnerRole(name=group.group_name, count=group.count) for group in groups),
+            *(
+                OwnerRole(
+                    name=group.group_name,
+                    count=group.count,
+                    least=group.least if scales else None,
+                )
+                for group in groups
+            ),
         ),
     )
 

@@ -119,6 +119,29 @@ def test_a_ray_cluster_has_a_head_and_groups() -> None:
     assert roles(found) == {"head": 1, "gpu": 8, "few": 2, "many": 5, "off": 0}
 
 
+def test_groups_that_ray_scales_begin_with_their_minimum() -> None:
+    """Pod by pod; where a replica has several hosts, with all that are asked for."""
+    groups = [
+        {"groupName": "gpu", "replicas": 4, "minReplicas": 2},
+        {"groupName": "any", "replicas": 3},
+        {"groupName": "hosts", "replicas": 4, "minReplicas": 2, "numOfHosts": 2},
+        {"groupName": "none", "replicas": 0},
+    ]
+    spec = {"workerGroupSpecs": groups}
+    rigid = owner(owner_object("RayCluster", "ray", spec))
+    assert {role.least for role in rigid.roles} == {None}
+    scaled = owner(
+        owner_object("RayCluster", "ray", {**spec, "enableInTreeAutoscaling": True})
+    )
+    assert {role.name: role.least for role in scaled.roles} == {
+        "head": None,
+        "gpu": 2,
+        "any": 1,
+        "hosts": None,
+        "none": None,
+    }
+
+
 def test_a_pod_group_of_coscheduling_says_the_least() -> None:
     found = owner(pod_group_of_coscheduling("c", 5))
     assert (found.minimum, found.key.kind) == (5, "PodGroup.scheduling.x-k8s.io")

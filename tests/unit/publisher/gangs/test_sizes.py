@@ -27,6 +27,7 @@ from tests.builders.workloads import (
     made_pod,
     owner_object,
     pod_group_of_coscheduling,
+    ray_cluster_pod_marks,
     view_of_workloads,
     volcano_pod_marks,
 )
@@ -173,3 +174,18 @@ def test_an_annotation_with_the_size_wins() -> None:
     )
     assert sizes is not None
     assert not sizes.is_elastic
+
+
+def test_a_group_that_ray_scales_up_grows_pod_by_pod() -> None:
+    """With room for one of two more pods, one of them runs."""
+    groups = [{"groupName": "gpu", "replicas": 3, "minReplicas": 1}]
+    spec = {"workerGroupSpecs": groups, "enableInTreeAutoscaling": True}
+    owner = owner_object("RayCluster", "ray", spec)
+    head = made_pod("ray-head", ray_cluster_pod_marks("ray", "head"), gated=False)
+    pods = [made_pod(f"ray-{n}", ray_cluster_pod_marks("ray", "gpu")) for n in range(3)]
+    (first,) = submitted(planned([*pods, head], owner))
+    assert [(m.count, m.min_count) for m in first.gang.spec.members] == [(3, 1)]
+    (alone,) = submitted(planned([pods[0], head], owner))
+    run = running(pods[0], alone.uid)
+    record = opened_record_of(alone, opened=1)
+    assert asked(planned([run, *pods[1:], head], owner, record)) == [[("gpu", 2, 1)]]

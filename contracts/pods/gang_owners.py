@@ -25,9 +25,21 @@ from contracts.pods.membership import (
     VOLCANO_JOB,
     OwnerKey,
 )
+from contracts.pods.owner_excerpts import (
+    AppWrapperExcerpt,
+    WrappedComponent,
+    CoschedulingExcerpt,
+    JobExcerpt,
+    JobSetExcerpt,
+    KubeflowExcerpt,
+    MPIJobExcerpt,
+    PodGroupExcerpt,
+    RayClusterExcerpt,
+    StatefulSetExcerpt,
+    VolcanoExcerpt,
+)
 from contracts.pods.templates import MAX_REPLICAS, read_workload
 from contracts.shapes import read
-from contracts.structs import KubernetesExcerpt
 
 _INDEXES = re.compile(r"(?P<first>\d{1,10})(-(?P<last>\d{1,10}))?", re.ASCII)
 """Of a Job, one or from one to another."""
@@ -68,236 +80,6 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     """Topology rules of its pods, besides those that they declare themselves."""
     not_modelled: str = ""
     """The field that cannot be decided yet; empty: none."""
-
-
-# --- excerpts of the kinds ------------------------------------------------------------
-
-
-class _JobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    parallelism: int = 1
-    completions: int | None = None
-
-    @property
-    def at_once(self) -> int:
-        if self.completions is None:
-            return self.parallelism
-        return min(self.parallelism, self.completions)
-
-
-class _JobStatus(KubernetesExcerpt, frozen=True, kw_only=True):
-    succeeded: int = 0
-    failed_indexes: str | None = None
-
-
-class _JobExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _JobSpec = _JobSpec()
-    status: _JobStatus = _JobStatus()
-
-
-class _StatefulSetSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    replicas: int = 1
-    pod_management_policy: str = "OrderedReady"
-
-
-class _StatefulSetExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _StatefulSetSpec = _StatefulSetSpec()
-
-
-class _JobTemplate(KubernetesExcerpt, frozen=True, kw_only=True):
-    spec: _JobSpec = _JobSpec()
-
-
-class _DependsOn(KubernetesExcerpt, frozen=True, kw_only=True):
-    name: str = ""
-
-
-class _ReplicatedJob(KubernetesExcerpt, frozen=True, kw_only=True):
-    name: str = ""
-    replicas: int = 1
-    template: _JobTemplate = _JobTemplate()
-    depends_on: tuple[_DependsOn, ...] = ()
-
-
-class _StartupPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
-    startup_policy_order: str = "AnyOrder"
-
-
-class _JobSetSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    replicated_jobs: tuple[_ReplicatedJob, ...] = ()
-    startup_policy: _StartupPolicy = _StartupPolicy()
-
-
-class _JobSetExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _JobSetSpec = _JobSetSpec()
-
-
-class _Replicas(KubernetesExcerpt, frozen=True, kw_only=True):
-    replicas: int = 1
-
-
-class _MinAvailable(KubernetesExcerpt, frozen=True, kw_only=True):
-    min_available: int | None = None
-
-
-class _MPIJobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    mpi_replica_specs: dict[str, _Replicas] = {}
-    launcher_creation_policy: str = "AtStartup"
-
-
-class _MPIJobExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _MPIJobSpec = _MPIJobSpec()
-
-
-class _RunPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
-    scheduling_policy: _MinAvailable = _MinAvailable()
-
-
-class _KubeflowSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    run_policy: _RunPolicy = _RunPolicy()
-    jax_replica_specs: dict[str, _Replicas] = {}
-    mpi_replica_specs: dict[str, _Replicas] = {}
-    paddle_replica_specs: dict[str, _Replicas] = {}
-    pytorch_replica_specs: dict[str, _Replicas] = {}
-    tf_replica_specs: dict[str, _Replicas] = {}
-    xgb_replica_specs: dict[str, _Replicas] = {}
-
-    @property
-    def replica_specs(self) -> dict[str, _Replicas]:
-        """Return those of its kind; the others are empty."""
-        return {
-            **self.jax_replica_specs,
-            **self.mpi_replica_specs,
-            **self.paddle_replica_specs,
-            **self.pytorch_replica_specs,
-            **self.tf_replica_specs,
-            **self.xgb_replica_specs,
-        }
-
-
-class _KubeflowExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _KubeflowSpec = _KubeflowSpec()
-
-
-class _VolcanoDependsOn(KubernetesExcerpt, frozen=True, kw_only=True):
-    name: tuple[str, ...] = ()
-
-
-class _VolcanoTask(KubernetesExcerpt, frozen=True, kw_only=True):
-    name: str = ""
-    replicas: int = 1
-    min_available: int | None = None
-    depends_on: _VolcanoDependsOn = _VolcanoDependsOn()
-
-    @property
-    def least(self) -> int:
-        """Return how many of its pods are needed, as Volcano's webhook writes it."""
-        return self.replicas if self.min_available is None else self.min_available
-
-
-class _VolcanoSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    min_available: int | None = None
-    tasks: tuple[_VolcanoTask, ...] = ()
-
-
-class _VolcanoExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _VolcanoSpec = _VolcanoSpec()
-
-
-class _PodSet(KubernetesExcerpt, frozen=True, kw_only=True):
-    replicas: int = 1
-
-
-class _Component(KubernetesExcerpt, frozen=True, kw_only=True):
-    template: dict[str, Any] = {}
-    pod_sets: tuple[_PodSet, ...] = ()
-
-
-class _AppWrapperSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    components: tuple[_Component, ...] = ()
-
-
-class _AppWrapperExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _AppWrapperSpec = _AppWrapperSpec()
-
-
-class _WorkerGroup(KubernetesExcerpt, frozen=True, kw_only=True):
-    group_name: str = ""
-    replicas: int = 0
-    min_replicas: int = 0
-    max_replicas: int | None = None
-    num_of_hosts: int = 1
-    suspend: bool = False
-
-    @property
-    def count(self) -> int:
-        """Pods of the group, as KubeRay counts them."""
-        wanted = max(self.replicas, self.min_replicas)
-        if self.max_replicas is not None:
-            wanted = max(self.min_replicas, min(wanted, self.max_replicas))
-        return 0 if self.suspend else wanted * self.num_of_hosts
-
-    @property
-    def least(self) -> int | None:
-        """Pods with which it begins where an autoscaler decides; None: all of them.
-
-        The hosts of a replica are of use together alone.
-        """
-        least = max(self.min_replicas, 1)
-        return least if self.num_of_hosts == 1 and least < self.count else None
-
-
-class _RayClusterSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    worker_group_specs: tuple[_WorkerGroup, ...] = ()
-    enable_in_tree_autoscaling: bool = False
-
-
-class _RayClusterExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _RayClusterSpec = _RayClusterSpec()
-
-
-class _CoschedulingSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    min_member: int = 1
-
-
-class _CoschedulingExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _CoschedulingSpec = _CoschedulingSpec()
-
-
-class _GangPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
-    min_count: int = 1
-
-
-class _SchedulingPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
-    gang: _GangPolicy | None = None
-
-
-class _TopologyConstraint(KubernetesExcerpt, frozen=True, kw_only=True):
-    key: str = ""
-
-
-class _SchedulingConstraints(KubernetesExcerpt, frozen=True, kw_only=True):
-    topology: tuple[_TopologyConstraint, ...] = ()
-
-
-class _PodGroupSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    parent_composite_pod_group_name: str | None = None
-    scheduling_policy: _SchedulingPolicy = _SchedulingPolicy()
-    scheduling_constraints: _SchedulingConstraints = _SchedulingConstraints()
-    priority: int | None = None
-
-
-class _PodGroupExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _PodGroupSpec = _PodGroupSpec()
 
 
 # --- reading them ---------------------------------------------------------------------
@@ -343,7 +125,7 @@ def _path_of(owner: GangOwner, number: int) -> str:
 
 def _read_job(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read a Job: what it still wants to run, beside what has succeeded."""
-    job = read(raw, _JobExcerpt, what, [])
+    job = read(raw, JobExcerpt, what, [])
     spec, status = job.spec, job.status
     count = spec.parallelism
     if spec.completions is not None:
@@ -372,7 +154,7 @@ def _count_indexes(text: str) -> int:
 
 def _stateful_set(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read a StatefulSet; pods that come one after the other are no gang."""
-    found = read(raw, _StatefulSetExcerpt, what, [])
+    found = read(raw, StatefulSetExcerpt, what, [])
     return GangOwner(
         key=_owner_key("StatefulSet", found.metadata),
         uid=found.metadata.uid,
@@ -382,7 +164,7 @@ def _stateful_set(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 
 def _job_set(raw: Mapping[str, Any], what: str) -> GangOwner:
-    found = read(raw, _JobSetExcerpt, what, [])
+    found = read(raw, JobSetExcerpt, what, [])
     spec = found.spec
     in_order = spec.startup_policy.startup_policy_order == "InOrder"
     roles: list[OwnerRole] = []
@@ -400,7 +182,7 @@ def _job_set(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 
 def _mpi_job(raw: Mapping[str, Any], what: str) -> GangOwner:
-    found = read(raw, _MPIJobExcerpt, what, [])
+    found = read(raw, MPIJobExcerpt, what, [])
     is_last = found.spec.launcher_creation_policy == "WaitForWorkersReady"
     return GangOwner(
         key=_owner_key("MPIJob", found.metadata),
@@ -425,7 +207,7 @@ def _read_mpi_job(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 def _kubeflow_job(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read a job of the Training Operator: pods of each role, all at once."""
-    found = read(raw, _KubeflowExcerpt, what, [])
+    found = read(raw, KubeflowExcerpt, what, [])
     spec = found.spec
     kind = MPI_JOB_V1 if raw["kind"] == "MPIJob" else str(raw["kind"])
     roles = tuple(
@@ -448,7 +230,7 @@ def _volcano_job(raw: Mapping[str, Any], what: str) -> GangOwner:
 
     Source: volcano.sh/volcano, `CheckTaskReady` and the defaults of its webhook.
     """
-    found = read(raw, _VolcanoExcerpt, what, [])
+    found = read(raw, VolcanoExcerpt, what, [])
     tasks = found.spec.tasks
     roles = tuple(
         OwnerRole(name=task.name, count=task.replicas, after=task.depends_on.name)
@@ -501,7 +283,7 @@ def share_minimum(
 
 def _app_wrapper(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read an AppWrapper: the pods of all its components are one gang."""
-    found = read(raw, _AppWrapperExcerpt, what, [])
+    found = read(raw, AppWrapperExcerpt, what, [])
     components = found.spec.components
     total = sum(_count_component(component, what) for component in components)
     return GangOwner(
@@ -512,7 +294,7 @@ def _app_wrapper(raw: Mapping[str, Any], what: str) -> GangOwner:
     )
 
 
-def _count_component(component: _Component, what: str) -> int:
+def _count_component(component: WrappedComponent, what: str) -> int:
     """Count the pods of what a component makes: as its pod sets say, else itself."""
     if component.pod_sets:
         return sum(pods.replicas for pods in component.pod_sets)
@@ -527,7 +309,7 @@ def _count_component(component: _Component, what: str) -> int:
 
 
 def _ray_cluster(raw: Mapping[str, Any], what: str) -> GangOwner:
-    found = read(raw, _RayClusterExcerpt, what, [])
+    found = read(raw, RayClusterExcerpt, what, [])
     groups, scales = (
         found.spec.worker_group_specs,
         found.spec.enable_in_tree_autoscaling,
@@ -550,7 +332,7 @@ def _ray_cluster(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 
 def _read_coscheduling(raw: Mapping[str, Any], what: str) -> GangOwner:
-    found = read(raw, _CoschedulingExcerpt, what, [])
+    found = read(raw, CoschedulingExcerpt, what, [])
     return GangOwner(
         key=_owner_key("PodGroup.scheduling.x-k8s.io", found.metadata),
         uid=found.metadata.uid,
@@ -560,7 +342,7 @@ def _read_coscheduling(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read Kubernetes' own PodGroup; only a policy of `gang` makes it one."""
-    found = read(raw, _PodGroupExcerpt, what, [])
+    found = read(raw, PodGroupExcerpt, what, [])
     spec = found.spec
     gang = spec.scheduling_policy.gang
     topology = spec.scheduling_constraints.topology

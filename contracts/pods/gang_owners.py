@@ -27,7 +27,6 @@ from contracts.pods.membership import (
 )
 from contracts.pods.owner_excerpts import (
     AppWrapperExcerpt,
-    WrappedComponent,
     CoschedulingExcerpt,
     JobExcerpt,
     JobSetExcerpt,
@@ -37,6 +36,7 @@ from contracts.pods.owner_excerpts import (
     RayClusterExcerpt,
     StatefulSetExcerpt,
     VolcanoExcerpt,
+    WrappedComponent,
 )
 from contracts.pods.templates import MAX_REPLICAS, read_workload
 from contracts.shapes import read

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contracts.allocation import Rule
 from contracts.counts import counted
 from contracts.gang import Gang, GangSpec
-from contracts.names import TOPOLOGY
+from contracts.names import GATE, TOPOLOGY
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.gang_owners import GangOwner, OwnerRole
 from contracts.pods.membership import EXCLUSIVE, Membership, OwnerKey, WorkloadAPI
@@ -69,6 +69,7 @@ def find_shortage(
     owner = context.owner_of(pods[0])
     there += sum(_count_ungated(pods, context).values())
     if declared is not None:
+        hint = hint or _name_unmarked(pods, context).strip(" ()")
         return _compare_count(there, declared, hint) or _begun_already(waits)
     if owner is None:
         return _report_unknown(membership)
@@ -221,7 +222,8 @@ def _compare_roles(
     ]
     if not missing:
         return None
-    return NotReady(reason=_MISSING, message=", ".join(missing))
+    unmarked = _name_unmarked(pods, context)
+    return NotReady(reason=_MISSING, message=f"{', '.join(missing)}{unmarked}")
 
 
 def _least_of(role: OwnerRole) -> int:
@@ -265,6 +267,22 @@ def _count_ungated(pods: Sequence[Pod], context: PlanContext) -> Counter[str]:
         if _is_there(pod, owner) and not is_of_another(pod, owner, context):
             counts[_role_of(found, owner)] += 1
     return counts
+
+
+def _name_unmarked(pods: Sequence[Pod], context: PlanContext) -> str:
+    """Name pods that run and do not count, as nobody decided for them; empty: none."""
+    run = context.membership(pods[0])
+    gated = {context.membership(pod).role for pod in pods}
+    names = [
+        pod.metadata.name
+        for found, pod in context.view.owners.ungated(run)
+        if found.run == run.run and found.role in gated and not is_over(pod)
+    ]
+    if not names:
+        return ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    verb = "do" if more else "does"
+    return f" (pod {min(names)}{more} had no gate {GATE} and {verb} not count)"
 
 
 def _is_there(pod: Pod, owner: GangOwner | None) -> bool:

@@ -231,7 +231,10 @@ def _volcano_job(raw: Mapping[str, Any], what: str) -> GangOwner:
     Source: volcano.sh/volcano, `CheckTaskReady` and the defaults of its webhook.
     """
     found = read(raw, VolcanoExcerpt, what, [])
-    tasks = found.spec.tasks
+    tasks = [
+        replace(task, name=task.name or f"default{number}")
+        for number, task in enumerate(found.spec.tasks)
+    ]
     roles = tuple(
         OwnerRole(name=task.name, count=task.replicas, after=task.depends_on.name)
         for task in tasks

@@ -102,11 +102,30 @@ def _kubeflow_job(
 
 
 def _volcano_job(
-    _raw: Mapping[str, Any], maker: OwnerReference, role: str, index: int
+    raw: Mapping[str, Any], maker: OwnerReference, role: str, index: int
 ) -> PodMarks:
-    task = {f"{VOLCANO}task-spec": role, f"{VOLCANO}task-index": str(index)}
+    name = _name_task(raw, role)
+    task = {f"{VOLCANO}task-spec": name, f"{VOLCANO}task-index": str(index)}
     labels = {f"{VOLCANO}job-name": maker.name, **task}
-    return PodMarks(owner=maker, labels=labels, annotations=task)
+    return PodMarks(
+        owner=maker,
+        labels=labels,
+        annotations=task,
+        name=f"{maker.name}-{name.lower()}-{index}",
+    )
+
+
+def _name_task(raw: Mapping[str, Any], role: str) -> str:
+    """Name a task as Volcano's webhook does, where its author did not.
+
+    The role of the first such template is empty, that of others their number.
+    """
+    tasks = (raw.get("spec") or {}).get("tasks") or ()
+    unnamed = [number for number, task in enumerate(tasks) if not task.get("name")]
+    if not role and unnamed:
+        return f"default{unnamed[0]}"
+    is_number = role.isdecimal() and int(role) in unnamed
+    return f"default{role}" if is_number else role
 
 
 def _app_wrapper(

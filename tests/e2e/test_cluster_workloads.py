@@ -216,25 +216,40 @@ async def test_a_volcano_job_begins_with_its_minimum_and_grows(large: Fleet) -> 
     await eventually(grows, "a fifth pod has devices", 60.0)
 
 
-async def test_mpi_jobs_of_the_training_operator_are_gangs(
-    site: Fleet, kube: Kube
-) -> None:
-    """Where the API server serves kubeflow.org/v1 alone, as that operator has it."""
-    crds = await workloads.serve(kube, {"kubeflow.org/v1": "MPIJob"})
-    await template(site, "one", count=1)
-    specs = {"Launcher": {"replicas": 1}, "Worker": {"replicas": 2}}
-    raw = owner_object("MPIJob", "old", {"mpiReplicaSpecs": specs})
+OF_TRAINING = {
+    "JAXJob": "jaxReplicaSpecs",
+    "MPIJob": "mpiReplicaSpecs",
+    "PaddleJob": "paddleReplicaSpecs",
+    "TFJob": "tfReplicaSpecs",
+    "XGBoostJob": "xgbReplicaSpecs",
+}
+"""Kinds of kubeflow.org/v1 and the field of their roles."""
+
+
+async def test_jobs_of_the_training_operator_are_gangs(site: Fleet, kube: Kube) -> None:
+    """An MPIJob, too, where kubeflow.org/v1 alone is served, as that operator does."""
+    version = "kubeflow.org/v1"
+    crds = await workloads.serve(kube, [(version, kind) for kind in OF_TRAINING])
+    late = [await _training_job(site, kind) for kind in OF_TRAINING]
+    for gang in late:
+        await until_told(kube, gang.waiting, "GangPodsMissing", 60.0)
+        await kube.create(gang.last)
+    await pods_in(site, sum(gang.size for gang in late), running=True)
+    await workloads.stop_serving(kube, crds)
+
+
+async def _training_job(site: Fleet, kind: str) -> Late:
+    """Pods without devices: a master and two workers."""
+    name = kind.lower()
+    specs = {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}
+    raw = owner_object(kind, name, {OF_TRAINING[kind]: specs})
     uid = await _create_owner(site, raw | {"apiVersion": "kubeflow.org/v1"})
     pods = []
-    for number, role in enumerate(("launcher", "worker", "worker")):
-        marks = kubeflow_pod_marks("MPIJob", "old", role, uid=uid)
+    for number, role in enumerate(("master", "worker", "worker")):
+        marks = kubeflow_pod_marks(kind, name, role, uid=uid)
         marks["ownerReferences"][0]["apiVersion"] = "kubeflow.org/v1"
-        pods.append(workloads.made_pod(site, f"old-{number}", marks, "one"))
-    late = await _create_all_but_last(site, "KubeflowJob", "old", pods)
-    await until_told(kube, late.waiting, "GangPodsMissing", 60.0)
-    await kube.create(late.last)
-    await pods_in(site, 3, running=True)
-    await workloads.stop_serving(kube, crds)
+        pods.append(workloads.made_pod(site, f"{name}-{number}", marks, ""))
+    return await _create_all_but_last(site, "KubeflowJob", name, pods)
 
 
 def _summary(record: GangRecord) -> tuple[str, tuple[str, ...], int]:

@@ -14,19 +14,34 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from contracts.errors import DecodeError
 from contracts.gang_rules import GangTopology
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.pods.membership import (
     KUBEFLOW_JOBS,
+    MPI_JOB_V1,
     VOLCANO_GROUP,
     VOLCANO_JOB,
     OwnerKey,
 )
+from contracts.pods.owner_excerpts import (
+    AppWrapperExcerpt,
+    CoschedulingExcerpt,
+    DeploymentExcerpt,
+    JobExcerpt,
+    JobSetExcerpt,
+    KubeflowExcerpt,
+    MPIJobExcerpt,
+    PodGroupExcerpt,
+    RayClusterExcerpt,
+    StatefulSetExcerpt,
+    VolcanoExcerpt,
+    WrappedComponent,
+)
 from contracts.pods.templates import MAX_REPLICAS, read_workload
 from contracts.shapes import read
-from contracts.structs import KubernetesExcerpt
 
 _INDEXES = re.compile(r"(?P<first>\d{1,10})(-(?P<last>\d{1,10}))?", re.ASCII)
 """Of a Job, one or from one to another."""
@@ -39,6 +54,8 @@ class OwnerRole(Struct, frozen=True, kw_only=True):
     """The member that its pods are; empty: all pods are of this role."""
     count: int
     """Pods at one time."""
+    least: int | None = None
+    """So many are enough for the gang to begin; None: all."""
     after: tuple[str, ...] = ()
     """Roles that must run or be over before its pods are made."""
 
@@ -63,7 +80,7 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     """RFC 3339, whole seconds, UTC; empty: its pods tell whose they are."""
     roles: tuple[OwnerRole, ...] = ()
     minimum: int | None = None
-    """So many pods of whatever role make it whole; None: all of every role."""
+    """So many pods make it whole, where there are no roles."""
     counts_succeeded: bool = True
     """True if succeeded pods count, as `roles` includes them."""
     scale: ScaledNumber | None = None
@@ -76,228 +93,6 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     """Topology rules of its pods, besides those that they declare themselves."""
     not_modelled: str = ""
     """The field that cannot be decided yet; empty: none."""
-
-
-# --- excerpts of the kinds ------------------------------------------------------------
-
-
-class _JobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    parallelism: int = 1
-    completions: int | None = None
-
-    @property
-    def at_once(self) -> int:
-        return self.scale.count
-
-    @property
-    def scale(self) -> ScaledNumber:
-        if self.completions is None or self.parallelism <= self.completions:
-            return ScaledNumber(field="parallelism", count=self.parallelism)
-        return ScaledNumber(field="completions", count=self.completions)
-
-
-class _JobStatus(KubernetesExcerpt, frozen=True, kw_only=True):
-    succeeded: int = 0
-    failed_indexes: str | None = None
-
-
-class _JobExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _JobSpec = _JobSpec()
-    status: _JobStatus = _JobStatus()
-
-
-class _DeploymentSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    replicas: int = 1
-
-
-class _DeploymentExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _DeploymentSpec = _DeploymentSpec()
-
-
-class _StatefulSetSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    replicas: int = 1
-    pod_management_policy: str = "OrderedReady"
-
-
-class _StatefulSetExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _StatefulSetSpec = _StatefulSetSpec()
-
-
-class _JobTemplate(KubernetesExcerpt, frozen=True, kw_only=True):
-    spec: _JobSpec = _JobSpec()
-
-
-class _DependsOn(KubernetesExcerpt, frozen=True, kw_only=True):
-    name: str = ""
-
-
-class _ReplicatedJob(KubernetesExcerpt, frozen=True, kw_only=True):
-    name: str = ""
-    replicas: int = 1
-    template: _JobTemplate = _JobTemplate()
-    depends_on: tuple[_DependsOn, ...] = ()
-
-
-class _StartupPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
-    startup_policy_order: str = "AnyOrder"
-
-
-class _JobSetSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    replicated_jobs: tuple[_ReplicatedJob, ...] = ()
-    startup_policy: _StartupPolicy = _StartupPolicy()
-
-
-class _JobSetExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _JobSetSpec = _JobSetSpec()
-
-
-class _Replicas(KubernetesExcerpt, frozen=True, kw_only=True):
-    replicas: int = 1
-
-
-class _MinAvailable(KubernetesExcerpt, frozen=True, kw_only=True):
-    min_available: int | None = None
-
-
-class _MPIJobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    mpi_replica_specs: dict[str, _Replicas] = {}
-    launcher_creation_policy: str = "AtStartup"
-
-
-class _MPIJobExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _MPIJobSpec = _MPIJobSpec()
-
-
-class _RunPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
-    scheduling_policy: _MinAvailable = _MinAvailable()
-
-
-class _KubeflowSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    run_policy: _RunPolicy = _RunPolicy()
-    jax_replica_specs: dict[str, _Replicas] = {}
-    mpi_replica_specs: dict[str, _Replicas] = {}
-    paddle_replica_specs: dict[str, _Replicas] = {}
-    pytorch_replica_specs: dict[str, _Replicas] = {}
-    tf_replica_specs: dict[str, _Replicas] = {}
-    xgb_replica_specs: dict[str, _Replicas] = {}
-
-    @property
-    def replica_specs(self) -> dict[str, _Replicas]:
-        """Return those of its kind; the others are empty."""
-        return {
-            **self.jax_replica_specs,
-            **self.mpi_replica_specs,
-            **self.paddle_replica_specs,
-            **self.pytorch_replica_specs,
-            **self.tf_replica_specs,
-            **self.xgb_replica_specs,
-        }
-
-
-class _KubeflowExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _KubeflowSpec = _KubeflowSpec()
-
-
-class _VolcanoTask(KubernetesExcerpt, frozen=True, kw_only=True):
-    name: str = ""
-    replicas: int = 1
-
-
-class _VolcanoSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    min_available: int | None = None
-    tasks: tuple[_VolcanoTask, ...] = ()
-
-
-class _VolcanoExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _VolcanoSpec = _VolcanoSpec()
-
-
-class _PodSet(KubernetesExcerpt, frozen=True, kw_only=True):
-    replicas: int = 1
-
-
-class _Component(KubernetesExcerpt, frozen=True, kw_only=True):
-    template: dict[str, Any] = {}
-    pod_sets: tuple[_PodSet, ...] = ()
-
-
-class _AppWrapperSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    components: tuple[_Component, ...] = ()
-
-
-class _AppWrapperExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _AppWrapperSpec = _AppWrapperSpec()
-
-
-class _WorkerGroup(KubernetesExcerpt, frozen=True, kw_only=True):
-    group_name: str = ""
-    replicas: int = 0
-    min_replicas: int = 0
-    max_replicas: int | None = None
-    num_of_hosts: int = 1
-    suspend: bool = False
-
-    @property
-    def count(self) -> int:
-        """Pods of the group, as KubeRay counts them."""
-        wanted = max(self.replicas, self.min_replicas)
-        if self.max_replicas is not None:
-            wanted = max(self.min_replicas, min(wanted, self.max_replicas))
-        return 0 if self.suspend else wanted * self.num_of_hosts
-
-
-class _RayClusterSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    worker_group_specs: tuple[_WorkerGroup, ...] = ()
-
-
-class _RayClusterExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _RayClusterSpec = _RayClusterSpec()
-
-
-class _CoschedulingSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    min_member: int = 1
-
-
-class _CoschedulingExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _CoschedulingSpec = _CoschedulingSpec()
-
-
-class _GangPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
-    min_count: int = 1
-
-
-class _SchedulingPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
-    gang: _GangPolicy | None = None
-
-
-class _TopologyConstraint(KubernetesExcerpt, frozen=True, kw_only=True):
-    key: str = ""
-
-
-class _SchedulingConstraints(KubernetesExcerpt, frozen=True, kw_only=True):
-    topology: tuple[_TopologyConstraint, ...] = ()
-
-
-class _PodGroupSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    parent_composite_pod_group_name: str | None = None
-    scheduling_policy: _SchedulingPolicy = _SchedulingPolicy()
-    scheduling_constraints: _SchedulingConstraints = _SchedulingConstraints()
-    priority: int | None = None
-
-
-class _PodGroupExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _PodGroupSpec = _PodGroupSpec()
 
 
 # --- reading them ---------------------------------------------------------------------
@@ -343,7 +138,7 @@ def _path_of(owner: GangOwner, number: int) -> str:
 
 def _read_job(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read a Job: what it still wants to run, beside what has succeeded."""
-    job = read(raw, _JobExcerpt, what, [])
+    job = read(raw, JobExcerpt, what, [])
     spec, status = job.spec, job.status
     count = spec.parallelism
     if spec.completions is not None:
@@ -356,9 +151,16 @@ def _read_job(raw: Mapping[str, Any], what: str) -> GangOwner:
         uid=job.metadata.uid,
         controller=job.metadata.controller,
         roles=(OwnerRole(count=max(count, 0)),),
-        scale=spec.scale,
+        scale=_scale_job(spec.parallelism, spec.completions),
         counts_succeeded=False,
     )
+
+
+def _scale_job(parallelism: int, completions: int | None) -> ScaledNumber:
+    """Return the smaller number of the two, which bounds the pods of a Job."""
+    if completions is None or parallelism <= completions:
+        return ScaledNumber(field="parallelism", count=parallelism)
+    return ScaledNumber(field="completions", count=completions)
 
 
 def _count_indexes(text: str) -> int:
@@ -373,7 +175,7 @@ def _count_indexes(text: str) -> int:
 
 def _stateful_set(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read a StatefulSet; pods that come one after the other are no gang."""
-    found = read(raw, _StatefulSetExcerpt, what, [])
+    found = read(raw, StatefulSetExcerpt, what, [])
     return GangOwner(
         key=_owner_key("StatefulSet", found.metadata),
         uid=found.metadata.uid,
@@ -386,7 +188,7 @@ def _stateful_set(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 def _deployment(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read a Deployment or ReplicaSet: its pods are no gang unless they say so."""
-    found = read(raw, _DeploymentExcerpt, what, [])
+    found = read(raw, DeploymentExcerpt, what, [])
     return GangOwner(
         key=_owner_key(str(raw["kind"]), found.metadata),
         uid=found.metadata.uid,
@@ -398,7 +200,7 @@ def _deployment(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 
 def _job_set(raw: Mapping[str, Any], what: str) -> GangOwner:
-    found = read(raw, _JobSetExcerpt, what, [])
+    found = read(raw, JobSetExcerpt, what, [])
     spec = found.spec
     in_order = spec.startup_policy.startup_policy_order == "InOrder"
     roles: list[OwnerRole] = []
@@ -416,7 +218,7 @@ def _job_set(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 
 def _mpi_job(raw: Mapping[str, Any], what: str) -> GangOwner:
-    found = read(raw, _MPIJobExcerpt, what, [])
+    found = read(raw, MPIJobExcerpt, what, [])
     is_last = found.spec.launcher_creation_policy == "WaitForWorkersReady"
     return GangOwner(
         key=_owner_key("MPIJob", found.metadata),
@@ -441,46 +243,86 @@ def _read_mpi_job(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 def _kubeflow_job(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read a job of the Training Operator: pods of each role, all at once."""
-    found = read(raw, _KubeflowExcerpt, what, [])
+    found = read(raw, KubeflowExcerpt, what, [])
     spec = found.spec
+    kind = MPI_JOB_V1 if raw["kind"] == "MPIJob" else str(raw["kind"])
     roles = tuple(
         OwnerRole(name=name.lower(), count=replicas.replicas)
         for name, replicas in spec.replica_specs.items()
     )
     return GangOwner(
-        key=_owner_key(str(raw["kind"]), found.metadata),
+        key=_owner_key(kind, found.metadata),
         uid=found.metadata.uid,
         controller=found.metadata.controller,
         created=found.metadata.creation_timestamp or "",
-        roles=roles,
-        minimum=_below(spec.run_policy.scheduling_policy.min_available, roles),
+        roles=_with_least(roles, spec.run_policy.scheduling_policy.min_available),
     )
 
 
 def _volcano_job(raw: Mapping[str, Any], what: str) -> GangOwner:
-    """Read a Volcano Job: `minAvailable` pods of whatever task begin."""
-    found = read(raw, _VolcanoExcerpt, what, [])
+    """Read a Volcano Job: `minAvailable` pods begin, and of each task its own.
+
+    A minimum of the Job below the sum of those of its tasks is about the Job alone.
+
+    Source: volcano.sh/volcano, `CheckTaskReady` and the defaults of its webhook.
+    """
+    found = read(raw, VolcanoExcerpt, what, [])
+    tasks = [
+        replace(task, name=task.name or f"default{number}")
+        for number, task in enumerate(found.spec.tasks)
+    ]
     roles = tuple(
-        OwnerRole(name=task.name, count=task.replicas) for task in found.spec.tasks
+        OwnerRole(name=task.name, count=task.replicas, after=task.depends_on.name)
+        for task in tasks
     )
+    needed = {task.name: task.least for task in tasks}
+    minimum = found.spec.min_available or sum(needed.values())
+    floors = needed if minimum >= sum(needed.values()) else {}
     return GangOwner(
         key=_owner_key(VOLCANO_JOB, found.metadata),
         uid=found.metadata.uid,
         controller=found.metadata.controller,
-        roles=roles,
-        minimum=_below(found.spec.min_available, roles),
+        roles=_with_least(roles, minimum, floors),
     )
 
 
-def _below(minimum: int | None, roles: tuple[OwnerRole, ...]) -> int | None:
-    """Return a minimum that is below the number of all pods."""
-    total = sum(role.count for role in roles)
-    return minimum if minimum is not None and 0 < minimum < total else None
+def _with_least(
+    roles: tuple[OwnerRole, ...], minimum: int | None, floors: Mapping[str, int] = {}
+) -> tuple[OwnerRole, ...]:
+    """Share a minimum of all pods out to roles; None or 0: all pods are needed."""
+    counts = {role.name: role.count for role in roles}
+    if not minimum or minimum >= sum(counts.values()) or len(counts) < len(roles):
+        return roles
+    least = share_minimum(counts, minimum, floors)
+    return tuple(
+        role
+        if least[role.name] >= role.count
+        else replace(role, least=least[role.name])
+        for role in roles
+    )
+
+
+def share_minimum(
+    counts: Mapping[str, int], minimum: int, floors: Mapping[str, int] = {}
+) -> dict[str, int]:
+    """Return how many pods of each role make up a minimum of pods of whatever role.
+
+    The largest roles give way first. None gives its last pod, nor what is below its
+    floor, so it may be more than `minimum` together.
+    """
+    least = dict(counts)
+    beyond = sum(counts.values()) - minimum
+    for name in sorted(counts, key=lambda name: -counts[name]):
+        spare = counts[name] - floors.get(name, min(counts[name], 1))
+        given = max(min(beyond, spare), 0)
+        least[name] -= given
+        beyond -= given
+    return least
 
 
 def _app_wrapper(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read an AppWrapper: the pods of all its components are one gang."""
-    found = read(raw, _AppWrapperExcerpt, what, [])
+    found = read(raw, AppWrapperExcerpt, what, [])
     components = found.spec.components
     total = sum(_count_component(component, what) for component in components)
     return GangOwner(
@@ -491,7 +333,7 @@ def _app_wrapper(raw: Mapping[str, Any], what: str) -> GangOwner:
     )
 
 
-def _count_component(component: _Component, what: str) -> int:
+def _count_component(component: WrappedComponent, what: str) -> int:
     """Count the pods of what a component makes: as its pod sets say, else itself."""
     if component.pod_sets:
         return sum(pods.replicas for pods in component.pod_sets)
@@ -506,20 +348,30 @@ def _count_component(component: _Component, what: str) -> int:
 
 
 def _ray_cluster(raw: Mapping[str, Any], what: str) -> GangOwner:
-    found = read(raw, _RayClusterExcerpt, what, [])
-    groups = found.spec.worker_group_specs
+    found = read(raw, RayClusterExcerpt, what, [])
+    groups, scales = (
+        found.spec.worker_group_specs,
+        found.spec.enable_in_tree_autoscaling,
+    )
     return GangOwner(
         key=_owner_key("RayCluster", found.metadata),
         uid=found.metadata.uid,
         roles=(
             OwnerRole(name="head", count=1),
-            *(OwnerRole(name=group.group_name, count=group.count) for group in groups),
+            *(
+                OwnerRole(
+                    name=group.group_name,
+                    count=group.count,
+                    least=group.least if scales else None,
+                )
+                for group in groups
+            ),
         ),
     )
 
 
 def _read_coscheduling(raw: Mapping[str, Any], what: str) -> GangOwner:
-    found = read(raw, _CoschedulingExcerpt, what, [])
+    found = read(raw, CoschedulingExcerpt, what, [])
     return GangOwner(
         key=_owner_key("PodGroup.scheduling.x-k8s.io", found.metadata),
         uid=found.metadata.uid,
@@ -529,7 +381,7 @@ def _read_coscheduling(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read Kubernetes' own PodGroup; only a policy of `gang` makes it one."""
-    found = read(raw, _PodGroupExcerpt, what, [])
+    found = read(raw, PodGroupExcerpt, what, [])
     spec = found.spec
     gang = spec.scheduling_policy.gang
     topology = spec.scheduling_constraints.topology

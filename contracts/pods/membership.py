@@ -14,6 +14,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from contracts.names import GANG, GANG_SIZE, MEMBER
+from contracts.pods.kinds import HowDecided, find_kind
 from contracts.workload import Pod
 
 KUEUE = "kueue.x-k8s.io/"
@@ -23,6 +24,8 @@ KUEUE_FAST = f"{KUEUE}pod-group-fast-admission"
 """Annotation: the pods of the group may come one after the other."""
 COSCHEDULING_GROUP = "scheduling.x-k8s.io/pod-group"
 LWS = "leaderworkerset.sigs.k8s.io/"
+EXCLUSIVE = f"{LWS}exclusive-topology"
+"""Annotation: the leader is to be on a node before workers are made."""
 JOB_SET = "jobset.sigs.k8s.io/"
 KUBEFLOW = "training.kubeflow.org/"
 RAY = "ray.io/"
@@ -30,14 +33,12 @@ VOLCANO = "volcano.sh/"
 APP_WRAPPER = "workload.codeflare.dev/appwrapper"
 KUBEFLOW_JOBS = ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")
 """Kinds of kubeflow.org/v1, whose operator makes the pods itself."""
+MPI_JOB_V1 = "MPIJob.v1"
+"""The MPIJob of kubeflow.org/v1 in an OwnerKey: another operator's."""
 VOLCANO_GROUP = "batch.volcano.sh"
 VOLCANO_JOB = f"Job.{VOLCANO_GROUP}"
 """Its kind in an OwnerKey."""
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
-
-
-INDEPENDENT = ("DaemonSet", "Deployment", "Node", "ReplicaSet", "ReplicationController")
-"""Kinds whose pods work independently of each other."""
 
 
 class WorkloadAPI(StrEnum):
@@ -113,21 +114,30 @@ def read_membership(pod: Pod, apis: Container[WorkloadAPI] = ()) -> Membership:
     )
 
 
-def is_of_unknown_kind(pod: Pod, membership: Membership) -> bool:
-    """Return True if a pod is a gang by itself, since nobody knows its maker's kind.
+def is_told_alone(pod: Pod, membership: Membership) -> bool:
+    """True if a pod is a gang by itself, and its author should know.
 
-    Not one whose annotation says so, nor those of makers whose pods are independent.
+    Nobody knows its maker's kind, or one may take its pods for a gang. Not one whose
+    annotation says so.
     """
     owner, meta = pod.metadata.controller, pod.metadata
-    group = owner.api_version.partition("/")[0]
-    names = {owner.kind, f"{owner.kind}.{group}"}
+    known = find_kind(owner.api_version, owner.kind)
+    is_surprising = known is None or known.decided == HowDecided.ALONE_AS_TOLD
     return (
         membership.is_lone
         and bool(owner.kind)
         and meta.annotations.get(GANG_SIZE) != "1"
-        and names.isdisjoint(INDEPENDENT)
-        and names.isdisjoint(APIS_BY_OWNER)
+        and is_surprising
     )
+
+
+def explain_alone(pod: Pod) -> str:
+    """Return why the pods of an object are decided one by one, and what helps."""
+    owner = pod.metadata.controller
+    known = find_kind(owner.api_version, owner.kind)
+    why = "" if known is None else known.why_alone
+    why = why or "this kind is not one that makes gangs"
+    return f"{why}; the label {GANG} makes its pods one"
 
 
 def list_owner_kinds(apis: Iterable[WorkloadAPI]) -> frozenset[str]:
@@ -257,7 +267,7 @@ def _kubeflow_job(pod: Pod) -> Membership | None:
         pod,
         WorkloadAPI.KUBEFLOW_JOB,
         owner.name,
-        owner=owner.kind,
+        owner=MPI_JOB_V1 if owner.kind == "MPIJob" else owner.kind,
         role=role,
         run=owner.uid,
     )
@@ -352,7 +362,8 @@ APIS_BY_OWNER = {
     "JobSet": (WorkloadAPI.JOB_SET,),
     "AppWrapper": (WorkloadAPI.APP_WRAPPER,),
     **dict.fromkeys(KUBEFLOW_JOBS, (WorkloadAPI.KUBEFLOW_JOB,)),
-    "MPIJob": (WorkloadAPI.MPI_JOB, WorkloadAPI.KUBEFLOW_JOB),
+    "MPIJob": (WorkloadAPI.MPI_JOB,),
+    MPI_JOB_V1: (WorkloadAPI.KUBEFLOW_JOB,),
     VOLCANO_JOB: (WorkloadAPI.VOLCANO_JOB,),
     "RayCluster": (WorkloadAPI.RAY_CLUSTER,),
     "StatefulSet": (WorkloadAPI.STATEFUL_SET,),

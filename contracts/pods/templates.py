@@ -60,6 +60,8 @@ def read_workload(
     found = _find_templates(raw, "", "", once, (what, unknown))
     if kind == "LeaderWorkerSet":
         found = _find_leaders_and_workers(raw, (what, unknown))
+    if kind == "SparkApplication":
+        found = _count_executors(raw, found, what)
     templates = tuple(_tell_apart(found))
     if not templates:
         return None
@@ -97,6 +99,30 @@ def _find_leaders_and_workers(
             found = _read_template(template, path, role, count, reading)
             place = field if own.get(field) else "workerTemplate"
             yield replace(found, path=f"{path}.{place}")
+
+
+def _count_executors(
+    raw: Mapping[str, Any], found: Iterable[ReplicatedPodTemplate], what: str
+) -> Iterator[ReplicatedPodTemplate]:
+    """Count the pods of a Spark application: a driver, and executors to begin with.
+
+    Source: Spark 4.0, `spark.executor.instances` and `spark.dynamicAllocation`.
+    """
+    spec = raw.get("spec")
+    spec = spec if isinstance(spec, Mapping) else {}
+    executor, dynamic = (
+        value if isinstance(value := spec.get(key), Mapping) else {}
+        for key in ("executor", "dynamicAllocation")
+    )
+    counts = [_read_count(executor, "instances", "spec.executor", what)]
+    if dynamic.get("enabled") is True:
+        path = "spec.dynamicAllocation"
+        fields = ("initialExecutors", "minExecutors")
+        counts += [_read_count(dynamic, field, path, what) for field in fields]
+    executors = max((count for count in counts if count is not None), default=1)
+    for each in found:
+        count = executors if each.name == "executor" else 1
+        yield replace(each, count=count, is_counted=True)
 
 
 def _find_templates(

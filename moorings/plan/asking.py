@@ -19,6 +19,7 @@ from contracts.workload import Pod
 from moorings.plan.state import CLUSTER
 from publisher.gangs.context import PlanContext, StatusReport
 from publisher.gangs.plan_gang import plan_gang
+from publisher.gangs.submit.plan_submission import DECIDED_ALONE
 from publisher.gangs.view import GroupKey, View, claim_keys, is_gated, is_over
 
 LOST = "PlacementLost"
@@ -126,6 +127,8 @@ def _take_gang_object(asked: Asked, group: GroupKey, gang: Gang) -> None:
 def _take_report(asked: Asked, group: GroupKey, report: StatusReport) -> None:
     if not report.reason:
         return
+    if report.reason == DECIDED_ALONE:
+        return  # said once for all pods of their maker
     reason = report.cause or WaitReason(rule=report.reason, message=report.message)
     found = WaitingGang(
         group=group,

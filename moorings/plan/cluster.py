@@ -25,7 +25,7 @@ from contracts.workload import Node, PodSchedulingGate
 from moorings.plan.asking import WaitingGang, find_bound_without
 from moorings.plan.claims import PodClaims, list_group_claims, owner_of
 from moorings.plan.extended_resources import asks_for_devices
-from moorings.plan.made_objects import list_runtimes, with_made_object
+from moorings.plan.made_objects import make_all
 from moorings.plan.notes import (
     note_apart,
     note_gates,
@@ -77,12 +77,14 @@ class PlannedCluster(Struct, frozen=True, kw_only=True):
 def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     """Make what the publisher would see of these objects."""
     # A large cluster is slices mostly, which no plan of the publisher looks at.
-    given, runtimes = entries, list_runtimes(entries)
-    entries = [
-        with_made_object(entry, runtimes)
-        for entry in entries
-        if not isinstance(entry.decoded.value, ResourceSlice)
-    ]
+    given = entries
+    entries = list(
+        make_all(
+            entry
+            for entry in entries
+            if not isinstance(entry.decoded.value, ResourceSlice)
+        )
+    )
     values = [entry.decoded.value for entry in entries]
     nodes = {
         value.name: KnownNode(labels=value.metadata.labels)

@@ -11,37 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from contracts.errors import DecodeError, UnknownKindError
-
-_BUILT_IN = ("v1",)
-_VERSIONS: dict[str, tuple[str, ...]] = {
-    "": _BUILT_IN,
-    "apps": _BUILT_IN,
-    "batch": _BUILT_IN,
-    "jobset.x-k8s.io": ("v1alpha2",),
-    "kubeflow.org": ("v1", "v2beta1"),
-    "ray.io": ("v1", "v1alpha1"),
-}
-"""By group of workloads, the versions that are read."""
-_ONE_UNLESS_SAID = {
-    "": ("ReplicationController",),
-    "apps": ("Deployment", "ReplicaSet", "StatefulSet"),
-    "batch": ("CronJob", "Job"),
-    "batch.volcano.sh": ("Job",),
-    "jobset.x-k8s.io": ("JobSet",),
-    "kubeflow.org": (
-        "JAXJob",
-        "MPIJob",
-        "MXJob",
-        "PaddleJob",
-        "PyTorchJob",
-        "TFJob",
-        "XGBoostJob",
-    ),
-    "ray.io": ("RayCluster", "RayJob", "RayService"),
-    "workload.codeflare.dev": ("AppWrapper",),
-}
-"""By group, the kinds that have one pod of a role where no number is written."""
-
+from contracts.pods.kinds import KINDS, find_kind
 
 _QUOTA = "Kueue's quotas are not checked"
 _ADMISSION = "what admission would change or refuse is not checked"
@@ -92,23 +62,24 @@ def check_version(api_version: str, kind: str, name: str) -> None:
         DecodeError: what the fields of such an object mean is not known.
     """
     group, _, version = api_version.rpartition("/")
-    versions = _VERSIONS.get(group)
-    if versions is None:
+    known = [each for each in KINDS if each.group == group and each.versions]
+    if not known:
         return
+    versions = known[0].versions
     if version not in versions:
-        known = " and ".join(f"{group}/{each}".lstrip("/") for each in versions)
-        reason = f"{api_version} is not supported; {known} {_verb(versions)}"
+        names = " and ".join(f"{group}/{each}".lstrip("/") for each in versions)
+        reason = f"{api_version} is not supported; {names} {_verb(versions)}"
         raise DecodeError(name, "apiVersion", reason)
-    for known_kind in _ONE_UNLESS_SAID.get(group, ()):
-        if kind != known_kind and kind.lower() == known_kind.lower():
-            reason = f"{api_version} has no kind {kind}; did you mean {known_kind}?"
+    for each in known:
+        if kind != each.kind and kind.lower() == each.kind.lower():
+            reason = f"{api_version} has no kind {kind}; did you mean {each.kind}?"
             raise DecodeError(name, "kind", reason)
 
 
 def is_one_unless_said(raw: Mapping[str, Any]) -> bool:
     """True if a workload has one pod of a role by default."""
-    group = str(raw.get("apiVersion", "")).rpartition("/")[0]
-    return raw.get("kind") in _ONE_UNLESS_SAID.get(group, ())
+    known = find_kind(str(raw.get("apiVersion", "")), str(raw.get("kind")))
+    return known is not None and known.is_one_unless_said
 
 
 def makes_no_pods(raw: Mapping[str, Any]) -> bool:

@@ -17,6 +17,7 @@ from contracts.meta import OwnerReference
 from contracts.pods.membership import (
     APP_WRAPPER,
     COMPLETION_INDEX,
+    EXCLUSIVE,
     JOB_SET,
     KUBEFLOW,
     KUBEFLOW_JOBS,
@@ -32,11 +33,13 @@ HEAD = "headgroupspec"
 
 
 class PodMarks(Struct, frozen=True, kw_only=True):
-    """Metadata that a controller gives a pod."""
+    """What a controller writes on a pod."""
 
     owner: OwnerReference
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    name: str = ""
+    """Of the pod; empty: not known before it is there."""
 
 
 def make_marks(
@@ -99,11 +102,30 @@ def _kubeflow_job(
 
 
 def _volcano_job(
-    _raw: Mapping[str, Any], maker: OwnerReference, role: str, index: int
+    raw: Mapping[str, Any], maker: OwnerReference, role: str, index: int
 ) -> PodMarks:
-    task = {f"{VOLCANO}task-spec": role, f"{VOLCANO}task-index": str(index)}
+    name = _name_task(raw, role)
+    task = {f"{VOLCANO}task-spec": name, f"{VOLCANO}task-index": str(index)}
     labels = {f"{VOLCANO}job-name": maker.name, **task}
-    return PodMarks(owner=maker, labels=labels, annotations=task)
+    return PodMarks(
+        owner=maker,
+        labels=labels,
+        annotations=task,
+        name=f"{maker.name}-{name.lower()}-{index}",
+    )
+
+
+def _name_task(raw: Mapping[str, Any], role: str) -> str:
+    """Name a task as Volcano's webhook does, where its author did not.
+
+    The role of the first such template is empty, that of others their number.
+    """
+    tasks = (raw.get("spec") or {}).get("tasks") or ()
+    unnamed = [number for number, task in enumerate(tasks) if not task.get("name")]
+    if not role and unnamed:
+        return f"default{unnamed[0]}"
+    is_number = role.isdecimal() and int(role) in unnamed
+    return f"default{role}" if is_number else role
 
 
 def _app_wrapper(
@@ -115,16 +137,45 @@ def _app_wrapper(
 def _leader_worker_set(
     raw: Mapping[str, Any], maker: OwnerReference, role: str, index: int
 ) -> PodMarks:
-    size = (raw["spec"]["leaderWorkerTemplate"]).get("size", 1)
+    template = raw["spec"]["leaderWorkerTemplate"]
+    size = template.get("size", 1)
     is_leader = role == LEADER
     group = index if is_leader else index // max(size - 1, 1)
     worker = 0 if is_leader else index % max(size - 1, 1) + 1
+    leader = f"{maker.name}-{group}"
     labels = {
         f"{LWS}name": maker.name,
         f"{LWS}group-index": str(group),
         f"{LWS}worker-index": str(worker),
     }
-    return PodMarks(owner=maker, labels=labels, annotations={f"{LWS}size": str(size)})
+    given = (raw.get("metadata") or {}).get("annotations") or {}
+    exclusive = {key: given[key] for key in (EXCLUSIVE,) if key in given}
+    annotations = {f"{LWS}size": str(size), **exclusive}
+    policy = template.get("subGroupPolicy") or {}
+    part = policy.get("subGroupSize")
+    if part:
+        annotations[f"{LWS}subgroup-size"] = str(part)
+        kind = policy.get("type", "LeaderWorker")
+        annotations[f"{LWS}subgroup-policy-type"] = kind
+        if not is_leader or kind != "LeaderExcluded":
+            subgroup = _find_subgroup(size, part, worker)
+            labels[f"{LWS}subgroup-index"] = str(subgroup)
+    return PodMarks(
+        owner=maker,
+        labels=labels,
+        annotations=annotations,
+        name=leader if is_leader else f"{leader}-{worker}",
+    )
+
+
+def _find_subgroup(size: int, part: int, worker: int) -> int:
+    """Return the subgroup of a pod; a leader that is one too many is in the first.
+
+    Source: LeaderWorkerSet v0.10.0, `getSubGroupIndex`.
+    """
+    if worker and (size - 1) % part == 0 and size % part:
+        return (worker - 1) // part
+    return worker // part
 
 
 def _ray_cluster(
@@ -137,6 +188,24 @@ def _ray_cluster(
         f"{RAY}group": "headgroup" if is_head else role,
     }
     return PodMarks(owner=maker, labels=labels)
+
+
+def _spark_application(
+    _raw: Mapping[str, Any], maker: OwnerReference, role: str, index: int
+) -> PodMarks:
+    """Mark the driver, which is the operator's, or an executor, which is its own."""
+    labels = {"spark-role": role, "sparkoperator.k8s.io/app-name": maker.name}
+    driver = f"{maker.name}-driver"
+    if role == "driver":
+        return PodMarks(owner=maker, labels=labels, name=driver)
+    owner = OwnerReference(
+        api_version="v1",
+        kind="Pod",
+        name=driver,
+        uid=f"{maker.uid}-driver",
+        controller=True,
+    )
+    return PodMarks(owner=owner, labels=labels, name=f"{maker.name}-exec-{index + 1}")
 
 
 def _owned_job(maker: OwnerReference, role: str) -> OwnerReference:
@@ -159,4 +228,5 @@ _MAKERS: dict[tuple[str, str], _Maker] = {
     ("workload.codeflare.dev", "AppWrapper"): _app_wrapper,
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _leader_worker_set,
     ("ray.io", "RayCluster"): _ray_cluster,
+    ("sparkoperator.k8s.io", "SparkApplication"): _spark_application,
 }

@@ -7,8 +7,8 @@ from typing import Any
 
 from contracts.counts import counted
 from contracts.kubernetes.decode import KubernetesObject
-from contracts.names import GANG, GATE
-from contracts.pods.membership import Membership, is_of_unknown_kind
+from contracts.names import GATE
+from contracts.pods.membership import Membership, explain_alone, is_told_alone
 from contracts.workload import Pod, Workload
 from moorings.plan.pods import list_specs
 
@@ -67,31 +67,31 @@ def note_suspended(
             continue
         name = f"{value.kind} {value.metadata.name}"
         policy = spec.get("runPolicy")
-        if spec.get("suspend") is True or (
-            isinstance(policy, Mapping) and policy.get("suspend") is True
-        ):
+        said = (spec, policy) if isinstance(policy, Mapping) else (spec,)
+        if any(each.get("suspend") is True for each in said):
             yield f"{name} is suspended: planned as if it were resumed"
-        if "multikueue" in str(spec.get("managedBy", "")):
+        manager = next(filter(None, (each.get("managedBy") for each in said)), "")
+        if "multikueue" in str(manager):
             yield (
-                f"{name} is managed by {spec['managedBy']}, which makes its pods on "
-                "another cluster: planned as if they were made here"
+                f"{name} is managed by {manager}, which makes its pods on another "
+                "cluster: planned as if they were made here"
             )
 
 
 def note_apart(pods: Iterable[tuple[Pod, Membership]]) -> Iterator[str]:
-    """Note pods of one maker that are decided one by one, since its kind is unknown."""
-    siblings: dict[tuple[str, str, str], list[str]] = {}
+    """Note pods of one maker that are decided one by one where that may surprise."""
+    siblings: dict[tuple[str, str, str], list[Pod]] = {}
     for pod, membership in pods:
         owner = pod.metadata.controller
-        if is_of_unknown_kind(pod, membership):
+        if is_told_alone(pod, membership):
             key = (owner.api_version, owner.kind, owner.name)
-            siblings.setdefault(key, []).append(pod.metadata.name)
-    for (api_version, kind, name), names in siblings.items():
-        if len(names) > 1:
+            siblings.setdefault(key, []).append(pod)
+    for (api_version, kind, name), own in siblings.items():
+        if len(own) > 1:
+            named = _enumerate_pods([pod.metadata.name for pod in own])
             yield (
-                f"{_enumerate_pods(names)} of {kind} {name} are decided one by one: "
-                f"{api_version} {kind} is not a kind that makes gangs; the label "
-                f"{GANG} makes them one"
+                f"{named} of {kind} {name} ({api_version}) are decided one by one: "
+                f"{explain_alone(own[0])}"
             )
 
 

@@ -15,7 +15,7 @@ from contracts.kubernetes.decode import KubernetesObject
 from contracts.workload import Node, Pod, PodSpec, Workload
 from moorings.errors import BadInputError, UsageError
 from moorings.plan.extended_resources import asks_for_devices
-from moorings.plan.made_objects import with_made_object
+from moorings.plan.made_objects import list_made_objects
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import has_gate, read_owner
 from moorings.plan.replicas import count_pods, find_makers
@@ -45,16 +45,17 @@ def check_one_node(entries: Iterable[PlanObject], node: str) -> None:
 
 def _name_others(entries: list[PlanObject]) -> Iterator[str]:
     """Name what asks for devices, or waits for us, unless it is a claim."""
-    values = [with_made_object(entry).decoded.value for entry in entries]
+    made = [(entry, each) for entry in entries for each in list_made_objects(entry)]
+    values = [each.decoded.value for _, each in made]
     pods = [value for value in values if isinstance(value, Pod)]
     workloads = [value for value in values if isinstance(value, Workload)]
     makers = {id(workload) for workload in find_makers(workloads, pods)}
-    for entry, value in zip(entries, values, strict=True):
+    for (entry, each), value in zip(made, values, strict=True):
         if isinstance(value, Pod):
             waits = not value.spec.node_name and not is_over(value)
             asks = waits and _is_ours(value.spec)
         elif isinstance(value, Workload):
-            asks = id(value) in makers and _makes_asking_pods(value, entry)
+            asks = id(value) in makers and _makes_asking_pods(value, each)
         else:
             asks = isinstance(value, Gang)
         if asks:
@@ -63,7 +64,7 @@ def _name_others(entries: list[PlanObject]) -> Iterator[str]:
 
 
 def _makes_asking_pods(workload: Workload, entry: PlanObject) -> bool:
-    owner = read_owner(with_made_object(entry))
+    owner = read_owner(entry)
     return any(
         count_pods(replicated, owner) > 0 and _is_ours(replicated.template.spec)
         for replicated in workload.templates

@@ -27,6 +27,7 @@ from contracts.kubernetes.decode import (
 from contracts.kubernetes.nearest import explain_unknown_field
 from contracts.meta import ObjectMeta
 from contracts.pods.gang_owners import read_gang_owner
+from contracts.pods.kinds import find_kind
 from contracts.pods.templates import without_templates
 from contracts.shapes import read
 from contracts.validate.slices import check_node_selection, check_resource_slice
@@ -34,7 +35,7 @@ from contracts.workload import Pod, Workload
 from moorings.plan.claims import list_group_claims
 from moorings.plan.extended_resources import find_extended
 from moorings.plan.known_kinds import check_version, explain_passed_by, makes_no_pods
-from moorings.plan.made_objects import TRAINER, with_made_object
+from moorings.plan.made_objects import list_made_objects, makes_objects
 from moorings.plan.objects import PlanObject
 
 Say = Callable[[str], None]
@@ -152,8 +153,7 @@ def _decode_raw(raw: Any) -> Decoded:
     for field in ("apiVersion", "kind"):
         if isinstance(raw, Mapping) and not isinstance(raw.get(field), str):
             raise DecodeError(_name_object(raw), field, "required")
-    if isinstance(raw, Mapping) and raw["apiVersion"] == f"{TRAINER}/v1alpha1":
-        # A TrainJob makes the pods that its runtime describes.
+    if isinstance(raw, Mapping) and makes_objects(raw):
         return Decoded(kind=raw["kind"], value=_read_without_pods(raw))
     if isinstance(raw, Mapping) and makes_no_pods(raw):
         raise UnknownKindError(raw["apiVersion"], raw["kind"], _name_in(raw))
@@ -177,7 +177,8 @@ def _decode_raw(raw: Any) -> Decoded:
     if isinstance(decoded.value, Workload):
         check_version(decoded.value.api_version, decoded.kind, _name_object(raw))
         entry = PlanObject.of("", raw, decoded)
-        read_gang_owner(with_made_object(entry).raw)
+        for made in list_made_objects(entry):
+            read_gang_owner(made.raw)
         _check_rest(raw)
     return decoded
 
@@ -226,8 +227,11 @@ def _read_without_pods(raw: Mapping[str, Any]) -> Workload:
 def _has_claims(value: Any) -> bool:
     """True if an object has pod specs with claims anywhere."""
     if isinstance(value, Mapping):
-        return bool(value.get("resourceClaims")) or any(
-            map(_has_claims, value.values())
+        patch = "resourceClaims" in str(value.get("podSpecPatch", ""))
+        return (
+            patch
+            or bool(value.get("resourceClaims"))
+            or any(map(_has_claims, value.values()))
         )
     return isinstance(value, list) and any(map(_has_claims, value))
 
@@ -235,7 +239,9 @@ def _has_claims(value: Any) -> bool:
 def _not_read(raw: Mapping[str, Any], wish: str, where: str = "") -> DecodeError:
     """Make the error that an object may make pods, and how many is not known."""
     of_kind = f"of {raw['apiVersion']} {raw['kind']}"
-    reason = f"pods with {wish} {of_kind}{where} are not supported"
+    known = find_kind(raw["apiVersion"], raw["kind"])
+    why = "" if known is None or not known.why_alone else f"; {known.why_alone}"
+    reason = f"pods with {wish} {of_kind}{where} are not supported{why}"
     return DecodeError(_name_object(raw), "kind", reason)
 
 

@@ -15,6 +15,9 @@ from msgspec import structs
 from contracts.ids import object_key
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.pods.gang_owners import GangOwner
+from contracts.pods.kinds import KINDS
+from contracts.pods.membership import EXCLUSIVE
+from contracts.pods.templates import LEADER
 from contracts.workload import (
     Pod,
     PodSpec,
@@ -27,11 +30,7 @@ from moorings.plan.marks import HEAD, make_marks
 UUIDS = uuid5(NAMESPACE_DNS, "plan.moorings.dev")
 _HASH = "pod-template-hash"
 """Label of the pods of a Deployment; their ReplicaSet's name ends with its value."""
-_OWNER_LABELS = (
-    "jobset.sigs.k8s.io/jobset-name",
-    "leaderworkerset.sigs.k8s.io/name",
-    "training.kubeflow.org/job-name",
-)
+_OWNER_LABELS = tuple(each.label for each in KINDS if each.label)
 """Labels that name the workload whose Jobs or StatefulSets own a pod."""
 _Key = tuple[str, str]
 """Kind (empty: any), and `namespace/name`."""
@@ -80,12 +79,13 @@ def make_replicas(
     )
     for replicated in workload.templates:
         role = f"-{replicated.name.lower()}" if replicated.name else ""
-        for index in range(count_pods(replicated, owner)):
+        count = count_pods(replicated, owner)
+        for index in range(0 if _comes_later(raw, replicated.name) else count):
             template = replicated.template.metadata
             marks = make_marks(raw, maker, replicated.name, index)
             metadata = structs.replace(
                 template,
-                name=f"{meta.name}{role}-{index}",
+                name=marks.name or f"{meta.name}{role}-{index}",
                 namespace=meta.namespace,
                 uid="",
                 labels=template.labels | marks.labels,
@@ -93,6 +93,19 @@ def make_replicas(
                 owner_references=(marks.owner,),
             )
             yield _make_pod(metadata, replicated.template.spec)
+
+
+def _comes_later(raw: Mapping[str, Any], role: str) -> bool:
+    """True if pods of a role are made once others of their gang run.
+
+    Those of a LeaderWorkerSet's workers are, where its author wants the leader to be
+    ready or to choose the domain: the leader waits for them for ever.
+    """
+    if raw.get("kind") != "LeaderWorkerSet" or role == LEADER:
+        return False
+    annotations = (raw.get("metadata") or {}).get("annotations") or {}
+    is_late = (raw.get("spec") or {}).get("startupPolicy") == "LeaderReady"
+    return is_late or EXCLUSIVE in annotations
 
 
 def uid_of_maker(kind: str, metadata: ObjectMeta) -> str:

@@ -3,7 +3,7 @@
 An event lives for an hour in the API server, and what a pod waits for changes its
 numbers all the time. So a reason is told once, again when its words have changed and
 some minutes have passed, and again before the last event of it is forgotten. What is
-usually over in a moment is told when its words have not changed for one. Pure; times
+usually over in a moment is told when its words have not changed for some. Pure; times
 are of any clock that only grows.
 """
 
@@ -14,7 +14,6 @@ from typing import Generic, TypeVar
 
 from publisher.gangs.notes import Note
 
-LASTING_S = 3.0
 CHANGED_S = 300.0
 SAME_S = 2700.0
 _REMEMBERED = 100_000
@@ -40,12 +39,12 @@ class EventThrottle:
             message, then_s = last
             pause_s = SAME_S if message == note.message else CHANGED_S
             return SAME_S if note.once else max(0.0, then_s + pause_s - now_s)
-        if not note.lasting:
+        if not note.after_s:
             return 0.0
         untold = self._untold.get(key)
         if untold is None or untold[0] != note.message:
             self._untold[key] = untold = (note.message, now_s)
-        return max(0.0, untold[1] + LASTING_S - now_s)
+        return max(0.0, untold[1] + note.after_s - now_s)
 
     def remember(self, note: Note, now_s: float) -> None:
         """Note that a note was written."""

@@ -21,7 +21,7 @@ from publisher.cluster.delay_queue import DelayQueue
 from publisher.cluster.event_throttle import SAME_S, EventThrottle
 from publisher.cluster.observer import Observer
 from publisher.gangs.context import StatusReport
-from publisher.gangs.notes import Note, list_notes
+from publisher.gangs.notes import Note, list_notes, list_pointers
 from publisher.gangs.status import is_past, make_gang_status
 from publisher.gangs.view import GroupKey
 from runtime.kube.api import KubernetesApi
@@ -129,7 +129,8 @@ class StatusWriter:
             status = make_gang_status(gang, reports, pods, written, self._now())
             if any(written.get(name) != value for name, value in status.items()):
                 await self._write_status(str(group), status)
-        await self._write_notes(group, list(list_notes(reports, gang)))
+        notes = (*list_notes(reports, gang), *list_pointers(reports, gang))
+        await self._write_notes(group, notes)
 
     async def _write_notes(self, group: GroupKey, pending: Sequence[Note]) -> None:
         """Write the notes that are due, and look at the others when they are."""

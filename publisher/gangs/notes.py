@@ -1,5 +1,7 @@
 """Events for the authors of pods: one a gang and reason, however many pods it has.
 
+The first pods of a gang that waits for long are pointed to it.
+
 It is about the object that leads to all of them: the Gang object; else the controller
 that made all of the pods (`kubectl describe pod` names it as `Controlled By`); else the
 first of the pods by name. The first pod is the event's `related` object. Pure.
@@ -10,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from contracts.allocation import Rule
 from contracts.counts import counted
@@ -17,6 +20,7 @@ from contracts.gang import Gang, GangPhase
 from contracts.messages import GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION, GATE
+from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.view import is_gated
@@ -36,18 +40,27 @@ _ORDINARY: tuple[str, ...] = (
     Rule.OUTRANKED,
     Rule.NODE_RESOURCES,
     Rule.GROWING,
+    "Undecided",
 )
 """Reasons that end when others end: nobody has to do anything. All else is wrong."""
-_FLEETING = (
-    "PodsMissing",
-    "OtherGates",
-    "ClaimsMissing",
-    "VolumesMissing",
-    "Undecided",
-    "DeviceRemoved",
-    "NodeNamed",
-)
-"""Reasons that any gang has while it comes, or that a new slice may end."""
+_UNDECIDED = "Undecided"
+_SOON_S, _SLOW_S = 3.0, 30.0
+_FLEETING = {
+    "PodsMissing": _SOON_S,
+    "OtherGates": _SOON_S,
+    "VolumesMissing": _SOON_S,
+    "DeviceRemoved": _SOON_S,
+    "NodeNamed": _SOON_S,
+    # kube-controller-manager, and our own queue, are slow when many pods come.
+    "ClaimsMissing": _SLOW_S,
+    _UNDECIDED: _SLOW_S,
+}
+"""Reasons that any gang has while it comes, or that a new slice may end: each with the
+time (s) after which it is told."""
+_POINTED = 32
+"""So many pods of a gang are pointed to it."""
+POINTER = f"{GANG}Waits"
+"""The reason of an event that points a pod to its gang."""
 _MESSAGE = 1024
 """Bytes of an event's message that the API server takes."""
 
@@ -73,8 +86,8 @@ class Note(Struct, frozen=True, kw_only=True):
     reason: str
     message: str
 
-    lasting: bool = False
-    """It is usually over in a moment, and told only when it is not."""
+    after_s: float = 0.0
+    """It is told when it has held for so long: it is usually over by then."""
     once: bool = False
     """It says what happened, not what holds."""
 
@@ -93,6 +106,37 @@ def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[N
         if gang is None and not ordered:
             continue
         yield _make_note(reason, alike, ordered, gang)
+
+
+def list_pointers(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
+    """Point pods that wait to the object whose events say why, if it is another.
+
+    Not while nobody has decided yet: nothing is wrong with them.
+    """
+    pointed: set[str] = set()
+    for report in reports:
+        waits = report.phase in (WAITING, GangPhase.PENDING)
+        if not waits or report.reason in ("", _UNDECIDED):
+            continue
+        ordered = sorted(report.pods, key=lambda pod: pod.metadata.name)
+        for note in list_notes([replace(report, pods=tuple(ordered))], gang):
+            for pod in ordered[:_POINTED]:
+                if pod.metadata.uid not in {*pointed, note.regarding.uid}:
+                    pointed.add(pod.metadata.uid)
+                    yield _make_pointer(pod, note)
+
+
+def _make_pointer(pod: Pod, note: Note) -> Note:
+    about = note.regarding
+    return Note(
+        regarding=_subject_of_pod(pod),
+        related=about,
+        type=note.type,
+        reason=POINTER,
+        message=f"waits at scheduling gate {GATE} with its gang: the events of "
+        f"{about.kind} {about.name} say why",
+        after_s=_SLOW_S,
+    )
 
 
 def note_unowned(lease: Subject) -> Note:
@@ -120,7 +164,7 @@ def _make_note(
         type="Normal" if reason in _ORDINARY and not rejected else "Warning",
         reason=reason if gang else f"{GANG}{reason.removeprefix(GANG)}",
         message=f"{_cut_message(message, _MESSAGE - len(told))}{told}",
-        lasting=reason in _FLEETING,
+        after_s=_FLEETING.get(reason, 0.0),
     )
 
 

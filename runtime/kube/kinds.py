@@ -14,7 +14,12 @@ from msgspec import Struct, structs
 
 from contracts.kubernetes.decode import RESOURCE_GROUP
 from contracts.names import API_VERSION
-from contracts.pods.membership import KUBEFLOW_JOBS, VOLCANO_GROUP, VOLCANO_JOB
+from contracts.pods.membership import (
+    KUBEFLOW_JOBS,
+    MPI_JOB_V1,
+    VOLCANO_GROUP,
+    VOLCANO_JOB,
+)
 
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 """Of resource.k8s.io, newest first: what `contracts.kubernetes.decode` can read."""
@@ -144,10 +149,12 @@ GANG_OWNERS = (
     ),
     *(
         Kind(
-            group="kubeflow.org", plural=f"{kind.lower()}s", name=kind, namespaced=True
+            group="kubeflow.org",
+            plural=f"{kind.lower()}s",
+            name=MPI_JOB_V1 if kind == "MPIJob" else kind,
+            namespaced=True,
         )
         for kind in KUBEFLOW_JOBS
-        if kind != "MPIJob"
     ),
     Kind(
         group=VOLCANO_GROUP,

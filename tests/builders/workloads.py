@@ -27,7 +27,7 @@ VERSIONS = {
     "MPIJob": "kubeflow.org/v2beta1",
     "RayCluster": "ray.io/v1",
     "PyTorchJob": "kubeflow.org/v1",
-    "TFJob": "kubeflow.org/v1",
+    **dict.fromkeys(("JAXJob", "PaddleJob", "TFJob", "XGBoostJob"), "kubeflow.org/v1"),
     "VolcanoJob": "batch.volcano.sh/v1alpha1",
     "AppWrapper": "workload.codeflare.dev/v1beta2",
 }

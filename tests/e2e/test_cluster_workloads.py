@@ -86,6 +86,8 @@ async def test_a_job_starts_as_a_whole(site: Fleet, kube: Kube) -> None:
     await kube.create(workloads.made_job(site, "second", 3, "pair", **indexed))
     waiting = await pods_in(site, 3, "second")
     await until_told(kube, waiting[0], "GangDevicesTaken")
+    pointed = await until_told(kube, waiting[1], "GangWaits", 60.0)
+    assert "the events of Job second say why" in pointed
     claims = [await site.generated(pod) for pod in first[:1]]
     site.kubelets.finish(first[0])
     await kube.until_gone(claims[0])
@@ -190,6 +192,64 @@ async def test_pods_of_other_projects_are_gangs(large: Fleet, client: Client) ->
         ("AppWrapper/wrapped", ("pod",), 3),
     }
     assert len(records) == len(late)
+
+
+async def test_a_volcano_job_begins_with_its_minimum_and_grows(large: Fleet) -> None:
+    """Room for four of six pods, two are enough; the others come as room comes."""
+    await template(large, "eight", count=8)
+    tasks = [{"name": "w", "replicas": 6}]
+    owner = owner_object("VolcanoJob", "vj", {"minAvailable": 2, "tasks": tasks})
+    marks = volcano_pod_marks("vj", "w", uid=await _create_owner(large, owner))
+    made = [workloads.made_pod(large, f"vj-w-{n}", marks, "eight") for n in range(6)]
+    first = await large.kube.create(made[0])
+    await until_told(large.kube, first, "GangPodsMissing", 60.0)
+    for pod in made[1:]:
+        await large.kube.create(pod)
+    begun = await pods_in(large, 4, running=True)
+    waiting = [pod for pod in await pods_in(large, 6) if is_gated(pod)]
+    await until_told(large.kube, waiting[0], "GangGrowing", 60.0)
+    large.kubelets.finish(begun[0])
+
+    async def grows() -> bool:
+        return sum(map(is_gated, await pods_in(large, 6))) == 1
+
+    await eventually(grows, "a fifth pod has devices", 60.0)
+
+
+OF_TRAINING = {
+    "JAXJob": "jaxReplicaSpecs",
+    "MPIJob": "mpiReplicaSpecs",
+    "PaddleJob": "paddleReplicaSpecs",
+    "TFJob": "tfReplicaSpecs",
+    "XGBoostJob": "xgbReplicaSpecs",
+}
+"""Kinds of kubeflow.org/v1 and the field of their roles."""
+
+
+async def test_jobs_of_the_training_operator_are_gangs(site: Fleet, kube: Kube) -> None:
+    """An MPIJob, too, where kubeflow.org/v1 alone is served, as that operator does."""
+    version = "kubeflow.org/v1"
+    crds = await workloads.serve(kube, [(version, kind) for kind in OF_TRAINING])
+    late = [await _training_job(site, kind) for kind in OF_TRAINING]
+    for gang in late:
+        await until_told(kube, gang.waiting, "GangPodsMissing", 60.0)
+        await kube.create(gang.last)
+    await pods_in(site, sum(gang.size for gang in late), running=True)
+    await workloads.stop_serving(kube, crds)
+
+
+async def _training_job(site: Fleet, kind: str) -> Late:
+    """Pods without devices: a master and two workers."""
+    name = kind.lower()
+    specs = {"Master": {"replicas": 1}, "Worker": {"replicas": 2}}
+    raw = owner_object(kind, name, {OF_TRAINING[kind]: specs})
+    uid = await _create_owner(site, raw | {"apiVersion": "kubeflow.org/v1"})
+    pods = []
+    for number, role in enumerate(("master", "worker", "worker")):
+        marks = kubeflow_pod_marks(kind, name, role, uid=uid)
+        marks["ownerReferences"][0]["apiVersion"] = "kubeflow.org/v1"
+        pods.append(workloads.made_pod(site, f"{name}-{number}", marks, ""))
+    return await _create_all_but_last(site, "KubeflowJob", name, pods)
 
 
 def _summary(record: GangRecord) -> tuple[str, tuple[str, ...], int]:

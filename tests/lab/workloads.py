@@ -6,7 +6,7 @@ controller would make; Jobs make their pods themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tests.lab.cluster import GATES
@@ -26,9 +26,11 @@ CRDS = {
 }
 
 
-async def serve(kube: Kube) -> list[Json]:
+async def serve(
+    kube: Kube, kinds: Iterable[tuple[str, str]] = tuple(CRDS.items())
+) -> list[Json]:
     """Let the API server serve the kinds of the projects; gives what it was told."""
-    return await _serve(kube, [_crd(*item) for item in CRDS.items()])
+    return await _serve(kube, [_crd(*item) for item in kinds])
 
 
 async def serve_kueue(kube: Kube) -> list[Json]:

@@ -6,6 +6,7 @@ simplest way.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -178,20 +179,27 @@ class Solver:
         }
 
     def _place(self, submission: SubmitGang) -> tuple[MemberAllocated, ...] | None:
+        """Place all pods, or of each member as many as fit if they are enough."""
         free = self.free()
         allocated: dict[tuple[str, int], MemberAllocated] = {}
         members = submission.gang.spec.members
+        full: set[str] = set()
         for together in _list_together(members):
-            node = _node_for(together, free)
+            names = {member.name for member, _ in together}
+            node = None if names & full else _node_for(together, free)
             if node is None:
-                return None
+                full |= names
+                continue
             shared: dict[str, AllocationResult] = {}
             for member, index in together:
                 allocated[member.name, index] = _allocate(
                     member, index, node, free[node], shared
                 )
+        counts = Counter(name for name, _ in allocated)
+        if any(counts[member.name] < member.least for member in members):
+            return None
         order = [(member.name, n) for member in members for n in range(member.count)]
-        return tuple(allocated[place] for place in order)
+        return tuple(allocated[place] for place in order if place in allocated)
 
 
 def _list_together(members: Sequence[Member]) -> list[list[_Place]]:

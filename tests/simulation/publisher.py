@@ -6,7 +6,7 @@ says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -19,6 +19,8 @@ from contracts.messages import (
     GangAllocated,
     GangPending,
 )
+from contracts.pods.gang_owners import GangOwner
+from contracts.pods.membership import WorkloadAPI
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext, PublisherMessage, StatusReport
 from publisher.gangs.known_nodes import KnownNode
@@ -45,9 +47,18 @@ class Round(Struct):
 class Publisher:
     """Plans from what it heard, and carries out one step at a time."""
 
-    def __init__(self, world: World, bus: Bus) -> None:
+    def __init__(
+        self,
+        world: World,
+        bus: Bus,
+        apis: Container[WorkloadAPI] = (),
+        owners: Iterable[GangOwner] = (),
+    ) -> None:
+        """`apis` put pods together, as `owners` say how many they are."""
         self._world = world
         self._bus = bus
+        self._apis = apis
+        self._owners = tuple(owners)
         self.informed = False
         """Whether it knows all that was said before it plans."""
         self.refusing = 0
@@ -56,7 +67,9 @@ class Publisher:
 
     def restart(self) -> None:
         """Begin with nothing, and read everything that is there."""
-        self.view = View()
+        self.view = View(self._apis)
+        for owner in self._owners:
+            self.view.apply_owner(owner.key, owner)
         self.records = PodGangRecords()
         self.rounds: dict[GroupKey, Round] = {}
         self._refused: dict[tuple[GangUID, int], str] = {}

@@ -15,12 +15,13 @@ from msgspec.structs import replace
 
 from contracts.allocation import Rule
 from contracts.counts import counted
-from contracts.gang import Gang, GangPhase, Member
+from contracts.gang import GangPhase, GangSpec, Member
 from contracts.messages import MAX_REASON
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext, StatusReport
 from publisher.gangs.records import PodGangRecord
+from publisher.gangs.sizes import read_sizes
 from publisher.gangs.view import is_gated, is_over, uids_of
 from publisher.times import seconds_between
 
@@ -41,24 +42,26 @@ _COMING = (
 
 
 def set_min_counts(
-    gang: Gang, members: Sequence[Member], running: Mapping[str, int] | None
+    sizes: GangSpec, members: Sequence[Member], running: Mapping[str, int] | None
 ) -> tuple[Member, ...]:
     """Set how many pods of each member are enough.
 
     `running`: running pods by member; None: the gang begins. If a member runs with as
     many pods as the gang needs one more is enough, otherwise as many as are missing,
     such as of a Job whose first pods have succeeded. Pods that share claims are all
-    needed: the solver decides a shared claim for all of them.
+    needed: the solver decides a shared claim for all of them. So are pods of members
+    that `sizes` does not name.
     """
     shares = any(claim.claim_name for member in members for claim in member.claims)
-    if shares or not gang.spec.is_elastic:
+    least = {member.name: member.least for member in sizes.members}
+    is_known = all(member.name in least for member in members)
+    if shares or not sizes.is_elastic or not is_known:
         return tuple(members)
-    least = {member.name: member.least for member in gang.spec.members}
     with_counts = []
     for member in members:
-        enough = least.get(member.name, member.count)
+        enough = least[member.name]
         if running is not None:
-            enough = max(least.get(member.name, 0) - running.get(member.name, 0), 1)
+            enough = max(enough - running.get(member.name, 0), 1)
         if enough >= member.count:
             with_counts.append(member)
         else:
@@ -127,11 +130,11 @@ def report_growth(
 
     Not where something is wrong that does not end by itself.
     """
-    gang = context.gang
     running = context.running
-    if gang is None or not gang.spec.is_elastic or not running:
+    sizes = read_sizes(context, running[0]) if running else None
+    if sizes is None or not sizes.is_elastic:
         return tuple(reports)
-    size = sum(member.count for member in gang.spec.members)
+    size = sum(member.count for member in sizes.members)
     head = f"{len(running)} of {counted(size, 'pod')} run"
     return tuple(
         _report_growing(report, head) if _is_for_growth(report) else report
@@ -155,11 +158,11 @@ def _is_for_growth(report: StatusReport) -> bool:
 
 def wait_for_more_s(context: PlanContext, pods: Sequence[Pod]) -> float:
     """Return how long (s) a gang that begins waits for more pods; 0: not at all."""
-    gang = context.gang
-    if gang is None or not gang.spec.is_elastic:
+    sizes = read_sizes(context, pods[0])
+    if sizes is None or not sizes.is_elastic:
         return 0.0
     there = uids_of(context.pods)
-    if len(there) >= sum(member.count for member in gang.spec.members):
+    if len(there) >= sum(member.count for member in sizes.members):
         return 0.0
     created = (pod.metadata.creation_timestamp for pod in pods)
     youngest = max(filter(None, created), default="")

@@ -30,6 +30,7 @@ from publisher.gangs.members import ONLY, default_member_of, group_pods
 from publisher.gangs.node_affinity import leave_out
 from publisher.gangs.running.growth import set_min_counts
 from publisher.gangs.running.growth_rules import DeviceRules, NodeRules, keep_rules
+from publisher.gangs.sizes import read_sizes
 from publisher.gangs.submit.compare import find_difference
 from publisher.gangs.submit.completeness import find_shortage
 from publisher.gangs.submit.readiness import NotReady, find_contention, find_missing
@@ -225,9 +226,10 @@ def _make_submission(
 ) -> SubmitGang:
     """Submit what pods demand; `running`: pods by member beside these, if any run."""
     gang, members = context.gang, demand.members
-    spec = GangSpec(recovery=demand.recovery)
-    if gang is not None:
-        spec, members = gang.spec, set_min_counts(gang, members, running)
+    spec = GangSpec(recovery=demand.recovery) if gang is None else gang.spec
+    sizes = read_sizes(context, unsubmitted.pods[0])
+    if sizes is not None:
+        members = set_min_counts(sizes, members, running)
     spec = replace(
         spec,
         priority=_find_priority(unsubmitted, context),

@@ -12,13 +12,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from contracts.allocation import Rule
 from contracts.counts import counted
-from contracts.gang import Gang
+from contracts.gang import Gang, GangSpec
+from contracts.names import GATE, TOPOLOGY
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.gang_owners import GangOwner, OwnerRole
-from contracts.pods.membership import Membership, OwnerKey, WorkloadAPI
+from contracts.pods.membership import EXCLUSIVE, Membership, OwnerKey, WorkloadAPI
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext
 from publisher.gangs.members import member_name_of
+from publisher.gangs.sizes import read_sizes
 from publisher.gangs.submit.company import ALONE, Company, find_company
 from publisher.gangs.submit.readiness import NotReady
 from publisher.gangs.submit.scale import find_mismatch
@@ -33,6 +35,10 @@ _ONE_BY_ONE = {
 _WORKERS_LATER = (
     "with startupPolicy LeaderReady workers are created only once the leader "
     "runs: set it to LeaderCreated"
+)
+_WORKERS_FOLLOW = (
+    f"with the annotation {EXCLUSIVE} workers are created only once the leader is on "
+    f"a node: say {TOPOLOGY} instead"
 )
 
 
@@ -66,6 +72,7 @@ def find_shortage(
     owner = context.owner_of(pods[0])
     there += sum(_count_ungated(pods, context).values())
     if declared is not None:
+        hint = hint or _name_unmarked(pods, context).strip(" ()")
         return _compare_count(there, declared, hint) or _begun_already(waits)
     if owner is None:
         return _report_unknown(membership)
@@ -79,7 +86,9 @@ def find_shortage(
         return None
     if owner.minimum is not None:
         return _compare_count(there, owner.minimum, "") or _begun_already(waits)
-    return _compare_roles(pods, owner, context, company)
+    short = _compare_roles(pods, owner, context, company)
+    is_elastic = any(role.least is not None for role in owner.roles)
+    return short or (_begun_already(waits) if is_elastic else None)
 
 
 def is_left_alone(
@@ -93,13 +102,31 @@ def is_left_alone(
     same_run = list_run(context.pods, pods, context)
     if find_company(same_run, pods).ran:
         return False
-    gang = context.gang
-    if gang is not None and gang.spec.is_elastic:
-        return any(
-            enough.get(member.name, 0) < member.least for member in gang.spec.members
-        )
+    sizes = read_sizes(context, pods[0])
+    if sizes is not None and sizes.is_elastic:
+        owner = context.owner_of(pods[0])
+        if _is_short(sizes, owner, context, enough):
+            return True
     shortage = find_shortage(pods, context)
     return shortage is not None and shortage.reason == _MISSING
+
+
+def _is_short(
+    sizes: GangSpec,
+    owner: GangOwner | None,
+    context: PlanContext,
+    enough: Mapping[str, int],
+) -> bool:
+    """True if an elastic gang does not begin with so many pods of each member."""
+    members = sizes.members
+    if context.gang is not None:
+        return any(enough.get(each.name, 0) < each.least for each in members)
+    if owner is not None and owner.minimum is not None:
+        return sum(enough.values()) < owner.minimum
+    # Roles of pods without our gate are not submitted; unequal pods are all needed.
+    if enough.keys() - {each.name for each in members}:
+        return False
+    return any(enough.get(each.name, each.least) < each.least for each in members)
 
 
 def list_run(
@@ -159,7 +186,8 @@ def _explain_delay(pods: Sequence[Pod], context: PlanContext) -> str:
     membership = context.membership(pods[0])
     if membership.api == WorkloadAPI.LEADER_WORKER_SET:
         is_leader = membership.role == "leader" and len(pods) == 1
-        return _WORKERS_LATER if is_leader else ""
+        follow = EXCLUSIVE in pods[0].metadata.annotations
+        return (_WORKERS_FOLLOW if follow else _WORKERS_LATER) if is_leader else ""
     key = OwnerKey(controller.kind, pods[0].metadata.namespace, controller.name)
     owner = context.view.owners.find(key, controller.uid)
     if owner is None or owner.is_gang or controller.kind not in _ONE_BY_ONE:
@@ -191,13 +219,19 @@ def _compare_roles(
     present = _count_roles(pods, owner, context, company)
     waiting = {_role_of(context.membership(pod), owner) for pod in pods}
     missing = [
-        f"{present[role.name]} of {_are_there(role.count, role.name)}"
+        f"{present[role.name]} of {_are_there(least, role.name)}"
         for role in _needed_roles(owner, present, waiting)
-        if present[role.name] < role.count
+        if present[role.name] < (least := _least_of(role))
     ]
     if not missing:
         return None
-    return NotReady(reason=_MISSING, message=", ".join(missing))
+    unmarked = _name_unmarked(pods, context)
+    return NotReady(reason=_MISSING, message=f"{', '.join(missing)}{unmarked}")
+
+
+def _least_of(role: OwnerRole) -> int:
+    """Count the pods of a role without which its gang does not begin."""
+    return role.count if role.least is None else role.least
 
 
 def _count_roles(
@@ -236,6 +270,22 @@ def _count_ungated(pods: Sequence[Pod], context: PlanContext) -> Counter[str]:
         if _is_there(pod, owner) and not is_of_another(pod, owner, context):
             counts[_role_of(found, owner)] += 1
     return counts
+
+
+def _name_unmarked(pods: Sequence[Pod], context: PlanContext) -> str:
+    """Name pods that run and do not count, as nobody decided for them; empty: none."""
+    run = context.membership(pods[0])
+    gated = {context.membership(pod).role for pod in pods}
+    names = [
+        pod.metadata.name
+        for found, pod in context.view.owners.ungated(run)
+        if found.run == run.run and found.role in gated and not is_over(pod)
+    ]
+    if not names:
+        return ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    verb = "do" if more else "does"
+    return f" (pod {min(names)}{more} had no gate {GATE} and {verb} not count)"
 
 
 def _is_there(pod: Pod, owner: GangOwner | None) -> bool:

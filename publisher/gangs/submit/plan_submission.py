@@ -11,7 +11,7 @@ from contracts.ids import GangUID
 from contracts.messages import SubmitGang
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG
-from contracts.pods.membership import is_of_unknown_kind
+from contracts.pods.membership import explain_alone, is_told_alone
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gang_names import gang_uid
@@ -25,10 +25,7 @@ from publisher.gangs.submit.scale import find_mismatch
 from publisher.gangs.submit.split import UnsubmittedGang
 from publisher.gangs.view import uids_of
 
-_DECIDED_ALONE = (
-    "decided one by one, since this kind is not one that makes gangs; the label "
-    f"{GANG} makes its pods one"
-)
+DECIDED_ALONE = "DecidedAlone"
 SIZE_DIFFERS = "SizeDiffers"
 _BEGINS_SMALLER = "the gang begins with the smaller number, and other pods join it"
 
@@ -67,7 +64,8 @@ def _report_submission(context: PlanContext, pods: tuple[Pod, ...]) -> StatusRep
     reason, message = "", ""
     mismatch = find_mismatch(pods, context)
     if _is_apart(context, pods):
-        reason, message = "DecidedAlone", _DECIDED_ALONE
+        reason = DECIDED_ALONE
+        message = f"decided one by one, since {explain_alone(pods[0])}"
     elif mismatch is not None and not mismatch.is_short:
         reason, message = SIZE_DIFFERS, f"{mismatch.message}; {_BEGINS_SMALLER}"
     return StatusReport(
@@ -76,10 +74,10 @@ def _report_submission(context: PlanContext, pods: tuple[Pod, ...]) -> StatusRep
 
 
 def _is_apart(context: PlanContext, pods: Sequence[Pod]) -> bool:
-    """Return True if other pods of their maker, of an unknown kind, are apart."""
+    """True if other pods of their maker are decided apart, and that may surprise."""
     pod = pods[0]
-    is_unknown = is_of_unknown_kind(pod, context.membership(pod))
-    return is_unknown and context.view.count_siblings(pod) > 1
+    is_told = is_told_alone(pod, context.membership(pod))
+    return is_told and context.view.count_siblings(pod) > 1
 
 
 def _name_next_gang(context: PlanContext, pods: Sequence[Pod]) -> tuple[int, GangUID]:

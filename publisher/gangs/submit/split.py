@@ -12,15 +12,16 @@ from collections.abc import Collection, Container, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from contracts.gang import AvoidedNode, Gang
+from contracts.gang import AvoidedNode
 from contracts.gang_rules import GangTopology
 from contracts.pods.declared_rules import DeclaredRules
 from contracts.pods.members import group_connected
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext
-from publisher.gangs.members import member_name_of
+from publisher.gangs.members import default_member_of
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.running.growth_rules import number_of
+from publisher.gangs.sizes import read_sizes
 from publisher.gangs.submit.company import ALONE, Company, find_company
 from publisher.gangs.submit.completeness import find_shortage, is_of_another, list_run
 from publisher.gangs.submit.rules import find_rules
@@ -138,7 +139,7 @@ def _split_growth(
     gang = context.gang
     rules = find_rules(pods, gang, context.owner_of(pods[0]), None)
     topology = rules.topology if isinstance(rules, DeclaredRules) else ()
-    by_member = [list(pods)] if gang is None else _split_by_member(pods, gang, context)
+    by_member = _split_by_member(pods, context)
     parts = [
         part
         for some in by_member
@@ -155,15 +156,15 @@ def _split_growth(
         earlier += part
 
 
-def _split_by_member(
-    pods: Sequence[Pod], gang: Gang, context: PlanContext
-) -> list[list[Pod]]:
+def _split_by_member(pods: Sequence[Pod], context: PlanContext) -> list[list[Pod]]:
     """Split pods by which an elastic gang grows: none waits for another member's.
 
     Those that share a claim without devices are asked for together, and by themselves.
     """
-    if not gang.spec.is_elastic:
+    sizes = read_sizes(context, pods[0])
+    if sizes is None or not sizes.is_elastic:
         return [list(pods)]
+    unnamed = default_member_of(context.gang)
 
     def undecided_claims(pod: Pod) -> Iterator[str]:
         for key in claim_keys(pod).values():
@@ -173,7 +174,8 @@ def _split_by_member(
 
     parts: dict[object, list[Pod]] = {}
     for number, tied in enumerate(group_connected(pods, undecided_claims)):
-        part = number if len(tied) > 1 else member_name_of(tied[0], gang)
+        name = context.membership(tied[0]).member or unnamed
+        part = number if len(tied) > 1 else name
         parts.setdefault(part, []).extend(tied)
     return list(parts.values())
 

@@ -119,6 +119,29 @@ def test_a_ray_cluster_has_a_head_and_groups() -> None:
     assert roles(found) == {"head": 1, "gpu": 8, "few": 2, "many": 5, "off": 0}
 
 
+def test_groups_that_ray_scales_begin_with_their_minimum() -> None:
+    """Pod by pod; where a replica has several hosts, with all that are asked for."""
+    groups = [
+        {"groupName": "gpu", "replicas": 4, "minReplicas": 2},
+        {"groupName": "any", "replicas": 3},
+        {"groupName": "hosts", "replicas": 4, "minReplicas": 2, "numOfHosts": 2},
+        {"groupName": "none", "replicas": 0},
+    ]
+    spec = {"workerGroupSpecs": groups}
+    rigid = owner(owner_object("RayCluster", "ray", spec))
+    assert {role.least for role in rigid.roles} == {None}
+    scaled = owner(
+        owner_object("RayCluster", "ray", {**spec, "enableInTreeAutoscaling": True})
+    )
+    assert {role.name: role.least for role in scaled.roles} == {
+        "head": None,
+        "gpu": 2,
+        "any": 1,
+        "hosts": None,
+        "none": None,
+    }
+
+
 def test_a_pod_group_of_coscheduling_says_the_least() -> None:
     found = owner(pod_group_of_coscheduling("c", 5))
     assert (found.minimum, found.key.kind) == (5, "PodGroup.scheduling.x-k8s.io")
@@ -233,49 +256,92 @@ def with_minimum(minimum: int) -> Json:
     return {"runPolicy": {"schedulingPolicy": {"minAvailable": minimum}}}
 
 
+def volcano(*tasks: tuple[str, int, int | None], minimum: int = 0) -> Json:
+    """Make a Job's spec of tasks: name, replicas and `minAvailable`."""
+    return {
+        **({"minAvailable": minimum} if minimum else {}),
+        "tasks": [
+            {"name": name, "replicas": replicas, "minAvailable": least}
+            for name, replicas, least in tasks
+        ],
+    }
+
+
+def test_a_task_of_volcano_may_come_after_others() -> None:
+    tasks = [{"name": "ps"}, {"name": "w", "dependsOn": {"name": ["ps"]}}]
+    found = owner(owner_object("VolcanoJob", "vj", {"tasks": tasks}))
+    assert [role.after for role in found.roles] == [(), ("ps",)]
+
+
 @pytest.mark.parametrize(
-    ("kind", "spec", "expected", "minimum"),
+    ("kind", "spec", "expected", "least"),
     [
         (
             "PyTorchJob",
             {"pytorchReplicaSpecs": REPLICAS},
             {"master": 1, "worker": 3, "ps": 1},
-            None,
+            {},
         ),
-        ("TFJob", {"tfReplicaSpecs": {"Worker": {}}}, {"worker": 1}, None),
+        ("TFJob", {"tfReplicaSpecs": {"Worker": {}}}, {"worker": 1}, {}),
         (
             "TFJob",
             {"tfReplicaSpecs": REPLICAS, **with_minimum(4)},
             {"master": 1, "worker": 3, "ps": 1},
-            4,
+            {"worker": 2},
         ),
         # All of them, or more than there are: every pod is needed.
         (
             "TFJob",
             {"tfReplicaSpecs": {"Worker": {}}, **with_minimum(2)},
             {"worker": 1},
-            None,
+            {},
         ),
         (
             "VolcanoJob",
             {"tasks": [{"name": "ps", "replicas": 2}, {"name": "w"}]},
             {"ps": 2, "w": 1},
-            None,
+            {},
         ),
         (
             "VolcanoJob",
             {"minAvailable": 2, "tasks": [{"name": "w", "replicas": 3}]},
             {"w": 3},
-            2,
+            {"w": 2},
+        ),
+        # Below the sum of what tasks need, the minimum is about the Job alone.
+        (
+            "VolcanoJob",
+            volcano(("ps", 2, 2), ("w", 5, None), minimum=3),
+            {"ps": 2, "w": 5},
+            {"w": 1},
+        ),
+        (
+            "VolcanoJob",
+            volcano(("ps", 2, 2), ("w", 5, 3)),
+            {"ps": 2, "w": 5},
+            {"w": 3},
+        ),
+        (
+            "VolcanoJob",
+            volcano(("ps", 2, 1), ("w", 5, 1), minimum=4),
+            {"ps": 2, "w": 5},
+            {"w": 2},
+        ),
+        (
+            "VolcanoJob",
+            volcano(("ps", 2, None), ("w", 5, None), minimum=1),
+            {"ps": 2, "w": 5},
+            {"ps": 1, "w": 1},
         ),
     ],
 )
 def test_published_jobs_say_how_many_pods_they_have(
-    kind: str, spec: Json, expected: Json, minimum: int | None
+    kind: str, spec: Json, expected: Json, least: Json
 ) -> None:
     raw = owner_object(kind, "train", spec)
     found = owner(raw)
-    assert (roles(raw), found.minimum) == (expected, minimum)
+    assert roles(raw) == expected
+    assert {r.name: r.least for r in found.roles if r.least is not None} == least
     name = "Job.batch.volcano.sh" if kind == "VolcanoJob" else kind
     assert found.key == OwnerKey(name, NAMESPACE, "train")
 

@@ -173,3 +173,43 @@ def test_a_leader_worker_set_has_groups(spec: Any, counts: dict[str, int]) -> No
         "size",
         "leaderTemplate",
     }
+
+
+@pytest.mark.parametrize(
+    ("spec", "executors"),
+    [
+        ({}, 1),
+        ({"executor": {"instances": 3}}, 3),
+        # It begins with the most of what is said.
+        (
+            {"dynamicAllocation": {"enabled": True, "initialExecutors": 2}},
+            2,
+        ),
+        (
+            {
+                "executor": {"instances": 1},
+                "dynamicAllocation": {"enabled": True, "minExecutors": 4},
+            },
+            4,
+        ),
+        ({"dynamicAllocation": {"enabled": False, "minExecutors": 4}}, 1),
+    ],
+)
+def test_a_spark_application_has_a_driver_and_executors(
+    spec: dict[str, Any], executors: int
+) -> None:
+    template: dict[str, Any] = {"template": {"spec": {"containers": []}}}
+    found = decode(
+        "SparkApplication",
+        {
+            **spec,
+            "driver": template,
+            "executor": {**template, **spec.get("executor", {})},
+        },
+        "sparkoperator.k8s.io/v1beta2",
+    )
+    assert {each.name: each.count for each in found.templates} == {
+        "driver": 1,
+        "executor": executors,
+    }
+    assert all(each.is_counted for each in found.templates)

@@ -8,7 +8,7 @@ import pytest
 
 from contracts.errors import DecodeError
 from contracts.workload import ReplicatedPodTemplate, Workload
-from moorings.plan.made_objects import list_runtimes, with_made_object
+from moorings.plan.made_objects import list_made_objects, list_runtimes, make_all
 from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
 
@@ -46,7 +46,7 @@ def counts(entry: PlanObject) -> dict[str, int]:
     ],
 )
 def test_kinds_of_ray_make_a_cluster(kind: str, spec: Json) -> None:
-    made = with_made_object(read(RAY, kind, spec))
+    (made,) = list_made_objects(read(RAY, kind, spec))
     meta = made.decoded.value.metadata
     assert (made.decoded.kind, meta.name) == ("RayCluster", "train-xxxxx")
     assert (meta.controller.kind, meta.controller.name) == (kind, "train")
@@ -55,7 +55,7 @@ def test_kinds_of_ray_make_a_cluster(kind: str, spec: Json) -> None:
 
 def test_what_makes_its_pods_itself_stays() -> None:
     job = read("batch/v1", "Job", {"template": POD})
-    assert with_made_object(job) is job
+    assert list_made_objects(job) == (job,)
 
 
 def runtime(kind: str = "ClusterTrainingRuntime", **spec: Any) -> PlanObject:
@@ -80,26 +80,26 @@ def test_a_train_job_makes_the_job_set_of_its_runtime(
         TRAINER, "TrainJob", {"runtimeRef": {"name": "torch"}, "trainer": trainer}
     )
     runtimes = list_runtimes([runtime(mlPolicy=policy), job])
-    made = with_made_object(job, runtimes)
+    (made,) = list_made_objects(job, runtimes)
     assert (made.decoded.kind, made.decoded.value.metadata.name) == ("JobSet", "train")
     assert counts(made) == {"first": 1, "node": nodes}
-    assert with_made_object(job) is job
+    assert list_made_objects(job) == (job,)
 
 
 def test_a_runtime_of_a_namespace_serves_its_own() -> None:
     reference = {"name": "torch", "kind": "TrainingRuntime"}
     job = read(TRAINER, "TrainJob", {"runtimeRef": reference})
     found = list_runtimes([runtime("TrainingRuntime")])
-    assert counts(with_made_object(job, found)) == {"first": 1, "node": 1}
+    assert counts(*list_made_objects(job, found)) == {"first": 1, "node": 1}
     with pytest.raises(DecodeError, match="TrainingRuntime team-a/torch is not there"):
-        with_made_object(job, list_runtimes([runtime()]))
+        list_made_objects(job, list_runtimes([runtime()]))
 
 
 def test_resources_of_a_train_job_are_of_the_container_that_trains() -> None:
     asked = {"requests": {"cpu": "2"}}
     spec = {"runtimeRef": {"name": "torch"}, "trainer": {"resourcesPerNode": asked}}
     job = read(TRAINER, "TrainJob", spec)
-    made = with_made_object(job, list_runtimes([runtime()]))
+    (made,) = list_made_objects(job, list_runtimes([runtime()]))
     (_, node) = templates(made)
     (train, aside) = node.template.spec.containers
     assert train.resources.requests["cpu"].text == "2"
@@ -110,4 +110,82 @@ def test_what_changes_the_pods_of_a_train_job_is_not_passed_over() -> None:
     spec = {"runtimeRef": {"name": "torch"}, "podTemplateOverrides": [{}]}
     job = read(TRAINER, "TrainJob", spec)
     with pytest.raises(DecodeError, match="podTemplateOverrides"):
-        with_made_object(job, list_runtimes([runtime()]))
+        list_made_objects(job, list_runtimes([runtime()]))
+
+
+LEADERS = "leaderworkerset.x-k8s.io/v1"
+DISAGGREGATED = "disaggregatedset.x-k8s.io/v1"
+
+
+def role(name: str, **more: Any) -> Json:
+    template = {"size": 2, "workerTemplate": POD}
+    spec = {"replicas": 3, "leaderWorkerTemplate": template}
+    return {"name": name, "spec": spec, **more}
+
+
+def test_a_disaggregated_set_makes_one_set_for_each_role_of_each_slice() -> None:
+    spec = {"slices": 2, "roles": [role("prefill"), role("decode")]}
+    made = list_made_objects(read(DISAGGREGATED, "DisaggregatedSet", spec, "llm"))
+    assert [each.decoded.value.metadata.name for each in made] == [
+        "llm-0-xxxxx-prefill",
+        "llm-1-xxxxx-prefill",
+        "llm-0-xxxxx-decode",
+        "llm-1-xxxxx-decode",
+    ]
+    assert {each.decoded.kind for each in made} == {"LeaderWorkerSet"}
+    assert counts(made[0]) == {"leader": 3, "worker": 3}
+    labels = templates(made[1])[0].template.metadata.labels
+    assert labels["disaggregatedset.x-k8s.io/slice"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"placementPolicy": {"type": "ExclusiveSlice"}}, "placementPolicy"),
+        (
+            {"roles": [role("prefill", scaling={"mode": "External"})]},
+            r"roles\[0\].scaling.mode",
+        ),
+    ],
+)
+def test_what_of_a_disaggregated_set_is_not_read_is_an_error(
+    spec: Json, field: str
+) -> None:
+    with pytest.raises(DecodeError, match=f"spec.{field}"):
+        list_made_objects(
+            read(DISAGGREGATED, "DisaggregatedSet", {"roles": [role("a")], **spec})
+        )
+
+
+def test_a_scheduled_application_makes_one_of_spark() -> None:
+    application = {"driver": {"template": POD}, "executor": {"template": POD}}
+    scheduled = read(
+        "sparkoperator.k8s.io/v1beta2",
+        "ScheduledSparkApplication",
+        {"template": {**application, "executor": {"instances": 4, "template": POD}}},
+    )
+    (made,) = list_made_objects(scheduled)
+    assert made.decoded.kind == "SparkApplication"
+    assert counts(made) == {"driver": 1, "executor": 4}
+
+
+def owned(entry: PlanObject, kind: str, name: str) -> PlanObject:
+    raw = entry.raw
+    owner = {"kind": kind, "name": name, "controller": True}
+    metadata = raw["metadata"] | {"ownerReferences": [owner]}
+    (found,) = Reader(print).read([("x", {**raw, "metadata": metadata})])
+    return found
+
+
+def test_what_was_made_is_not_made_again() -> None:
+    """But what makes objects time after time makes the next ones."""
+    job = read(RAY, "RayJob", {"rayClusterSpec": GROUPS})
+    cluster = owned(read(RAY, "RayCluster", GROUPS, "train-abcde"), "RayJob", "train")
+    names = [e.decoded.value.metadata.name for e in make_all([job, cluster])]
+    assert names == ["train-abcde"]
+    names = [e.decoded.value.metadata.name for e in make_all([job])]
+    assert names == ["train-xxxxx"]
+    cron = read("batch/v1", "CronJob", {"jobTemplate": {"spec": {"template": POD}}})
+    last = owned(read("batch/v1", "Job", {"template": POD}, "j"), "CronJob", "train")
+    names = [e.decoded.value.metadata.name for e in make_all([cron, last])]
+    assert names == ["train-xxxxx", "j"]

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from contracts.meta import OwnerReference
 from contracts.pods.membership import WorkloadAPI, read_membership
-from moorings.plan.marks import make_marks
+from moorings.plan.marks import PodMarks, make_marks
 from tests import builders
 from tests.builders.workloads import VERSIONS
 
@@ -51,6 +51,11 @@ def test_a_pod_is_of_the_gang_of_its_workload(
     assert found.owner.kind == kind
 
 
+def test_an_mpi_job_of_another_operator_is_another_owner() -> None:
+    found = membership("MPIJob", "worker", version="kubeflow.org/v1")
+    assert found.owner.kind == "MPIJob.v1"
+
+
 def test_a_volcano_job_names_the_task() -> None:
     found = membership("Job", "w", version="batch.volcano.sh/v1alpha1")
     assert (found.api, found.group, found.member) == (
@@ -82,6 +87,56 @@ def test_a_leader_and_its_workers_are_one_group(
         group,
         member,
     )
+
+
+def lws_marks(role: str, index: int, spec: dict[str, Any], **notes: str) -> PodMarks:
+    raw = {"metadata": {"annotations": notes}, "spec": {"leaderWorkerTemplate": spec}}
+    maker = OwnerReference(
+        api_version="leaderworkerset.x-k8s.io/v1", kind="LeaderWorkerSet", name="llm"
+    )
+    return make_marks(raw, maker, role, index)
+
+
+def test_pods_of_a_leader_worker_set_have_the_names_of_their_stateful_sets() -> None:
+    spec = {"size": 3}
+    assert [lws_marks("leader", n, spec).name for n in range(2)] == ["llm-0", "llm-1"]
+    workers = [lws_marks("worker", number, spec).name for number in range(4)]
+    assert workers == ["llm-0-1", "llm-0-2", "llm-1-1", "llm-1-2"]
+
+
+@pytest.mark.parametrize(
+    ("size", "part", "kind", "expected"),
+    [
+        (4, 2, "LeaderWorker", ["0", "0", "1", "1"]),
+        # The leader is one too many, and of the first subgroup.
+        (5, 2, "LeaderWorker", ["0", "0", "0", "1", "1"]),
+        (5, 2, "LeaderExcluded", [None, "0", "0", "1", "1"]),
+    ],
+)
+def test_subgroups_are_those_of_its_webhook(
+    size: int, part: int, kind: str, expected: list[str | None]
+) -> None:
+    policy = {"subGroupSize": part, "type": kind}
+    spec = {"size": size, "subGroupPolicy": policy}
+    label = "leaderworkerset.sigs.k8s.io/subgroup-index"
+    marks = [lws_marks("leader", 0, spec)]
+    marks += [lws_marks("worker", number, spec) for number in range(size - 1)]
+    assert [each.labels.get(label) for each in marks] == expected
+    sizes = {
+        each.annotations["leaderworkerset.sigs.k8s.io/subgroup-size"] for each in marks
+    }
+    assert sizes == {str(part)}
+
+
+def test_a_driver_of_spark_makes_its_executors() -> None:
+    maker = OwnerReference(
+        api_version="sparkoperator.k8s.io/v1beta2", kind="SparkApplication", name="pi"
+    )
+    driver = make_marks({}, maker, "driver", 0)
+    executor = make_marks({}, maker, "executor", 1)
+    assert (driver.name, driver.owner) == ("pi-driver", maker)
+    assert (executor.name, executor.labels["spark-role"]) == ("pi-exec-2", "executor")
+    assert (executor.owner.kind, executor.owner.name) == ("Pod", "pi-driver")
 
 
 def test_an_indexed_job_numbers_its_pods() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
+
 from contracts.meta import ObjectMeta
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.workload import Pod, PodTemplate, ReplicatedPodTemplate, Workload
@@ -123,3 +125,39 @@ def test_a_group_of_ray_is_whole_by_the_name_it_was_given() -> None:
     pods = list(make_replicas(made, raw, read_gang_owner(raw)))
     assert [each.metadata.name for each in pods] == ["ray-gpu-0", "ray-gpu-1"]
     assert {each.metadata.labels["ray.io/group"] for each in pods} == {"GPU"}
+
+
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        ({}, ["llm-0", "llm-1", "llm-0-1", "llm-1-1"]),
+        ({"spec": {"startupPolicy": "LeaderReady"}}, ["llm-0", "llm-1"]),
+        (
+            {
+                "metadata": {
+                    "annotations": {
+                        "leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"
+                    }
+                }
+            },
+            ["llm-0", "llm-1"],
+        ),
+    ],
+)
+def test_workers_that_come_once_their_leader_runs_are_not_there(
+    more: dict[str, Any], names: list[str]
+) -> None:
+    template = {"spec": {"containers": [{"name": "c"}]}}
+    raw: dict[str, Any] = {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "llm", **more.get("metadata", {})},
+        "spec": {
+            "replicas": 2,
+            "leaderWorkerTemplate": {"size": 2, "workerTemplate": template},
+            **more.get("spec", {}),
+        },
+    }
+    made = cast("Workload", entry(raw).decoded.value)
+    pods = make_replicas(made, raw, None)
+    assert [pod.metadata.name for pod in pods] == names

@@ -111,3 +111,13 @@ def test_on_one_node_each_namespace_has_a_gang_of_its_own() -> None:
         for member in message.gang.spec.members
     ] == [("b", ["b", "c"]), ("a", ["a"])]
     assert len({message.uid for message in work.gangs}) == 2
+
+
+def test_a_volcano_job_is_planned_with_its_minimum() -> None:
+    job = written_job("vj", 1, template="one")
+    pod = job["spec"]["template"]
+    spec = {"minAvailable": 2, "tasks": [{"name": "w", "replicas": 4, "template": pod}]}
+    raw = job | {"apiVersion": "batch.volcano.sh/v1alpha1", "spec": spec}
+    work = prepare(builders.claim_template(name="one"), raw)
+    (message,) = work.gangs
+    assert [(m.count, m.min_count) for m in message.gang.spec.members] == [(4, 2)]

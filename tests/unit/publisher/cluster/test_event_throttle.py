@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from publisher.cluster.event_throttle import CHANGED_S, LASTING_S, SAME_S, EventThrottle
+from publisher.cluster.event_throttle import CHANGED_S, SAME_S, EventThrottle
 from publisher.gangs.notes import Note, Subject
 
+LASTING_S = 3.0
 WAITS = Note(
     regarding=Subject(
         api_version="v1", kind="Pod", namespace="default", name="a", uid="1"
@@ -55,8 +56,8 @@ def test_what_is_usually_over_soon_is_told_when_it_stays_the_same() -> None:
     """It must last before anybody hears of it."""
     said, one, two = (
         EventThrottle(),
-        replace(WAITS, lasting=True),
-        replace(CHANGED, lasting=True),
+        replace(WAITS, after_s=LASTING_S),
+        replace(CHANGED, after_s=LASTING_S),
     )
     assert said.due_in_s(one, 0) == LASTING_S
     assert said.due_in_s(one, 2) == LASTING_S - 2

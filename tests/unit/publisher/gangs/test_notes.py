@@ -10,7 +10,7 @@ from contracts.gang import Gang, GangPhase
 from contracts.meta import OwnerReference
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
-from publisher.gangs.notes import Note, list_notes
+from publisher.gangs.notes import POINTER, Note, list_notes, list_pointers
 from publisher.gangs.running.plan_repairs import HELD_TWICE
 from tests import builders
 from tests.builders.pods import waiting_pod
@@ -99,7 +99,7 @@ def test_reports_of_one_reason_are_one_note() -> None:
         (GangPhase.REJECTED, Rule.TAKEN, "Warning"),
         (GangPhase.PENDING, Rule.NO_CANDIDATE, "Warning"),
         (GangPhase.PENDING, Rule.SELECTOR_ERROR, "Warning"),
-        (GangPhase.PENDING, "Undecided", "Warning"),
+        (GangPhase.PENDING, "Undecided", "Normal"),
         ("Waiting", "PodsMissing", "Warning"),
         ("Waiting", "ClaimsDiffer", "Warning"),
         (GangPhase.RUNNING, "PlacementLost", "Warning"),
@@ -134,3 +134,44 @@ def test_message_fits_the_event() -> None:
 def test_where_all_is_well_nothing_is_told() -> None:
     assert not list(list_notes([report(*PODS, reason="")], None))
     assert not list(list_notes([report()], None))
+
+
+@pytest.mark.parametrize(("reason", "after_s"), [("PodsMissing", 3), ("Undecided", 30)])
+def test_what_a_slow_queue_explains_is_told_later(reason: str, after_s: float) -> None:
+    assert only(report(*PODS[:2], reason=reason)).after_s == after_s
+
+
+def test_the_first_pods_of_a_waiting_gang_are_pointed_to_it() -> None:
+    """Once it waits for half a minute; who has the event itself needs no pointer."""
+    pointers = list(list_pointers([report(*reversed(OF_A_JOB))], None))
+    assert [about(note) for note in pointers] == [
+        ("Pod", f"train-{number:04}") for number in range(32)
+    ]
+    (first, *_) = pointers
+    assert (first.reason, first.type, first.after_s) == (POINTER, "Normal", 30)
+    assert first.message.endswith("with its gang: the events of Job train say why")
+    assert first.related is not None
+    assert (first.related.kind, first.related.name) == ("Job", "train")
+    told = list(list_pointers([report(*PODS[:3], reason=Rule.NO_CANDIDATE)], None))
+    assert [(*about(note), note.type) for note in told] == [
+        ("Pod", "train-0001", "Warning"),
+        ("Pod", "train-0002", "Warning"),
+    ]
+    twice = [report(*OF_A_JOB[:2]), report(*OF_A_JOB[:2], reason="PodsMissing")]
+    assert len(list(list_pointers(twice, None))) == 2
+
+
+@pytest.mark.parametrize(
+    ("phase", "reason"),
+    [
+        (GangPhase.PENDING, "Undecided"),
+        (GangPhase.PENDING, ""),
+        (GangPhase.RUNNING, Rule.GROWING),
+        (GangPhase.DECIDED, Rule.GROWING),
+    ],
+)
+def test_pods_with_which_nothing_is_wrong_are_pointed_nowhere(
+    phase: str, reason: str
+) -> None:
+    waits = replace(report(*OF_A_JOB[:2], reason=reason), phase=phase)
+    assert not list(list_pointers([waits], None))

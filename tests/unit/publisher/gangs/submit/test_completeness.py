@@ -15,6 +15,7 @@ from publisher.gangs.view import is_gated, is_over
 from tests.builders.plans import context_about
 from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
+    OWNER_UID,
     Json,
     controlled_by,
     coscheduling_pod_marks,
@@ -23,6 +24,7 @@ from tests.builders.workloads import (
     job_set_pod_marks,
     job_set_spec,
     jobs_pods,
+    kubeflow_pod_marks,
     kueue_pod_marks,
     leader_worker_set_pod_marks,
     made_pod,
@@ -152,7 +154,8 @@ def test_a_pod_whose_gate_was_taken_off_by_hand_is_not_there() -> None:
     owner = owner_object("JobSet", "set", job_set_spec(replicated_job("worker", 2)))
     marks = [job_set_pod_marks("set", "worker", n) for n in range(2)]
     pods = [made_pod("w0", marks[0]), made_pod("w1", marks[1], gated=False)]
-    assert told(pods, owner) == "PodsMissing: 1 of 2 pods worker are there"
+    words = "(pod w1 had no gate moorings.dev/allocation and does not count)"
+    assert told(pods, owner) == f"PodsMissing: 1 of 2 pods worker are there {words}"
 
 
 def test_what_comes_later_is_not_waited_for() -> None:
@@ -335,3 +338,42 @@ def test_our_annotation_wins_over_what_made_the_pods() -> None:
     marks["annotations"] |= {GANG_SIZE: "2"}
     pods = [made_pod(f"j{n}", marks) for n in range(2)]
     assert told(pods) == ""
+
+
+@pytest.mark.parametrize(
+    ("notes", "hint"),
+    [
+        ({}, "startupPolicy LeaderReady"),
+        (
+            {"leaderworkerset.sigs.k8s.io/exclusive-topology": "rack"},
+            "say moorings.dev/topology instead",
+        ),
+    ],
+)
+def test_a_leader_whose_workers_come_once_it_runs_is_told(
+    notes: dict[str, str], hint: str
+) -> None:
+    marks = leader_worker_set_pod_marks("llm", 0, 0, 3)
+    marks["annotations"] |= notes
+    assert hint in told([made_pod("l0", marks)])
+
+
+@pytest.mark.parametrize(
+    ("unmarked", "words"),
+    [
+        (1, "(pod w-1 had no gate moorings.dev/allocation and does not count)"),
+        (2, "(pod w-1 and 1 more had no gate moorings.dev/allocation and do not count"),
+    ],
+)
+def test_pods_that_run_without_our_mark_are_named(unmarked: int, words: str) -> None:
+    """Why a replacement waits: nobody decided for the others."""
+    spec = {"pytorchReplicaSpecs": {"Worker": {"replicas": 1 + unmarked}}}
+    marks = kubeflow_pod_marks("PyTorchJob", "k", "worker", uid=OWNER_UID)
+    pods = [made_pod("w-0", marks)]
+    pods += [
+        made_pod(f"w-{n}", marks, gated=False, phase="Running")
+        for n in range(1, 1 + unmarked)
+    ]
+    found = told(pods, owner_object("PyTorchJob", "k", spec))
+    assert found.startswith(f"PodsMissing: 1 of {1 + unmarked} pods worker are there")
+    assert words in found

@@ -16,12 +16,19 @@ from contracts.gang import Gang
 from contracts.messages import MAX_REASON
 from publisher.gang_names import shorten_gang_name
 from publisher.kube.changes import ChangePage
+from publisher.kueue.gates import open_gate
+from publisher.kueue.objects import (
+    KueueAdmissionCheck,
+    KueueFlavor,
+    read_admission_check,
+    read_flavor,
+    read_kueue_workload,
+)
 from publisher.kueue.plan_checks import (
+    RETRY_S,
     CheckPlan,
     plan_check,
     plan_refusal,
-    read_admission_check,
-    read_kueue_workload,
     to_gang_body,
 )
 from runtime.kube.api import KubernetesApi
@@ -32,7 +39,14 @@ from runtime.kube.errors import (
     InvalidError,
     NotFoundError,
 )
-from runtime.kube.kinds import ADMISSION_CHECK, GANG, KUEUE_WORKLOAD, Kind
+from runtime.kube.kinds import (
+    ADMISSION_CHECK,
+    GANG,
+    KUEUE_KINDS,
+    KUEUE_WORKLOAD,
+    RESOURCE_FLAVOR,
+    Kind,
+)
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.waits import first_of
@@ -54,11 +68,13 @@ class AdmissionChecks:
         *,
         patience_s: float,
         now: Callable[[], str],
+        retry_s: float = RETRY_S,
     ) -> None:
         """`find_gang` gives the Gang object of a key, and its status."""
         self._api = api
         self._find_gang = find_gang
         self._patience_s = patience_s
+        self._retry_s = retry_s
         self._now = now
         self._workloads: dict[str, Json] = {}
         """Workloads for which something may come next."""
@@ -66,18 +82,23 @@ class AdmissionChecks:
         """Workloads that only others' checks were asked about."""
         self._checks: dict[str, Json] = {}
         """AdmissionChecks that are ours, by name."""
+        self._multikueue: set[str] = set()
+        """AdmissionChecks whose Workloads run in other clusters."""
+        self._flavors: dict[str, KueueFlavor] = {}
         self._refusals = Refusals()
 
     @property
     def kinds(self) -> frozenset[str]:
         """Name the kinds whose pages are to be taken in."""
-        return frozenset({KUEUE_WORKLOAD.name, ADMISSION_CHECK.name})
+        return frozenset(kind.name for kind in KUEUE_KINDS)
 
     async def take(self, page: ChangePage) -> None:
         """Take in what has changed."""
         for change in page.changes:
             if change.kind == ADMISSION_CHECK.name:
                 self._take_check(change.key, change.object)
+            elif change.kind == RESOURCE_FLAVOR.name:
+                self._take_flavor(change.key, change.object)
             elif change.object is None:
                 self._workloads.pop(change.key, None)
                 self._others.pop(change.key, None)
@@ -86,7 +107,12 @@ class AdmissionChecks:
                 self._workloads[change.key] = change.object
 
     def _take_check(self, name: str, check: Json | None) -> None:
-        if check is None or not _is_ours(name, check):
+        read = None if check is None else _read_check(name, check)
+        if read is not None and read.sends_away:
+            self._multikueue.add(name)
+        else:
+            self._multikueue.discard(name)
+        if check is None or read is None or not read.is_ours:
             self._checks.pop(name, None)
             return
         if name not in self._checks:
@@ -94,6 +120,15 @@ class AdmissionChecks:
             self._workloads = self._others | self._workloads
             self._others = {}
         self._checks[name] = check
+
+    def _take_flavor(self, name: str, raw: Json | None) -> None:
+        self._flavors.pop(name, None)
+        if raw is None:
+            return
+        try:
+            self._flavors[name] = read_flavor(raw, name)
+        except ContractsError as error:
+            _log_refused(RESOURCE_FLAVOR, name, error)
 
     async def write(self, lost: asyncio.Event) -> None:
         """Do what comes next for every Workload, until `lost` is set."""
@@ -155,6 +190,9 @@ class AdmissionChecks:
                 checks=self._checks,
                 now=self._now(),
                 patience_s=self._patience_s,
+                flavors=self._flavors,
+                multikueue=self._multikueue,
+                retry_s=self._retry_s,
             )
         except ContractsError as error:
             _log_refused(KUEUE_WORKLOAD, key, error)
@@ -178,6 +216,9 @@ class AdmissionChecks:
             name = f"{meta.namespace}/{meta.name}"
             await self._api.delete(GANG, name, uid=meta.uid)
             return
+        if plan.open_gate:
+            await open_gate(self._api, key, raw)
+            return
         try:
             if plan.create is not None:
                 await self._api.create(GANG, to_gang_body(plan.create))
@@ -190,6 +231,7 @@ class AdmissionChecks:
                 message=str(error),
                 is_final=bool(error.field),
                 now=self._now(),
+                retry_s=self._retry_s,
             )
             await self._write_states(key, raw, refusal)
 
@@ -210,13 +252,13 @@ class AdmissionChecks:
         log.info("kueue.told", workload=key, state=plan.states[0]["state"])
 
 
-def _is_ours(name: str, check: Json) -> bool:
-    """True if we answer for a check; one that cannot be read is nobody's."""
+def _read_check(name: str, check: Json) -> KueueAdmissionCheck | None:
+    """Read a check; None: it cannot be read, so it is nobody's."""
     try:
-        return read_admission_check(check, name).is_ours
+        return read_admission_check(check, name)
     except ContractsError as error:
         _log_refused(ADMISSION_CHECK, name, error)
-        return False
+        return None
 
 
 def _log_refused(kind: Kind, key: str, error: ContractsError) -> None:

@@ -8,17 +8,17 @@ import pytest
 
 from contracts.gang import Gang
 from contracts.names import GANG, MEMBER, TOPOLOGY
-from contracts.pods.declared_rules import DeclaredRules
-from publisher.kueue.plan_checks import (
-    CheckPlan,
-    make_gang,
-    plan_check,
-    plan_refusal,
-    read_kueue_workload,
-)
+from publisher.kueue.objects import read_flavor, read_kueue_workload
+from publisher.kueue.plan_checks import CheckPlan, make_gang, plan_check, plan_refusal
 from tests.builders import topology_rule
 
 Json = dict[str, Any]
+SPOT = {"key": "spot", "operator": "Exists"}
+FLAVORS = {
+    "spot": read_flavor(
+        {"spec": {"nodeLabels": {"pool": "spot"}, "tolerations": [SPOT]}}, "spot"
+    )
+}
 SINCE, NOW, LATE = (f"2026-11-22T10:0{minute}:00Z" for minute in range(3))
 
 
@@ -51,13 +51,28 @@ def workload(
 def planned(
     raw: Json, gang: Gang | None = None, now: str = NOW, **status: str
 ) -> CheckPlan:
-    return plan_check(raw, gang, status, checks={"devices"}, now=now, patience_s=90.0)
+    return plan_check(
+        raw,
+        gang,
+        status,
+        checks={"devices"},
+        now=now,
+        patience_s=90.0,
+        flavors=FLAVORS,
+        multikueue={"other-cluster"},
+    )
 
 
 def held(uid: str = "uid-w") -> Gang:
     raw = workload()
     raw["metadata"]["uid"] = uid
-    return make_gang(read_kueue_workload(raw), DeclaredRules())
+    return made(raw)
+
+
+def made(raw: Json) -> Gang:
+    gang = make_gang(read_kueue_workload(raw), FLAVORS)
+    assert isinstance(gang, Gang)
+    return gang
 
 
 def state_of(plan: CheckPlan) -> Json:
@@ -160,7 +175,7 @@ def test_devices_are_asked_for_as_many_pods_as_have_quota(
 
 
 def test_quota_for_another_number_of_pods_asks_anew() -> None:
-    before = make_gang(read_kueue_workload(admitted(3)), DeclaredRules())
+    before = made(admitted(3))
     for phase in ("Pending", "Decided"):
         plan = planned(admitted(2), before, phase=phase)
         assert plan == CheckPlan(delete=True)

@@ -217,7 +217,8 @@ class AdmissionChecks:
             await self._api.delete(GANG, name, uid=meta.uid)
             return
         if plan.open_gate:
-            await open_gate(self._api, key, raw)
+            if not await open_gate(self._api, key, raw):
+                self._workloads.pop(key, None)
             return
         try:
             if plan.create is not None:

@@ -17,8 +17,11 @@ Json = dict[str, Any]
 log = get_logger(__name__)
 
 
-async def open_gate(api: KubernetesApi, key: str, raw: Json) -> None:
+async def open_gate(api: KubernetesApi, key: str, raw: Json) -> bool:
     """Take our gate from the Job of a Workload, or from one that nothing owns.
+
+    Returns:
+        False where the owner is of a kind that is not changed here.
 
     Raises:
         ApiError: the API server refuses it, or does not answer.
@@ -30,14 +33,15 @@ async def open_gate(api: KubernetesApi, key: str, raw: Json) -> None:
     owners = [one for one in workload.metadata.owner_references if one.controller]
     if not owners:
         await api.patch(KUEUE_WORKLOAD, key, body, uid=workload.metadata.uid)
-        return
+        return True
     owner = owners[0]
     kind = _find_kind(owner.api_version, owner.kind)
     if kind is None:
         log.warning("kueue.gate_kept", workload=key, owner=owner.kind)
-        return
+        return False
     await api.patch(kind, f"{namespace}/{owner.name}", body, uid=owner.uid)
     log.info("kueue.gate_opened", workload=key)
+    return True
 
 
 def _find_kind(api_version: str, name: str) -> Kind | None:

@@ -103,9 +103,8 @@ class KueueTopologyAssignment(KubernetesExcerpt, frozen=True, kw_only=True):
                     count = universal or counts.individual[domain]
                     yield labels, count
             except (IndexError, ValueError) as error:
-                raise DecodeError(
-                    "topologyAssignment: a slice lacks values of its domains"
-                ) from error
+                field, reason = "slices", "a slice lacks values of its domains"
+                raise DecodeError("topologyAssignment", field, reason) from error
 
 
 class KueuePodSetAssignment(KubernetesExcerpt, frozen=True, kw_only=True):

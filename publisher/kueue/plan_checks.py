@@ -107,7 +107,8 @@ def plan_check(
     if not mine or quota is None or is_over:
         return CheckPlan(delete=own is not None)
     states = {check.state for check in mine}
-    if states <= {RETRY, REJECTED}:
+    is_evicted = workload.condition("Evicted") is not None
+    if is_evicted or states <= {RETRY, REJECTED}:
         # Kueue takes the quota back, and asks again in its time.
         return CheckPlan(delete=own is not None)
     if states == {READY}:
@@ -306,7 +307,7 @@ class _Telling(Struct, frozen=True, kw_only=True):
         return CheckPlan(states=tuple(states), waits=waits)
 
     def _delay(self, check: KueueCheckState) -> Json:
-        """Return how long Kueue waits: twice as long each time, as in its own checks."""
+        """Return how long Kueue waits: twice as long each time, as its own do."""
         doublings = min(check.retry_count or 0, _MOST_DOUBLINGS)
         delay_s = min(self.retry_s * 2**doublings, MOST_RETRY_S)
         return {"requeueAfterSeconds": int(delay_s)}

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contracts.gang import GangPhase
+from contracts.names import API_VERSION
 from moorings.client import Client
-from publisher.kueue.objects import CONTROLLER
+from publisher.kueue.objects import (
+    ADMISSION_GATE,
+    CONTROLLER,
+    GATED_BY,
+    read_kueue_workload,
+)
 from tests.lab import cluster, workloads
 from tests.lab.cluster import Stack, is_running
 from tests.lab.controlplane import fleet, objects, server
-from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.options import Options
@@ -23,7 +31,10 @@ from tests.lab.kueue.queues import DEVICES, FLAVOR, KUEUE, QUEUE, RACK
 from tests.lab.services import eventually
 from tests.lab.waits import until_phase
 
-CHECK, CLASS, TEMPLATE = "devices", "devices.example.com", "pair"
+UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
+RETRY_S = 8
+FLAVORS = ("a100", "h100", "spot")
+CLASS, TEMPLATE = "devices.example.com", "pair"
 NODES = {
     "a": {FLAVOR: "a100", RACK: "one"},
     "b": {FLAVOR: "h100", RACK: "one"},
@@ -58,6 +69,7 @@ def stack(
         tmp_path_factory.mktemp("stack"),
         PUBLISHER_KUEUE_CHECKS="true",
         PUBLISHER_KUEUE_PATIENCE_S="3",
+        PUBLISHER_KUEUE_RETRY_S=str(RETRY_S),
     ) as running:
         yield running
 
@@ -70,33 +82,41 @@ async def site(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]
         site.device_class = CLASS
         await site.publish(objects.device_class(CLASS, site.driver))
         await cluster.template(site, TEMPLATE, count=2)
+        check = queues.check(site.namespace, CONTROLLER)
+        await site.publish(check)
+        await kube.until(check, lambda c: queues.is_true(c, "Active"), 60.0)
         await site.publish(
             *(
-                queues.flavor(name, {FLAVOR: name, **site.labels})
-                for name in ("a100", "h100", "spot")
+                queues.flavor(named_here(site, name), {FLAVOR: name, **site.labels})
+                for name in FLAVORS
             )
         )
         yield site
 
 
-async def open_queue(site: Fleet, **quotas: int) -> None:
-    """Give the namespace a queue with devices by flavor, and a check that is ours."""
-    name, check = site.namespace, queues.check(CHECK, CONTROLLER)
-    await site.publish(check)
-    await site.kube.until(check, lambda c: queues.is_true(c, "Active"), 60.0)
-    by_flavor = {flavor: {DEVICES: quota} for flavor, quota in quotas.items()}
-    queue = queues.cluster_queue(name, by_flavor, CHECK)
+def named_here(site: Fleet, name: str) -> str:
+    """Name what belongs to no namespace: Kueue keeps what is in use for a while."""
+    return f"{site.namespace}-{name}"
+
+
+async def open_queue(
+    site: Fleet, name: str, more: Mapping[str, Mapping[str, int]] = {}, **devices: int
+) -> None:
+    """Open a queue with devices by flavor; the check that it asks is ours."""
+    wide = named_here(site, name)
+    quotas = {flavor: {DEVICES: quota} for flavor, quota in devices.items()} | more
+    by_flavor = {named_here(site, flavor): quota for flavor, quota in quotas.items()}
+    queue = queues.cluster_queue(wide, by_flavor, site.namespace)
     await site.publish(queue)
-    await site.kube.create(queues.local_queue(site.namespace, "team", name))
+    await site.kube.create(queues.local_queue(site.namespace, name, wide))
     await site.kube.until(queue, lambda q: queues.is_true(q, "Active"), 60.0)
 
 
-def job(site: Fleet, name: str, pods: int, **annotations: str) -> Json:
-    """Describe a Job of the queue with two devices a pod."""
-    marks = {"labels": {QUEUE: "team"}}
+def job(site: Fleet, name: str, pods: int, queue: str = "team", **more: Any) -> Json:
+    """Describe a Job of a queue with two devices a pod."""
+    marks = {"labels": {QUEUE: queue}}
     made = workloads.made_job(site, name, pods, TEMPLATE, marks)
-    made["spec"]["template"]["metadata"]["annotations"] = annotations
-    return made
+    return made | more
 
 
 async def workload_of(site: Fleet, job: Json) -> Json:
@@ -134,7 +154,7 @@ async def running_pods(site: Fleet, job: Json, count: int) -> list[Json]:
 async def test_kueue_starts_a_job_once_its_devices_are_held(
     site: Fleet, client: Client
 ) -> None:
-    await open_queue(site, h100=8)
+    await open_queue(site, "team", h100=8)
     made = job(site, "train", 4)
     await site.kube.create(made)
     workload = await workload_of(site, made)
@@ -142,3 +162,93 @@ async def test_kueue_starts_a_job_once_its_devices_are_held(
     await until_phase(client, site, workload["metadata"]["name"], GangPhase.RUNNING)
     pods = await running_pods(site, made, 4)
     assert {pod["spec"]["nodeName"] for pod in pods} == {site.b, site.c}
+
+
+async def test_devices_are_held_on_nodes_of_the_flavor_alone(site: Fleet) -> None:
+    """Whatever was free elsewhere."""
+    for flavor in FLAVORS:
+        await open_queue(site, flavor, **{flavor: 4})
+    made = [job(site, f"train-{flavor}", 2, flavor) for flavor in reversed(FLAVORS)]
+    for each in made:
+        await site.kube.create(each)
+    for each in made:
+        for pod in await running_pods(site, each, 2):
+            node = pod["spec"]["nodeName"].removeprefix(f"{site.namespace}-")
+            assert f"train-{NODES[node][FLAVOR]}" == each["metadata"]["name"]
+
+
+async def test_pods_go_to_the_topology_domains_that_kueue_assigned(
+    site: Fleet, client: Client
+) -> None:
+    """So many to each: Kueue's gate gives each pod its own.
+
+    Kueue v0.19 fits no counted device into a topology, so that is of CPUs alone.
+    """
+    labels, levels = {FLAVOR: "h100", **site.labels}, site.namespace
+    racks = queues.flavor(named_here(site, "racks"), labels, topologyName=levels)
+    await site.publish(queues.topology(levels, RACK), racks)
+    await open_queue(site, "team", {"racks": {"cpu": 120}}, h100=16)
+    made = job(site, "train", 4)
+    template = made["spec"]["template"]
+    template["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "30"}
+    template["metadata"]["annotations"] = {UNCONSTRAINED: "true"}
+    await site.kube.create(made)
+    workload = await workload_of(site, made)
+    await until_phase(client, site, workload["metadata"]["name"], GangPhase.RUNNING)
+    pods = await running_pods(site, made, 4)
+    workload = await site.kube.get(workload)
+    (assigned,) = workload["status"]["admission"]["podSetAssignments"]
+    read = read_kueue_workload(workload).status.admission.pod_set_assignments[0]
+    assert read.topology_assignment is not None, assigned
+    wanted = {labels[RACK]: n for labels, n in read.topology_assignment.domains()}
+    found = Counter(NODES[pod["spec"]["nodeName"][-1]][RACK] for pod in pods)
+    assert found == wanted == {"one": 2, "two": 2}
+
+
+async def test_what_does_not_fit_is_evicted_seldom(site: Fleet) -> None:
+    """Twice as long after each time: Kueue counts, and neither drops what it keeps."""
+    await open_queue(site, "team", h100=100)
+    made = job(site, "too-large", 20)
+    await site.kube.create(made)
+    workload = await workload_of(site, made)
+    until = site.kube.until
+    first = await until(workload, lambda w: _state(w)["state"] == "Retry", 60.0)
+    assert "room for 4 of 20 pods" in _state(first)["message"]
+    assert _state(first)["requeueAfterSeconds"] == RETRY_S
+    await until(workload, lambda w: queues.evictions(w) == 1, 60.0)
+    second = await until(workload, lambda w: _state(w)["state"] == "Retry", 60.0)
+    assert _state(second)["requeueAfterSeconds"] == 2 * RETRY_S
+    assert _state(second)["retryCount"] == queues.evictions(second) == 1
+    gang = named(API_VERSION, "Gang", workload["metadata"]["name"], site.namespace)
+    await site.kube.until_gone(gang, 60.0)
+
+
+def _state(workload: Json) -> Json:
+    (state,) = (workload.get("status") or {}).get("admissionChecks") or ({"state": ""},)
+    return dict(state)
+
+
+async def test_a_gated_job_comes_into_its_queue_once_devices_are_free(
+    site: Fleet,
+) -> None:
+    """What waits for devices takes no quota; the next in the queue goes first."""
+    await open_queue(site, "team", h100=8)
+    first = job(site, "first", 4)
+    await site.kube.create(first)
+    held = await running_pods(site, first, 4)
+    gated = job(site, "second", 4)
+    gated["metadata"]["annotations"] = {GATED_BY: ADMISSION_GATE}
+    gated["spec"]["template"]["spec"]["nodeSelector"] = {FLAVOR: "h100"}
+    await site.kube.create(gated)
+    workload = await workload_of(site, gated)
+    gang = named(API_VERSION, "Gang", workload["metadata"]["name"], site.namespace)
+    await site.kube.until(gang, lambda g: "message" in (g.get("status") or {}), 60.0)
+    workload = await site.kube.get(workload)
+    assert workload["metadata"]["annotations"][GATED_BY] == ADMISSION_GATE
+    assert not queues.is_true(workload, "QuotaReserved")
+    for pod in held:
+        site.kubelets.finish(pod)
+    await running_pods(site, gated, 4)
+    workload = await site.kube.get(workload)
+    assert queues.evictions(workload) == 0
+    assert GATED_BY not in (workload["metadata"].get("annotations") or {})

@@ -44,23 +44,22 @@ def cluster_queue(
     *checks: str,
     **spec: Any,
 ) -> Json:
-    """Make a queue with quotas by flavor and resource, and checks for all flavors."""
-    covered = sorted({resource for quota in quotas.values() for resource in quota})
-    flavors = [
-        {
-            "name": each,
-            "resources": [
-                {"name": resource, "nominalQuota": quota[resource]}
-                for resource in covered
-            ],
-        }
-        for each, quota in quotas.items()
-    ]
+    """Make a queue with quotas by flavor and resource, and checks for all flavors.
+
+    Flavors with quotas of the same resources are alternatives.
+    """
+    groups: dict[tuple[str, ...], list[Json]] = {}
+    for each, quota in quotas.items():
+        amounts = [{"name": name, "nominalQuota": quota[name]} for name in quota]
+        groups.setdefault(tuple(quota), []).append({"name": each, "resources": amounts})
     asked = {"admissionChecks": [{"name": check} for check in checks]}
     return named(KUEUE, "ClusterQueue", name) | {
         "spec": {
             "namespaceSelector": {},
-            "resourceGroups": [{"coveredResources": covered, "flavors": flavors}],
+            "resourceGroups": [
+                {"coveredResources": list(covered), "flavors": flavors}
+                for covered, flavors in groups.items()
+            ],
             **({"admissionChecksStrategy": asked} if checks else {}),
             **spec,
         }

@@ -7,7 +7,7 @@ what has changed is planned anew. [io]
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -52,7 +52,9 @@ from runtime.refusals import Refusals
 from runtime.waits import first_of
 
 _LOOK_S = 2.0
-"""How often it is asked what became of the Gangs."""
+"""How often all Workloads are looked at; what changes is looked at at once."""
+_IN_FLIGHT = 16
+"""Workloads that are written at a time."""
 
 Json = dict[str, Any]
 log = get_logger(__name__)
@@ -85,12 +87,17 @@ class AdmissionChecks:
         self._multikueue: set[str] = set()
         """AdmissionChecks whose Workloads run in other clusters."""
         self._flavors: dict[str, KueueFlavor] = {}
+        self._by_gang: dict[str, str] = {}
+        """Workloads by the keys of their Gangs."""
+        self._due: set[str] = set()
+        """Workloads that have changed, or whose Gangs have."""
+        self._changed = asyncio.Event()
         self._refusals = Refusals()
 
     @property
     def kinds(self) -> frozenset[str]:
         """Name the kinds whose pages are to be taken in."""
-        return frozenset(kind.name for kind in KUEUE_KINDS)
+        return frozenset(kind.name for kind in (*KUEUE_KINDS, GANG))
 
     async def take(self, page: ChangePage) -> None:
         """Take in what has changed."""
@@ -99,12 +106,23 @@ class AdmissionChecks:
                 self._take_check(change.key, change.object)
             elif change.kind == RESOURCE_FLAVOR.name:
                 self._take_flavor(change.key, change.object)
-            elif change.object is None:
-                self._workloads.pop(change.key, None)
-                self._others.pop(change.key, None)
+            elif change.kind == GANG.name:
+                if change.key in self._by_gang:
+                    self._due.add(self._by_gang[change.key])
             else:
-                self._others.pop(change.key, None)
-                self._workloads[change.key] = change.object
+                self._take_workload(change.key, change.object)
+        if self._due:
+            self._changed.set()
+
+    def _take_workload(self, key: str, raw: Json | None) -> None:
+        self._others.pop(key, None)
+        if raw is None:
+            self._workloads.pop(key, None)
+            self._by_gang.pop(_gang_key(key), None)
+            return
+        self._workloads[key] = raw
+        self._by_gang[_gang_key(key)] = key
+        self._due.add(key)
 
     def _take_check(self, name: str, check: Json | None) -> None:
         read = None if check is None else _read_check(name, check)
@@ -135,9 +153,34 @@ class AdmissionChecks:
         while not lost.is_set():
             for name in tuple(self._checks):
                 await self._try_step(ADMISSION_CHECK, name, self._activate_check(name))
-            for key in tuple(self._workloads):
+            self._due.clear()
+            await self._advance_workloads(tuple(self._workloads), lost)
+            await self._follow_changes(lost)
+
+    async def _follow_changes(self, lost: asyncio.Event) -> None:
+        """Look at what changes, until it is time to look at everything."""
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + _LOOK_S
+        while not lost.is_set() and (left_s := end_s - loop.time()) > 0:
+            await first_of(lost, self._changed, within_s=left_s)
+            self._changed.clear()
+            due, self._due = self._due, set()
+            await self._advance_workloads(due, lost)
+
+    async def _advance_workloads(
+        self, keys: Iterable[str], lost: asyncio.Event
+    ) -> None:
+        remaining = iter(keys)
+
+        async def work() -> None:
+            for key in remaining:
+                if lost.is_set():
+                    return
                 await self._try_step(KUEUE_WORKLOAD, key, self._advance_workload(key))
-            await first_of(lost, within_s=_LOOK_S)
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(_IN_FLIGHT):
+                tasks.create_task(work())
 
     async def _try_step(self, kind: Kind, key: str, step: Awaitable[None]) -> None:
         """Take a step for one object; a failure does not stop the others."""
@@ -180,9 +223,7 @@ class AdmissionChecks:
             return
         try:
             workload = read_kueue_workload(raw)
-            meta = workload.metadata
-            name = f"{meta.namespace}/{shorten_gang_name(meta.name)}"
-            gang, status = self._find_gang(name)
+            gang, status = self._find_gang(_gang_key(key))
             plan = plan_check(
                 raw,
                 gang,
@@ -251,6 +292,12 @@ class AdmissionChecks:
         if self._workloads.get(key) is raw:
             self._workloads[key] = answer
         log.info("kueue.told", workload=key, state=plan.states[0]["state"])
+
+
+def _gang_key(key: str) -> str:
+    """Return the key of the Gang that asks for a Workload's devices."""
+    namespace, _, name = key.partition("/")
+    return f"{namespace}/{shorten_gang_name(name)}"
 
 
 def _read_check(name: str, check: Json) -> KueueAdmissionCheck | None:

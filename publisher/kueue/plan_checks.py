@@ -51,6 +51,8 @@ RETRY_S = 60.0
 """Kueue's own first delay (UpdateAdmissionCheckRequeueState)."""
 MOST_RETRY_S = 3600.0
 _MOST_DOUBLINGS = 32
+_QUIET_S = 5.0
+"""So long nothing is said of devices that are asked for: most are decided by then."""
 Json = dict[str, Any]
 
 
@@ -141,6 +143,8 @@ def plan_check(
     if phase in _DECIDED:
         labels = tuple(_label_pods(workload))
         return told.say(READY, "its devices are held", labels=labels)
+    if not message and waited_s <= _QUIET_S:
+        return CheckPlan(waits=True)
     return told.say(undecided, message or "its devices are requested")
 
 

@@ -100,11 +100,15 @@ def named_here(site: Fleet, name: str) -> str:
 
 
 async def open_queue(
-    site: Fleet, name: str, more: Mapping[str, Mapping[str, int]] = {}, **devices: int
+    site: Fleet,
+    name: str,
+    devices: Mapping[str, int],
+    cpus: Mapping[str, int] = {},
 ) -> None:
-    """Open a queue with devices by flavor; the check that it asks is ours."""
+    """Open a queue with devices and CPUs by flavor; its check is ours."""
     wide = named_here(site, name)
-    quotas = {flavor: {DEVICES: quota} for flavor, quota in devices.items()} | more
+    quotas = {flavor: {DEVICES: quota} for flavor, quota in devices.items()}
+    quotas |= {flavor: {"cpu": quota} for flavor, quota in cpus.items()}
     by_flavor = {named_here(site, flavor): quota for flavor, quota in quotas.items()}
     queue = queues.cluster_queue(wide, by_flavor, site.namespace)
     await site.publish(queue)
@@ -154,7 +158,7 @@ async def running_pods(site: Fleet, job: Json, count: int) -> list[Json]:
 async def test_kueue_starts_a_job_once_its_devices_are_held(
     site: Fleet, client: Client
 ) -> None:
-    await open_queue(site, "team", h100=8)
+    await open_queue(site, "team", {"h100": 8})
     made = job(site, "train", 4)
     await site.kube.create(made)
     workload = await workload_of(site, made)
@@ -167,7 +171,7 @@ async def test_kueue_starts_a_job_once_its_devices_are_held(
 async def test_devices_are_held_on_nodes_of_the_flavor_alone(site: Fleet) -> None:
     """Whatever was free elsewhere."""
     for flavor in FLAVORS:
-        await open_queue(site, flavor, **{flavor: 4})
+        await open_queue(site, flavor, {flavor: 4})
     made = [job(site, f"train-{flavor}", 2, flavor) for flavor in reversed(FLAVORS)]
     for each in made:
         await site.kube.create(each)
@@ -187,7 +191,7 @@ async def test_pods_go_to_the_topology_domains_that_kueue_assigned(
     labels, levels = {FLAVOR: "h100", **site.labels}, site.namespace
     racks = queues.flavor(named_here(site, "racks"), labels, topologyName=levels)
     await site.publish(queues.topology(levels, RACK), racks)
-    await open_queue(site, "team", {"racks": {"cpu": 120}}, h100=16)
+    await open_queue(site, "team", {"h100": 16}, {"racks": 120})
     made = job(site, "train", 4)
     template = made["spec"]["template"]
     template["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "30"}
@@ -207,7 +211,7 @@ async def test_pods_go_to_the_topology_domains_that_kueue_assigned(
 
 async def test_what_does_not_fit_is_evicted_seldom(site: Fleet) -> None:
     """Twice as long after each time: Kueue counts, and neither drops what it keeps."""
-    await open_queue(site, "team", h100=100)
+    await open_queue(site, "team", {"h100": 100})
     made = job(site, "too-large", 20)
     await site.kube.create(made)
     workload = await workload_of(site, made)
@@ -232,7 +236,7 @@ async def test_a_gated_job_comes_into_its_queue_once_devices_are_free(
     site: Fleet,
 ) -> None:
     """What waits for devices takes no quota; the next in the queue goes first."""
-    await open_queue(site, "team", h100=8)
+    await open_queue(site, "team", {"h100": 8})
     first = job(site, "first", 4)
     await site.kube.create(first)
     held = await running_pods(site, first, 4)

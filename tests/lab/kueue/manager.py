@@ -123,6 +123,8 @@ def _addresses(health_port: int, webhook_port: int, folder: Path) -> Json:
         "leaderElection": {"leaderElect": False},
         "integrations": {"frameworks": ["batch/job"]},
         "clientConnection": {"qps": 500, "burst": 1000},
+        # It would listen on every address, at a port that cannot be chosen.
+        "featureGates": {"VisibilityOnDemand": False},
     }
 
 

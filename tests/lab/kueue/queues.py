@@ -17,13 +17,10 @@ DEVICES = "example.com/devices"
 """The resource that stands for device classes in quotas."""
 
 
-def configuration(*device_classes: str, **features: bool) -> Json:
+def configuration(*device_classes: str) -> Json:
     """Let devices of these classes count as one resource."""
     mapping = {"name": DEVICES, "deviceClassNames": list(device_classes)}
-    return {
-        "resources": {"deviceClassMappings": [mapping]},
-        "featureGates": features,
-    }
+    return {"resources": {"deviceClassMappings": [mapping]}}
 
 
 def flavor(name: str, labels: Mapping[str, str], **spec: Any) -> Json:

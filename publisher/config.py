@@ -61,6 +61,8 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """True if we answer for AdmissionChecks of Kueue (docs/workloads.md)."""
     kueue_patience_s: Annotated[float, Meta(gt=0)] = 300.0
     """Seconds to wait for devices with Kueue's quota before it is given back."""
+    kueue_retry_s: Annotated[float, Meta(ge=1)] = 60.0
+    """Seconds until Kueue asks again after that; twice as many each time."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 8
     """Gangs that are written at the same time."""
     write_budget_s: float = 45.0

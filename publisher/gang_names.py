@@ -20,6 +20,9 @@ _SHOWN = 40
 """Characters of a name that is too long."""
 _DIGEST = 10
 """Characters that tell shortened names apart."""
+_DOMAIN = "-domain-"
+_PART = 50
+"""Characters of a name, so that it, `_DOMAIN` and a number are a label again."""
 _UUIDS = uuid5(NAMESPACE_URL, GANG)
 
 
@@ -29,6 +32,20 @@ def shorten_gang_name(name: str) -> str:
         return name
     digest = uuid5(_UUIDS, name).hex[:_DIGEST]
     return f"{name[: MAX_LABEL - _DIGEST - 1].rstrip('-.')}-{digest}"
+
+
+def name_part(member: str, number: int) -> str:
+    """Name the member that a part of a pod set is; the first has its name.
+
+    A pod set that Kueue spread over topology domains has a part in each.
+    """
+    return member if number == 1 else f"{member[:_PART]}{_DOMAIN}{number}"
+
+
+def is_part_of(name: str, member: str) -> bool:
+    """True if `name` is a later part of a member (`name_part`)."""
+    begin, _, number = name.rpartition(_DOMAIN)
+    return number.isdecimal() and begin == member[:_PART]
 
 
 def gang_uid(name: str, generation: int, pods: Iterable[str]) -> GangUID:

@@ -75,6 +75,7 @@ programs() { # Before the tests, so that its minutes are its own; they are spent
 if [ "$1" = soak ]; then
   export MOORINGS_SOAK=1
   programs
+  if command -v go >/dev/null; then step "kueue" bash scripts/kueue.sh; fi
   step "unit and property tests" "$bin/pytest" "${computing[@]}" tests/unit tests/property
   step "integration tests" "$bin/pytest" -q tests/integration # kills, one after the other
   step "end-to-end tests" "$bin/pytest" -q tests/e2e

@@ -19,6 +19,7 @@ from tests.lab.controlplane import programs, server
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.options import NEWEST, RELEASE, Options, of_release
 from tests.lab.go_program import NO_GO, REQUIRED
+from tests.lab.kueue import programs as kueue
 from tests.lab.nats_server import LabServer
 from tests.lab.node import programs as node_programs
 from tests.oracles.upstream_oracle import built
@@ -110,6 +111,15 @@ def kubelet_programs() -> Path:
 def runtime_programs() -> Path:
     """The folder with kubelet and containerd, where a node can run containers."""
     return _required(node_programs.runtime_built(), node_programs.NO_RUNTIME)
+
+
+@pytest.fixture(scope="session")
+def kueue_programs() -> Path:
+    """The folder with Kueue's manager, where it was built; `make soak` builds it."""
+    folder = kueue.built()
+    if folder is None:
+        pytest.skip(kueue.NO_KUEUE)
+    return folder
 
 
 def _required(folder: Path | None, lacks: str) -> Path:

@@ -216,7 +216,11 @@ def _build_parts(
         publish_slices=config.publish_slices,
     )
     checks = AdmissionChecks(
-        api, observer.gang_of, patience_s=config.kueue_patience_s, now=now
+        api,
+        observer.gang_of,
+        patience_s=config.kueue_patience_s,
+        retry_s=config.kueue_retry_s,
+        now=now,
     )
     # Last who reads the cluster: every kind once, for all who must know it.
     offered, drivers = StateFilter(ownership), BoundedLabels(MOST_DRIVERS)

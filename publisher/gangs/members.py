@@ -23,6 +23,7 @@ from contracts.pods.membership import read_membership
 from contracts.pods.node_affinity import NODE_AFFINITY
 from contracts.pods.pod_rules import list_mentioned_labels, rules_of_node
 from contracts.workload import Pod
+from publisher.gang_names import is_part_of
 from publisher.gangs.claims import pod_group_of
 from publisher.gangs.context import PlanContext
 from publisher.gangs.node_affinity import bind_node
@@ -183,8 +184,20 @@ def default_member_of(gang: Gang | None) -> str:
 
 
 def member_name_of(pod: Pod, gang: Gang | None) -> str:
-    """Return the name of the member that a pod is."""
-    return read_membership(pod).member or default_member_of(gang)
+    """Return the name of the member that a pod is.
+
+    Of the parts of a pod set (`name_part`) it is that whose nodes it may run on.
+    """
+    name = read_membership(pod).member or default_member_of(gang)
+    if gang is None:
+        return name
+    selected = pod.spec.node_selector.items()
+    for member in gang.spec.members:
+        if is_part_of(member.name, name) and (
+            member.node.node_selector.items() <= selected
+        ):
+            return member.name
+    return name
 
 
 def ref_of(pod: Pod) -> PodRef:

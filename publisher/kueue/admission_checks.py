@@ -7,7 +7,7 @@ what has changed is planned anew. [io]
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -16,12 +16,19 @@ from contracts.gang import Gang
 from contracts.messages import MAX_REASON
 from publisher.gang_names import shorten_gang_name
 from publisher.kube.changes import ChangePage
+from publisher.kueue.gates import open_gate
+from publisher.kueue.objects import (
+    KueueAdmissionCheck,
+    KueueFlavor,
+    read_admission_check,
+    read_flavor,
+    read_kueue_workload,
+)
 from publisher.kueue.plan_checks import (
+    RETRY_S,
     CheckPlan,
     plan_check,
     plan_refusal,
-    read_admission_check,
-    read_kueue_workload,
     to_gang_body,
 )
 from runtime.kube.api import KubernetesApi
@@ -32,13 +39,22 @@ from runtime.kube.errors import (
     InvalidError,
     NotFoundError,
 )
-from runtime.kube.kinds import ADMISSION_CHECK, GANG, KUEUE_WORKLOAD, Kind
+from runtime.kube.kinds import (
+    ADMISSION_CHECK,
+    GANG,
+    KUEUE_KINDS,
+    KUEUE_WORKLOAD,
+    RESOURCE_FLAVOR,
+    Kind,
+)
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.waits import first_of
 
 _LOOK_S = 2.0
-"""How often it is asked what became of the Gangs."""
+"""How often all Workloads are looked at; what changes is looked at at once."""
+_IN_FLIGHT = 16
+"""Workloads that are written at a time."""
 
 Json = dict[str, Any]
 log = get_logger(__name__)
@@ -54,11 +70,13 @@ class AdmissionChecks:
         *,
         patience_s: float,
         now: Callable[[], str],
+        retry_s: float = RETRY_S,
     ) -> None:
         """`find_gang` gives the Gang object of a key, and its status."""
         self._api = api
         self._find_gang = find_gang
         self._patience_s = patience_s
+        self._retry_s = retry_s
         self._now = now
         self._workloads: dict[str, Json] = {}
         """Workloads for which something may come next."""
@@ -66,27 +84,53 @@ class AdmissionChecks:
         """Workloads that only others' checks were asked about."""
         self._checks: dict[str, Json] = {}
         """AdmissionChecks that are ours, by name."""
+        self._multikueue: set[str] = set()
+        """AdmissionChecks whose Workloads run in other clusters."""
+        self._flavors: dict[str, KueueFlavor] = {}
+        self._by_gang: dict[str, str] = {}
+        """Workloads by the keys of their Gangs."""
+        self._due: set[str] = set()
+        """Workloads that have changed, or whose Gangs have."""
+        self._changed = asyncio.Event()
         self._refusals = Refusals()
 
     @property
     def kinds(self) -> frozenset[str]:
         """Name the kinds whose pages are to be taken in."""
-        return frozenset({KUEUE_WORKLOAD.name, ADMISSION_CHECK.name})
+        return frozenset(kind.name for kind in (*KUEUE_KINDS, GANG))
 
     async def take(self, page: ChangePage) -> None:
         """Take in what has changed."""
         for change in page.changes:
             if change.kind == ADMISSION_CHECK.name:
                 self._take_check(change.key, change.object)
-            elif change.object is None:
-                self._workloads.pop(change.key, None)
-                self._others.pop(change.key, None)
+            elif change.kind == RESOURCE_FLAVOR.name:
+                self._take_flavor(change.key, change.object)
+            elif change.kind == GANG.name:
+                if change.key in self._by_gang:
+                    self._due.add(self._by_gang[change.key])
             else:
-                self._others.pop(change.key, None)
-                self._workloads[change.key] = change.object
+                self._take_workload(change.key, change.object)
+        if self._due:
+            self._changed.set()
+
+    def _take_workload(self, key: str, raw: Json | None) -> None:
+        self._others.pop(key, None)
+        if raw is None:
+            self._workloads.pop(key, None)
+            self._by_gang.pop(_gang_key(key), None)
+            return
+        self._workloads[key] = raw
+        self._by_gang[_gang_key(key)] = key
+        self._due.add(key)
 
     def _take_check(self, name: str, check: Json | None) -> None:
-        if check is None or not _is_ours(name, check):
+        read = None if check is None else _read_check(name, check)
+        if read is not None and read.sends_away:
+            self._multikueue.add(name)
+        else:
+            self._multikueue.discard(name)
+        if check is None or read is None or not read.is_ours:
             self._checks.pop(name, None)
             return
         if name not in self._checks:
@@ -95,14 +139,48 @@ class AdmissionChecks:
             self._others = {}
         self._checks[name] = check
 
+    def _take_flavor(self, name: str, raw: Json | None) -> None:
+        self._flavors.pop(name, None)
+        if raw is None:
+            return
+        try:
+            self._flavors[name] = read_flavor(raw, name)
+        except ContractsError as error:
+            _log_refused(RESOURCE_FLAVOR, name, error)
+
     async def write(self, lost: asyncio.Event) -> None:
         """Do what comes next for every Workload, until `lost` is set."""
         while not lost.is_set():
             for name in tuple(self._checks):
                 await self._try_step(ADMISSION_CHECK, name, self._activate_check(name))
-            for key in tuple(self._workloads):
+            self._due.clear()
+            await self._advance_workloads(tuple(self._workloads), lost)
+            await self._follow_changes(lost)
+
+    async def _follow_changes(self, lost: asyncio.Event) -> None:
+        """Look at what changes, until it is time to look at everything."""
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + _LOOK_S
+        while not lost.is_set() and (left_s := end_s - loop.time()) > 0:
+            await first_of(lost, self._changed, within_s=left_s)
+            self._changed.clear()
+            due, self._due = self._due, set()
+            await self._advance_workloads(due, lost)
+
+    async def _advance_workloads(
+        self, keys: Iterable[str], lost: asyncio.Event
+    ) -> None:
+        remaining = iter(keys)
+
+        async def work() -> None:
+            for key in remaining:
+                if lost.is_set():
+                    return
                 await self._try_step(KUEUE_WORKLOAD, key, self._advance_workload(key))
-            await first_of(lost, within_s=_LOOK_S)
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(_IN_FLIGHT):
+                tasks.create_task(work())
 
     async def _try_step(self, kind: Kind, key: str, step: Awaitable[None]) -> None:
         """Take a step for one object; a failure does not stop the others."""
@@ -145,9 +223,7 @@ class AdmissionChecks:
             return
         try:
             workload = read_kueue_workload(raw)
-            meta = workload.metadata
-            name = f"{meta.namespace}/{shorten_gang_name(meta.name)}"
-            gang, status = self._find_gang(name)
+            gang, status = self._find_gang(_gang_key(key))
             plan = plan_check(
                 raw,
                 gang,
@@ -155,6 +231,9 @@ class AdmissionChecks:
                 checks=self._checks,
                 now=self._now(),
                 patience_s=self._patience_s,
+                flavors=self._flavors,
+                multikueue=self._multikueue,
+                retry_s=self._retry_s,
             )
         except ContractsError as error:
             _log_refused(KUEUE_WORKLOAD, key, error)
@@ -178,6 +257,10 @@ class AdmissionChecks:
             name = f"{meta.namespace}/{meta.name}"
             await self._api.delete(GANG, name, uid=meta.uid)
             return
+        if plan.open_gate:
+            if not await open_gate(self._api, key, raw):
+                self._workloads.pop(key, None)
+            return
         try:
             if plan.create is not None:
                 await self._api.create(GANG, to_gang_body(plan.create))
@@ -190,6 +273,7 @@ class AdmissionChecks:
                 message=str(error),
                 is_final=bool(error.field),
                 now=self._now(),
+                retry_s=self._retry_s,
             )
             await self._write_states(key, raw, refusal)
 
@@ -210,13 +294,19 @@ class AdmissionChecks:
         log.info("kueue.told", workload=key, state=plan.states[0]["state"])
 
 
-def _is_ours(name: str, check: Json) -> bool:
-    """True if we answer for a check; one that cannot be read is nobody's."""
+def _gang_key(key: str) -> str:
+    """Return the key of the Gang that asks for a Workload's devices."""
+    namespace, _, name = key.partition("/")
+    return f"{namespace}/{shorten_gang_name(name)}"
+
+
+def _read_check(name: str, check: Json) -> KueueAdmissionCheck | None:
+    """Read a check; None: it cannot be read, so it is nobody's."""
     try:
-        return read_admission_check(check, name).is_ours
+        return read_admission_check(check, name)
     except ContractsError as error:
         _log_refused(ADMISSION_CHECK, name, error)
-        return False
+        return None
 
 
 def _log_refused(kind: Kind, key: str, error: ContractsError) -> None:

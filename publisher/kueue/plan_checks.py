@@ -1,10 +1,12 @@
 """What comes next for a Workload of Kueue that waits for our AdmissionCheck.
 
 Once Kueue has reserved quota, a Gang object asks for the devices of all pods that the
-Workload will have, and holds them (`hold`). When they are decided the check is Ready,
-and labels the pods for that gang; a gang that can never be is Rejected; one that does
-not fit for too long gives its quota back (Retry). Without quota there is no Gang. Pure.
-Field names are those of kueue.x-k8s.io/v1beta2 (Kueue v0.19).
+Workload will have, on nodes of the flavors and topology domains that Kueue assigned,
+and holds them (`hold`). When they are decided the check is Ready, and labels the pods
+for that gang; a gang that can never be is Rejected; one that does not fit for too long
+gives its quota back (Retry), and asks again after a delay that grows. Without quota
+there is no Gang, but for a Workload at our gate (`ADMISSION_GATE`): it comes into
+Kueue's queue once a Gang shows that its devices can be had. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.codec import to_builtins
-from contracts.gang import Gang, GangPhase, GangSpec, Member, MemberClaim
+from contracts.gang import Gang, GangPhase, GangSpec, Member
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG, MEMBER
 from contracts.pods.declared_rules import (
@@ -24,110 +26,34 @@ from contracts.pods.declared_rules import (
     InvalidRules,
     read_declared_rules,
 )
-from contracts.pods.members import read_member_pod
-from contracts.shapes import read
-from contracts.structs import KubernetesExcerpt
-from contracts.workload import Pod, PodTemplate
+from contracts.workload import Pod
 from publisher.gang_names import shorten_gang_name
+from publisher.kueue.members import (
+    find_unassigned,
+    list_pod_sets,
+    make_members,
+    spread_rules,
+)
+from publisher.kueue.objects import (
+    ADMISSION_GATE,
+    KueueCheckState,
+    KueueFlavor,
+    KueueWorkload,
+    read_kueue_workload,
+)
 from publisher.times import seconds_between
 
-CONTROLLER = "moorings.dev/publisher"
-"""`spec.controllerName` of the AdmissionChecks that are ours."""
 PENDING, READY, RETRY, REJECTED = "Pending", "Ready", "Retry", "Rejected"
 _DECIDED = (GangPhase.DECIDED, GangPhase.ALLOCATED, GangPhase.RUNNING)
 _OVER = (GangPhase.REJECTED, GangPhase.CANCELLED)
 _MESSAGE = 1000
+RETRY_S = 60.0
+"""Kueue's own first delay (UpdateAdmissionCheckRequeueState)."""
+MOST_RETRY_S = 3600.0
+_MOST_DOUBLINGS = 32
+_QUIET_S = 5.0
+"""So long nothing is said of devices that are asked for: most are decided by then."""
 Json = dict[str, Any]
-
-
-class KueueCondition(KubernetesExcerpt, frozen=True, kw_only=True):
-    """One observation of a Workload, such as `QuotaReserved`."""
-
-    type: str = ""
-    status: str = ""
-    last_transition_time: str = ""
-
-
-class KueuePodSet(KubernetesExcerpt, frozen=True, kw_only=True):
-    """Equal pods that a Workload will have."""
-
-    name: str = "main"
-    count: int = 1
-    template: PodTemplate = PodTemplate()
-
-
-class KueueCheckState(KubernetesExcerpt, frozen=True, kw_only=True):
-    """What an AdmissionCheck says of a Workload."""
-
-    name: str = ""
-    state: str = ""
-    message: str = ""
-
-
-class KueuePodSetAssignment(KubernetesExcerpt, frozen=True, kw_only=True):
-    """What Kueue gave quota to."""
-
-    name: str = ""
-    count: int | None = None
-    """Number of pods: fewer than the pod set has if it is admitted in part."""
-
-
-class _Admission(KubernetesExcerpt, frozen=True, kw_only=True):
-    pod_set_assignments: tuple[KueuePodSetAssignment, ...] = ()
-
-
-class _WorkloadSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    pod_sets: tuple[KueuePodSet, ...] = ()
-    active: bool = True
-    priority: int | None = None
-
-
-class _WorkloadStatus(KubernetesExcerpt, frozen=True, kw_only=True):
-    conditions: tuple[KueueCondition, ...] = ()
-    admission_checks: tuple[KueueCheckState, ...] = ()
-    admission: _Admission = _Admission()
-
-
-class KueueWorkload(KubernetesExcerpt, frozen=True, kw_only=True):
-    """A Workload, as far as the check must know it."""
-
-    api_version: str = ""
-    metadata: ObjectMeta = ObjectMeta()
-    spec: _WorkloadSpec = _WorkloadSpec()
-    status: _WorkloadStatus = _WorkloadStatus()
-
-    def condition(self, kind: str) -> KueueCondition | None:
-        """Return a condition that holds; None: it does not."""
-        conditions = self.status.conditions
-        return next(
-            (c for c in conditions if c.type == kind and c.status == "True"), None
-        )
-
-
-class _AdmissionCheckSpec(KubernetesExcerpt, frozen=True, kw_only=True):
-    controller_name: str = ""
-
-
-class _AdmissionCheckStatus(KubernetesExcerpt, frozen=True, kw_only=True):
-    conditions: tuple[KueueCondition, ...] = ()
-
-
-class KueueAdmissionCheck(KubernetesExcerpt, frozen=True, kw_only=True):
-    """An AdmissionCheck, as far as its controller must know it."""
-
-    spec: _AdmissionCheckSpec = _AdmissionCheckSpec()
-    status: _AdmissionCheckStatus = _AdmissionCheckStatus()
-
-    @property
-    def is_ours(self) -> bool:
-        """True if we answer for it."""
-        return self.spec.controller_name == CONTROLLER
-
-    @property
-    def is_active(self) -> bool:
-        """True if Kueue has been told that somebody answers."""
-        conditions = self.status.conditions
-        return any(c.type == "Active" and c.status == "True" for c in conditions)
 
 
 class CheckPlan(Struct, frozen=True, kw_only=True):
@@ -140,6 +66,8 @@ class CheckPlan(Struct, frozen=True, kw_only=True):
     """The Gang object that asks for the devices."""
     delete: bool = False
     """True if the Gang object goes."""
+    open_gate: bool = False
+    """True if our gate goes: the Workload may come into Kueue's queue."""
     states: tuple[Json, ...] = ()
     """What `status.admissionChecks` is to be."""
 
@@ -147,26 +75,6 @@ class CheckPlan(Struct, frozen=True, kw_only=True):
     def is_nothing(self) -> bool:
         """True if nothing comes next until the Workload changes."""
         return self == CheckPlan()
-
-
-def read_kueue_workload(raw: Mapping[str, Any]) -> KueueWorkload:
-    """Read a Workload.
-
-    Raises:
-        DecodeError: a value is not of the type that its field has.
-    """
-    metadata = raw.get("metadata") or {}
-    what = f"Workload {metadata.get('namespace', '')}/{metadata.get('name', '')}"
-    return read(raw, KueueWorkload, what, [])
-
-
-def read_admission_check(raw: Mapping[str, Any], name: str) -> KueueAdmissionCheck:
-    """Read an AdmissionCheck.
-
-    Raises:
-        DecodeError: a value is not of the type that its field has.
-    """
-    return read(raw, KueueAdmissionCheck, f"AdmissionCheck {name}", [])
 
 
 def plan_check(
@@ -177,53 +85,94 @@ def plan_check(
     checks: Container[str],
     now: str,
     patience_s: float,
+    flavors: Mapping[str, KueueFlavor] = {},
+    multikueue: Container[str] = (),
+    retry_s: float = RETRY_S,
 ) -> CheckPlan:
     """Plan what comes next for a Workload.
 
     `gang` is the Gang object of its name (`shorten_gang_name`), `status` its status;
-    `checks` names the AdmissionChecks that are ours, `now` is RFC 3339.
+    `checks` names the AdmissionChecks that are ours, `multikueue` those that send it to
+    another cluster; `now` is RFC 3339, `retry_s` the first delay after a Retry.
 
     Raises:
         DecodeError: a value of the Workload is not of the type that its field has.
     """
     workload = read_kueue_workload(raw)
-    mine = [c for c in workload.status.admission_checks if c.name in checks]
+    asked = workload.status.admission_checks
+    mine = [check for check in asked if check.name in checks]
     own = None if gang is None or not _is_of(gang, workload) else gang
     quota = workload.condition("QuotaReserved")
     is_over = workload.condition("Finished") is not None or not workload.spec.active
+    if ADMISSION_GATE in workload.gates and quota is None and not is_over:
+        return _plan_gated(workload, gang, own, status)
     if not mine or quota is None or is_over:
         return CheckPlan(delete=own is not None)
     states = {check.state for check in mine}
-    if states <= {RETRY, REJECTED}:
+    is_evicted = workload.condition("Evicted") is not None
+    if is_evicted or states <= {RETRY, REJECTED}:
         # Kueue takes the quota back, and asks again in its time.
         return CheckPlan(delete=own is not None)
     if states == {READY}:
         return CheckPlan()
-    rules = _read_rules(workload)
-    if isinstance(rules, InvalidRules):
-        return _make_state(raw, mine, REJECTED, rules.message, now)
-    asked = make_gang(workload, rules)
-    if own is not None and _count_pods(own) != _count_pods(asked):
-        # Kueue has given quota to more or fewer pods since.
+    told = _Telling(raw=raw, mine=mine, now=now, retry_s=retry_s)
+    if any(check.name in multikueue for check in asked):
+        if own is not None:
+            return CheckPlan(delete=True)
+        return told.say(PENDING, _ELSEWHERE)
+    waited_s = seconds_between(quota.last_transition_time, now)
+    undecided = RETRY if waited_s > patience_s else PENDING
+    unassigned = find_unassigned(workload, flavors)
+    if unassigned:
+        return told.say(undecided, unassigned)
+    wanted = make_gang(workload, flavors)
+    if isinstance(wanted, InvalidRules):
+        return told.say(REJECTED, wanted.message)
+    if own is not None and _list_places(own) != _list_places(wanted):
+        # Kueue has since given quota to more or fewer pods, or elsewhere.
         return CheckPlan(delete=True)
-    if not asked.spec.members:
-        return _make_state(raw, mine, READY, "it has no pods", now)
+    if not wanted.spec.members:
+        return told.say(READY, "it has no pods")
     if gang is None:
-        return CheckPlan(create=asked, waits=True)
+        return CheckPlan(create=wanted, waits=True)
     if own is None:
-        message = (
-            f"there is already a Gang {gang.metadata.name} that does not belong to it"
-        )
-        return _make_state(raw, mine, RETRY, message, now)
+        return told.say(RETRY, _describe_namesake(gang))
     phase, message = str(status.get("phase", "")), str(status.get("message", ""))
     if phase in _OVER:
-        return _make_state(raw, mine, REJECTED, message, now)
+        return told.say(REJECTED, message)
     if phase in _DECIDED:
         labels = tuple(_label_pods(workload))
-        return _make_state(raw, mine, READY, "its devices are held", now, labels=labels)
-    waited_s = seconds_between(quota.last_transition_time, now)
-    state = RETRY if waited_s > patience_s else PENDING
-    return _make_state(raw, mine, state, message or "its devices are requested", now)
+        return told.say(READY, "its devices are held", labels=labels)
+    if not message and waited_s <= _QUIET_S:
+        return CheckPlan(waits=True)
+    return told.say(undecided, message or "its devices are requested")
+
+
+_ELSEWHERE = (
+    "MultiKueue runs it in another cluster: no device of this one is held; "
+    "put the check on the queues of the worker clusters"
+)
+
+
+def _plan_gated(
+    workload: KueueWorkload,
+    gang: Gang | None,
+    own: Gang | None,
+    status: Mapping[str, Any],
+) -> CheckPlan:
+    """Plan to show by a Gang that the devices can be had, before there is quota.
+
+    What can never be had passes the gate too, and is told so by the check.
+    """
+    wanted = make_gang(workload, {})
+    phase = status.get("phase", "")
+    if isinstance(wanted, InvalidRules) or not wanted.spec.members:
+        return CheckPlan(open_gate=True)
+    if own is not None and _list_places(own) != _list_places(wanted):
+        return CheckPlan(delete=True)
+    if own is not None and phase in (*_DECIDED, *_OVER):
+        return CheckPlan(open_gate=True)
+    return CheckPlan(create=wanted if gang is None else None, waits=True)
 
 
 def plan_refusal(
@@ -233,29 +182,39 @@ def plan_refusal(
     message: str,
     is_final: bool,
     now: str,
+    retry_s: float = RETRY_S,
 ) -> CheckPlan:
     """Plan to tell in the check that the API server refused what was planned.
 
     `is_final`: the same will be refused for ever. Otherwise (such as a quota of Gang
-    objects) Kueue asks again in its time. `checks` and `now` are those of `plan_check`.
+    objects) Kueue asks again in its time. The others are those of `plan_check`.
 
     Raises:
         DecodeError: a value of the Workload is not of the type that its field has.
     """
     states = read_kueue_workload(raw).status.admission_checks
     mine = [check for check in states if check.name in checks]
-    return _make_state(raw, mine, REJECTED if is_final else RETRY, message, now)
+    told = _Telling(raw=raw, mine=mine, now=now, retry_s=retry_s)
+    return told.say(REJECTED if is_final else RETRY, message)
 
 
-def make_gang(workload: KueueWorkload, rules: DeclaredRules) -> Gang:
+def make_gang(
+    workload: KueueWorkload, flavors: Mapping[str, KueueFlavor]
+) -> Gang | InvalidRules:
     """Make the Gang object that holds the devices of the pods that quota is for.
 
-    `rules`: what these pods say that they ask together.
+    Raises:
+        DecodeError: a topology assignment contradicts itself.
     """
+    rules = _read_rules(workload)
+    if isinstance(rules, InvalidRules):
+        return rules
     meta = workload.metadata
     owner = OwnerReference(
         api_version=workload.api_version, kind="Workload", name=meta.name, uid=meta.uid
     )
+    members = make_members(workload, flavors)
+    rules = spread_rules(rules, members)
     return Gang(
         metadata=ObjectMeta(
             name=shorten_gang_name(meta.name),
@@ -264,7 +223,7 @@ def make_gang(workload: KueueWorkload, rules: DeclaredRules) -> Gang:
         ),
         spec=GangSpec(
             priority=workload.spec.priority or 0,
-            members=tuple(_make_members(workload)),
+            members=tuple(part for parts in members.values() for part in parts),
             constraints=rules.constraints,
             topology=rules.topology,
             hold=True,
@@ -272,42 +231,28 @@ def make_gang(workload: KueueWorkload, rules: DeclaredRules) -> Gang:
     )
 
 
-def _list_pod_sets(workload: KueueWorkload) -> Iterator[tuple[KueuePodSet, int]]:
-    """Go through the pod sets that have quota, each with its number of pods."""
-    assignments = workload.status.admission.pod_set_assignments
-    reduced = {one.name: one.count for one in assignments if one.count is not None}
-    for pod_set in workload.spec.pod_sets:
-        count = reduced.get(pod_set.name, pod_set.count)
-        if count:
-            yield pod_set, count
+def to_gang_body(gang: Gang) -> Json:
+    """Return a Gang object as it is sent."""
+    body: Json = to_builtins(gang)
+    return body | {"apiVersion": gang.api_version, "kind": gang.kind}
 
 
 def _read_rules(workload: KueueWorkload) -> DeclaredRules | InvalidRules:
     """Read the rules that the pods will declare, from their templates."""
     pods = [
         Pod(metadata=replace(pod_set.template.metadata, name=pod_set.name))
-        for pod_set, _ in _list_pod_sets(workload)
+        for pod_set, _, _ in list_pod_sets(workload)
     ]
     return read_declared_rules(pods) if pods else DeclaredRules()
 
 
-def _make_members(workload: KueueWorkload) -> Iterator[Member]:
-    for pod_set, count in _list_pod_sets(workload):
-        spec = pod_set.template.spec
-        claims = tuple(
-            MemberClaim(
-                name=claim.name,
-                template_name=claim.resource_claim_template_name,
-                claim_name=claim.resource_claim_name,
-            )
-            for claim in spec.resource_claims
-        )
-        pod = read_member_pod(pod_set.template.metadata, spec, claims)
-        yield Member(name=pod_set.name, count=count, claims=claims, node=pod.node)
+def _list_places(gang: Gang) -> dict[str, tuple[object, ...]]:
+    """List how many pods of each member there are, and on what nodes."""
+    return {member.name: _place_of(member) for member in gang.spec.members}
 
 
-def _count_pods(gang: Gang) -> dict[str, int]:
-    return {member.name: member.count for member in gang.spec.members}
+def _place_of(member: Member) -> tuple[object, ...]:
+    return member.count, member.node.node_selector, member.node.tolerations
 
 
 def _is_of(gang: Gang, workload: KueueWorkload) -> bool:
@@ -315,35 +260,9 @@ def _is_of(gang: Gang, workload: KueueWorkload) -> bool:
     return any(owner.uid == workload.metadata.uid for owner in owners)
 
 
-def _make_state(  # all of one kind of answer
-    raw: Mapping[str, Any],
-    mine: list[KueueCheckState],
-    state: str,
-    message: str,
-    now: str,
-    *,
-    labels: tuple[Json, ...] = (),
-) -> CheckPlan:
-    """Make the state of a check and the labels of the pods, unless they are set."""
-    message = message[:_MESSAGE]
-    waits = state == PENDING
-    if all((check.state, check.message) == (state, message) for check in mine):
-        return CheckPlan(waits=waits)
-    names = {check.name for check in mine}
-    states = []
-    for written in (raw.get("status") or {}).get("admissionChecks") or ():
-        if written.get("name") in names:
-            since = written.get("lastTransitionTime") or now
-            changed = written.get("state") != state
-            written = {  # noqa: PLW2901 # the entry as it is to be
-                "name": written["name"],
-                "state": state,
-                "message": message,
-                "lastTransitionTime": now if changed else since,
-                **({"podSetUpdates": list(labels)} if labels else {}),
-            }
-        states.append(written)
-    return CheckPlan(states=tuple(states), waits=waits)
+def _describe_namesake(gang: Gang) -> str:
+    name = gang.metadata.name
+    return f"there is already a Gang {name} that does not belong to it"
 
 
 def _label_pods(workload: KueueWorkload) -> Iterator[Json]:
@@ -352,7 +271,47 @@ def _label_pods(workload: KueueWorkload) -> Iterator[Json]:
         yield {"name": pod_set.name, "labels": {GANG: gang, MEMBER: pod_set.name}}
 
 
-def to_gang_body(gang: Gang) -> Json:
-    """Return a Gang object as it is sent."""
-    body: Json = to_builtins(gang)
-    return body | {"apiVersion": gang.api_version, "kind": gang.kind}
+class _Telling(Struct, frozen=True, kw_only=True):
+    """What the state of a check is made from."""
+
+    raw: Mapping[str, Any]
+    mine: list[KueueCheckState]
+    now: str
+    retry_s: float
+
+    def say(
+        self, state: str, message: str, *, labels: tuple[Json, ...] = ()
+    ) -> CheckPlan:
+        """Plan the state of our checks and the labels of the pods, unless it is set.
+
+        What Kueue keeps in an entry stays, such as `retryCount`.
+        """
+        message = message[:_MESSAGE]
+        waits = state == PENDING
+        if all((check.state, check.message) == (state, message) for check in self.mine):
+            return CheckPlan(waits=waits)
+        mine = {check.name: check for check in self.mine}
+        states = []
+        for entry in (self.raw.get("status") or {}).get("admissionChecks") or ():
+            check = mine.get(entry.get("name"))
+            if check is None:
+                states.append(entry)
+                continue
+            changed = {"state": state, "message": message}
+            since = entry.get("lastTransitionTime")
+            if entry.get("state") != state or not since:
+                changed["lastTransitionTime"] = self.now
+            kept = {key: entry[key] for key in entry if key != "podSetUpdates"}
+            states.append(
+                kept
+                | changed
+                | ({"podSetUpdates": list(labels)} if labels else {})
+                | (self._delay(check) if state == RETRY else {})
+            )
+        return CheckPlan(states=tuple(states), waits=waits)
+
+    def _delay(self, check: KueueCheckState) -> Json:
+        """Return how long Kueue waits: twice as long each time, as its own do."""
+        doublings = min(check.retry_count or 0, _MOST_DOUBLINGS)
+        delay_s = min(self.retry_s * 2**doublings, MOST_RETRY_S)
+        return {"requeueAfterSeconds": int(delay_s)}

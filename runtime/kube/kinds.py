@@ -124,7 +124,13 @@ ADMISSION_CHECK = Kind(
     plural="admissionchecks",
     name="AdmissionCheck",
 )
-KUEUE_KINDS = (KUEUE_WORKLOAD, ADMISSION_CHECK)
+RESOURCE_FLAVOR = Kind(
+    group="kueue.x-k8s.io",
+    version="v1beta2",
+    plural="resourceflavors",
+    name="ResourceFlavor",
+)
+KUEUE_KINDS = (KUEUE_WORKLOAD, ADMISSION_CHECK, RESOURCE_FLAVOR)
 """Followed where we answer for AdmissionChecks of Kueue."""
 POD_GROUP = Kind(
     group=SCHEDULING_GROUP, plural="podgroups", name="PodGroup", namespaced=True

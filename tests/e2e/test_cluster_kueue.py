@@ -10,7 +10,7 @@ import pytest
 from contracts.gang import GangPhase
 from contracts.names import API_VERSION, GATE
 from moorings.client import Client
-from publisher.kueue.plan_checks import CONTROLLER
+from publisher.kueue.objects import CONTROLLER
 from tests.builders.workloads import kueue_pod_marks
 from tests.lab import cluster, workloads
 from tests.lab.cluster import Stack, is_running, name_of, pods_until, template

@@ -180,17 +180,23 @@ async def running(
     namespace: str,
     nodes: Sequence[str] = ("a", "b"),
     devices: Sequence[Json] = tuple(objects.devices(4)),
+    *,
     cordoned: Sequence[str] = (),
+    labels: Mapping[str, Mapping[str, str]] = {},
 ) -> AsyncIterator[Fleet]:
     """Make nodes, each with a pool of devices, and their class while the block runs.
 
     Nodes are cordoned from the start, so that kube-scheduler never sees them otherwise.
+    `labels`: what some nodes have besides those of all.
     """
     fleet = Fleet(kube, namespace, nodes)
     made = [objects.device_class(fleet.device_class, fleet.driver)]
     if devices:
         made += [objects.resource_slice(fleet.driver, n, devices) for n in fleet.nodes]
-    hosts = [objects.node(name, fleet.labels) for name in fleet.nodes]
+    hosts = [
+        objects.node(name, {**fleet.labels, **labels.get(short, {})})
+        for name, short in zip(fleet.nodes, nodes, strict=True)
+    ]
     for host, name in zip(hosts, nodes, strict=True):
         host["spec"] = {"unschedulable": name in cordoned}
     try:

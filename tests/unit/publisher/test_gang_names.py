@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from publisher.gang_names import shorten_gang_name
+import pytest
+
+from publisher.gang_names import is_part_of, name_part, shorten_gang_name
 
 
 def test_a_long_name_becomes_a_label() -> None:
@@ -18,3 +20,14 @@ def test_a_short_name_ends_as_a_label_may() -> None:
     name = shorten_gang_name("w" * 51 + "." + "w" * 30)
     assert name.startswith("w" * 51 + "-")
     assert "." not in name
+
+
+@pytest.mark.parametrize("member", ["main", "m" * 63])
+def test_parts_of_a_member_are_labels_that_name_it(member: str) -> None:
+    assert name_part(member, 1) == member
+    later = name_part(member, 5000)
+    assert len(later) <= 63
+    assert is_part_of(later, member)
+    assert not is_part_of(member, member)
+    assert not is_part_of(later, "other")
+    assert not is_part_of("main-domain-x", "main")

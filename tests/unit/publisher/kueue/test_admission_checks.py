@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from contracts.gang import Gang
-from contracts.pods.declared_rules import DeclaredRules
 from publisher.kube.changes import Change, ChangePage
 from publisher.kueue.admission_checks import AdmissionChecks
-from publisher.kueue.plan_checks import CONTROLLER, make_gang, read_kueue_workload
+from publisher.kueue.objects import CONTROLLER, read_kueue_workload
+from publisher.kueue.plan_checks import make_gang
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import ApiError, InvalidError, NotFoundError, UnavailableError
 from runtime.kube.kinds import ADMISSION_CHECK, GANG, KUEUE_WORKLOAD
@@ -91,7 +91,8 @@ class Cluster:
 
     def hold(self, raw: Json, phase: str) -> None:
         """Have the Gang of a Workload."""
-        gang = make_gang(read_kueue_workload(raw), DeclaredRules())
+        gang = make_gang(read_kueue_workload(raw), {})
+        assert isinstance(gang, Gang)
         key = f"ns/{gang.metadata.name}"
         self.gangs[key], self.phases[key] = gang, phase
 

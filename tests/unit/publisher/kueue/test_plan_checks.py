@@ -8,17 +8,22 @@ import pytest
 
 from contracts.gang import Gang
 from contracts.names import GANG, MEMBER, TOPOLOGY
-from contracts.pods.declared_rules import DeclaredRules
-from publisher.kueue.plan_checks import (
-    CheckPlan,
-    make_gang,
-    plan_check,
-    plan_refusal,
+from publisher.kueue.objects import (
+    ADMISSION_GATE,
+    GATED_BY,
+    read_flavor,
     read_kueue_workload,
 )
+from publisher.kueue.plan_checks import CheckPlan, make_gang, plan_check, plan_refusal
 from tests.builders import topology_rule
 
 Json = dict[str, Any]
+SPOT = {"key": "spot", "operator": "Exists"}
+FLAVORS = {
+    "spot": read_flavor(
+        {"spec": {"nodeLabels": {"pool": "spot"}, "tolerations": [SPOT]}}, "spot"
+    )
+}
 SINCE, NOW, LATE = (f"2026-11-22T10:0{minute}:00Z" for minute in range(3))
 
 
@@ -51,13 +56,28 @@ def workload(
 def planned(
     raw: Json, gang: Gang | None = None, now: str = NOW, **status: str
 ) -> CheckPlan:
-    return plan_check(raw, gang, status, checks={"devices"}, now=now, patience_s=90.0)
+    return plan_check(
+        raw,
+        gang,
+        status,
+        checks={"devices"},
+        now=now,
+        patience_s=90.0,
+        flavors=FLAVORS,
+        multikueue={"other-cluster"},
+    )
 
 
 def held(uid: str = "uid-w") -> Gang:
     raw = workload()
     raw["metadata"]["uid"] = uid
-    return make_gang(read_kueue_workload(raw), DeclaredRules())
+    return made(raw)
+
+
+def made(raw: Json) -> Gang:
+    gang = make_gang(read_kueue_workload(raw), FLAVORS)
+    assert isinstance(gang, Gang)
+    return gang
 
 
 def state_of(plan: CheckPlan) -> Json:
@@ -160,7 +180,7 @@ def test_devices_are_asked_for_as_many_pods_as_have_quota(
 
 
 def test_quota_for_another_number_of_pods_asks_anew() -> None:
-    before = make_gang(read_kueue_workload(admitted(3)), DeclaredRules())
+    before = made(admitted(3))
     for phase in ("Pending", "Decided"):
         plan = planned(admitted(2), before, phase=phase)
         assert plan == CheckPlan(delete=True)
@@ -218,3 +238,129 @@ def test_an_annotation_that_is_wrong_is_rejected_by_its_field() -> None:
     (state,) = [one for one in plan.states if one["name"] == "devices"]
     assert state["state"] == "Rejected"
     assert f"pod main: annotation {TOPOLOGY}: [0].key: Expected" in state["message"]
+
+
+def on_flavor(*domains: Json) -> Json:
+    """A Workload with quota of a flavor, in topology domains if there are some."""
+    raw = admitted(None)
+    (assigned,) = raw["status"]["admission"]["podSetAssignments"]
+    if domains:
+        assigned["topologyAssignment"] = {"levels": ["rack"], "slices": list(domains)}
+    return raw
+
+
+RACKS = {
+    "domainCount": 2,
+    "valuesPerLevel": [{"individual": {"prefix": "r", "roots": ["1", "2"]}}],
+    "podCounts": {"individual": [3, 1]},
+}
+
+
+def test_devices_are_asked_for_on_nodes_of_the_flavor() -> None:
+    """Its labels and tolerations are what Kueue will give the pods."""
+    gang = planned(on_flavor()).create
+    assert gang is not None
+    (member,) = gang.spec.members
+    assert member.node.node_selector == {"pool": "spot"}
+    assert [each.key for each in member.node.tolerations] == ["spot"]
+    assert state_of(planned(on_flavor(), gang, phase="Decided"))["state"] == "Ready"
+
+
+def test_each_topology_domain_is_a_member() -> None:
+    raw = on_flavor(RACKS)
+    raw["spec"]["podSets"][0]["template"]["metadata"] = {
+        "annotations": {TOPOLOGY: '[{"key": "row", "members": ["main"]}]'}
+    }
+    gang = planned(raw).create
+    assert gang is not None
+    assert [(m.name, m.count, m.node.node_selector) for m in gang.spec.members] == [
+        ("main", 3, {"pool": "spot", "rack": "r1"}),
+        ("main-domain-2", 1, {"pool": "spot", "rack": "r2"}),
+    ]
+    assert gang.spec.topology == (topology_rule("row", "main", "main-domain-2"),)
+
+
+def test_another_flavor_or_topology_asks_anew() -> None:
+    before = made(on_flavor())
+    assert planned(on_flavor(RACKS), before, phase="Decided") == CheckPlan(delete=True)
+
+
+def test_a_flavor_that_is_not_known_is_waited_for() -> None:
+    raw = on_flavor()
+    (assigned,) = raw["status"]["admission"]["podSetAssignments"]
+    assigned["flavors"] = {"cpu": "new"}
+    plan = planned(raw)
+    assert state_of(plan)["state"] == "Pending"
+    assert "ResourceFlavor new is not known yet" in state_of(plan)["message"]
+    assert plan.waits
+    assert state_of(planned(raw, now=LATE))["state"] == "Retry"
+
+
+def test_a_topology_that_comes_later_is_waited_for() -> None:
+    raw = on_flavor()
+    (assigned,) = raw["status"]["admission"]["podSetAssignments"]
+    assigned["delayedTopologyRequest"] = "Pending"
+    assert "assigned the topology of main" in state_of(planned(raw))["message"]
+
+
+def retrying(count: int | None) -> Json:
+    raw = workload()
+    entry = raw["status"]["admissionChecks"][1]
+    entry |= {"requeueAfterSeconds": 7, "podSetUpdates": [{"name": "main"}]}
+    if count is not None:
+        entry["retryCount"] = count
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("count", "delay_s"), [(None, 60), (1, 120), (5, 1920), (6, 3600), (999, 3600)]
+)
+def test_each_retry_waits_twice_as_long(count: int | None, delay_s: int) -> None:
+    """As Kueue's own checks; what it counts stays."""
+    late = planned(retrying(count), held(), LATE, phase="Pending")
+    state = state_of(late)
+    assert (state["requeueAfterSeconds"], state.get("retryCount")) == (delay_s, count)
+    assert state["lastTransitionTime"] == LATE
+    assert "podSetUpdates" not in state
+
+
+def test_what_kueue_keeps_in_its_entry_stays() -> None:
+    state = state_of(planned(retrying(3), held(), phase="Pending", message="waits"))
+    assert (state["retryCount"], state["requeueAfterSeconds"]) == (3, 7)
+
+
+def test_nothing_is_said_while_kueue_evicts() -> None:
+    """A Retry that comes then is reset without a new admission."""
+    raw = workload()
+    raw["status"]["conditions"].append({"type": "Evicted", "status": "True"})
+    assert planned(raw, held(), LATE, phase="Pending") == CheckPlan(delete=True)
+    assert planned(raw).is_nothing
+
+
+def test_what_runs_in_another_cluster_gets_no_yes() -> None:
+    raw = workload()
+    raw["status"]["admissionChecks"][0] |= {"name": "other-cluster"}
+    plan = planned(raw)
+    assert plan.create is None
+    (ours,) = (one for one in plan.states if one["name"] == "devices")
+    assert ours["state"] == "Pending"
+    assert "MultiKueue runs it in another cluster" in ours["message"]
+    assert planned(raw, held(), phase="Decided") == CheckPlan(delete=True)
+
+
+def gated(*gates: str) -> Json:
+    raw = workload(quota=False)
+    raw["metadata"]["annotations"] = {GATED_BY: ", ".join(gates)}
+    return raw
+
+
+def test_devices_come_before_quota_at_our_gate() -> None:
+    raw = gated("example.com/data", ADMISSION_GATE)
+    gang = planned(raw).create
+    assert gang is not None
+    assert gang.spec.hold
+    assert planned(raw, gang, phase="Pending") == CheckPlan(waits=True)
+    assert planned(raw, gang, phase="Decided") == CheckPlan(open_gate=True)
+    assert planned(raw, gang, phase="Rejected") == CheckPlan(open_gate=True)
+    assert planned(raw, held("uid-of-another")) == CheckPlan(waits=True)
+    assert planned(gated("example.com/data"), gang) == CheckPlan(delete=True)

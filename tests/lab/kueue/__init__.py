@@ -1,0 +1,1 @@
+"""The real Kueue beside a control plane of the tests."""

@@ -6,7 +6,6 @@ The judge has agreed to each answer (`allocate`). The two yardsticks of larger b
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -16,13 +15,14 @@ from solver.decision import Status
 from solver.kinds.affinity.resolve import resolve_affinity
 from solver.problem.problem import Problem
 from solver.tiers import Tier
-from tests.draw.everything import FEATURES, TINY, draw_everything
+from tests.draw.everything import FEATURES, RARE, TINY_WITH_RARE, draw_everything
+from tests.lab.soak import sized
 from tests.oracles.brute import Brute, TooManyWaysError
 from tests.oracles.disagreement import disagreement
 from tests.oracles.greedy_floor import GreedyFloor
 from tests.oracles.linear_bound import LinearBound
 
-BATCHES = 2_000 if os.environ.get("MOORINGS_SOAK") else 30
+BATCHES = sized(30, 20_000)
 AT_ONCE = BATCHES // 10
 SEEN: Counter[str] = Counter()
 
@@ -31,7 +31,7 @@ SEEN: Counter[str] = Counter()
 def test_value_is_that_of_brute_force(first: int) -> None:
     """Tiers equal the best of all answers as far as they are proven; none is above."""
     for seed in range(first, first + AT_ONCE):
-        problem, seen = draw_everything(seed, TINY)
+        problem, seen = draw_everything(seed, TINY_WITH_RARE)
         tried = resolve_affinity(problem)
         try:
             brute = Brute(tried)
@@ -45,7 +45,7 @@ def test_value_is_that_of_brute_force(first: int) -> None:
         assert decision.status is Status.OPTIMAL, f"seed {seed}"
         tiers = zip(brute.tiers(), best, strict=True)
         compare_yardsticks(seed, tried, [v for t, v in tiers if t is Tier.GANGS])
-        SEEN.update(feature for feature in FEATURES if seen[feature])
+        SEEN.update(feature for feature in (*FEATURES, *RARE) if seen[feature])
         SEEN["in" if any(gang.members for gang in decision.gangs) else "out"] += 1
 
 
@@ -64,5 +64,5 @@ def test_every_feature_was_met() -> None:
     met = SEEN["in"] + SEEN["out"]
     assert SEEN["skipped"] <= BATCHES // 10, SEEN
     assert SEEN["in"] > met // 2, SEEN
-    rare = {name for name in FEATURES if SEEN[name] < max(1, met // 50)}
+    rare = {name for name in (*FEATURES, *RARE) if SEEN[name] < max(1, met // 50)}
     assert not rare, (rare, SEEN)

@@ -175,7 +175,9 @@ class _Drawing:
         self.seen[rare] += found
         return found
 
-    def _expected(self, snapshot: Snapshot, gangs: list[Gang]) -> Iterator[ExpectedPart]:
+    def _expected(
+        self, snapshot: Snapshot, gangs: list[Gang]
+    ) -> Iterator[ExpectedPart]:
         """Expect pods like some that wait, without what they ask of others."""
         draw = self._rare
         for asked in (draw.choice(gangs) for _ in range(2)):

@@ -128,8 +128,8 @@ MIDDLE = Scale(
 
 def draw_everything(seed: int, scale: Scale) -> tuple[Problem, Counter[str]]:
     """Draw a batch; says what occurs in it."""
-    draws = (random.Random(f"{name} {seed}") for name in ("everything", "rare"))
-    drawing = _Drawing(*draws, scale)
+    usual, rare = (random.Random(f"{name} {seed}") for name in ("everything", "rare"))
+    drawing = _Drawing(usual, rare, scale)
     return drawing.problem(), drawing.seen
 
 

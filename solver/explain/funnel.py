@@ -272,7 +272,8 @@ class Funnel:
         if len(asked) < len(request.alternatives):
             return None
         rooms = [self._count_rooms(member, alternative) for alternative in asked]
-        if sum(room.room for room in rooms) >= member.count:
+        total = sum(room.room for room in rooms)
+        if total >= member.count:
             return None
         reason = self._explain_alternative(member, asked[0], rooms[0], subject)
         others = [
@@ -281,6 +282,8 @@ class Funnel:
         ]
         if not others:
             return reason
+        if total > max(room.room for room in rooms):
+            others.append(f"all together for {total} of {counted(member.count, 'pod')}")
         message = f"{asked[0].name}: {reason.message}; {', '.join(others)}"
         return structs.replace(reason, message=message)
 

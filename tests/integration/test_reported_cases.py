@@ -14,9 +14,8 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import Result
 from msgspec import Struct, convert
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from moorings.cli.main import app
 

@@ -71,8 +71,10 @@ def explain_together(gang: GangPart) -> Reason | None:
     names = dict.fromkeys(filter(None, [*required, *compared]))
     if not names:
         return None
+    pods = counted(gang.pods, "pod")
+    fit = f"each of {pods} fits on some node, but not all" if gang.pods > 1 else ""
     message = (
-        "each pod fits on some node, but not all of them by the gang's rules for "
+        f"{fit or 'its pod fits on some node, but not'} by the gang's rules for "
         f"{', '.join(names)}"
     )
     if gang.standing:

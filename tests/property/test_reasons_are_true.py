@@ -7,13 +7,17 @@ its pods may exist. That others come first is said only of who has a place alone
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 
 import pytest
+from msgspec import structs
 
 from contracts.allocation import Reason, Rule
+from contracts.pods.pod_rules import PodRules
 from solver.allocate import allocate
 from solver.kinds.affinity.resolve import resolve_affinity
+from solver.problem.affinity.rules import ResolvedRules
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 from tests.builders import (
@@ -27,11 +31,11 @@ from tests.builders import (
     request,
 )
 from tests.builders.problems import problem_of, snapshot_of
-from tests.draw.everything import TINY, draw_everything
+from tests.draw.everything import TINY_WITH_RARE, draw_everything
 from tests.lab.soak import sized
 from tests.oracles.brute import Brute, TooManyWaysError
 
-BATCHES = sized(40, 2_000)
+BATCHES = sized(40, 20_000)
 AT_ONCE = BATCHES // 10
 OF_OTHERS = {
     Rule.POD_APART,
@@ -50,7 +54,7 @@ SEEN: Counter[str] = Counter()
 def test_whoever_is_refused_has_no_place_alone(first: int) -> None:
     """So says every reason that is not about others."""
     for seed in range(first, first + AT_ONCE):
-        problem, _ = draw_everything(seed, TINY)
+        problem, _ = draw_everything(seed, TINY_WITH_RARE)
         decision = allocate(problem)
         for part, decided in zip(problem.gangs, decision.gangs, strict=True):
             rules = {reason.rule for reason in decided.reasons}
@@ -66,7 +70,30 @@ def test_whoever_is_refused_has_no_place_alone(first: int) -> None:
                 continue
             is_outranked = Rule.OUTRANKED in rules
             assert has_place == is_outranked, f"seed {seed}: {say(decided.reasons)}"
+            check_together(problem, part, say(decided.reasons))
             SEEN.update(map(str, rules))
+
+
+def check_together(problem: Problem, part: GangPart, said: str) -> None:
+    """See that each pod fits where that is said, and that as many do at once."""
+    if " fits " not in said:
+        return
+    core = part.core
+    assert said.startswith("its pod", said.index(": ") + 2) == (core.pods == 1), said
+    free = {"pod_rules": PodRules(), "resolved": ResolvedRules()}
+    for each in core.members:
+        one = structs.replace(each, count=1, min_count=None, **free)
+        alone = structs.replace(core, members=(one,), constraints=(), topology=())
+        assert can_be_placed(problem, alone), said
+    SEEN["each fits"] += 1
+    if (found := re.search(r"at most (\d+) of \d+ pods at once", said)) is not None:
+        (only,) = core.members
+        room = int(found[1])
+        for count in (room, room + 1):
+            fewer = structs.replace(only, count=count, min_count=None)
+            some = structs.replace(core, members=(fewer,))
+            assert can_be_placed(problem, some) == (count == room), said
+        SEEN["at most"] += 1
 
 
 def test_values_that_pods_need_in_common_are_counted_right() -> None:

@@ -21,7 +21,8 @@ ADVICE: dict[Rule, str] = {
     "constraint wants. Loosen it, or free devices that share the attribute.",
     Rule.ALL_DEVICES: "The request is for all devices of a node. It needs a node where "
     "none is held or sick.",
-    Rule.JOINT: "Each pod fits alone. Fewer pods, smaller pods or more nodes would do.",
+    Rule.JOINT: "It does not fit together. Fewer or smaller pods or more nodes would "
+    "do.",
     Rule.GANG_TOPOLOGY: "The free devices lie in more domains than the gang allows, or "
     "in fewer. Choose another level of the topology or only prefer it, ask for less, "
     "or free devices where others are free.",

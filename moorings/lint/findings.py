@@ -28,6 +28,8 @@ class LintRule(StrEnum):
     """A container asks for a request that its claim lacks: it gets no device."""
     NODE_NAME = "NodeNameBypassesScheduler"
     """Pods that ask for devices name their node: nobody allocates their claims."""
+    FRACTION = "AmountFractional"
+    """A container asks for a part of what is counted in whole numbers."""
     NO_EFFECT = "MarkHasNoEffect"
     """A gate that nobody opens, or a gang of pods that do not wait for us."""
     GANG_WAITS = "GangWaits"

@@ -129,6 +129,12 @@ class Matches:
             )
         return devices
 
+    def count_least(self, subrequest: SubrequestPart) -> int:
+        """Count the devices that a request means on the node that has the fewest."""
+        nodes = self.cluster.nodes
+        counts = (len(self.list_devices(node, subrequest)) for node in nodes)
+        return min(filter(None, counts), default=0)
+
     def read_values(
         self, subrequest: SubrequestPart, attribute: str, driver: str, device: Device
     ) -> frozenset[Element]:

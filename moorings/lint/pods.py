@@ -18,7 +18,12 @@ from contracts.ids import object_key
 from contracts.meta import OwnerReference
 from contracts.names import GANG, GATE
 from contracts.pods.marks import list_unknown_gates
-from contracts.validate.pods import check_pod_spec, list_containers
+from contracts.quantity import NANO
+from contracts.validate.pods import (
+    check_pod_spec,
+    is_extended_resource,
+    list_containers,
+)
 from contracts.workload import Pod, PodSpec, Workload
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.plan.asking import WaitingGang, WaitReason
@@ -54,6 +59,8 @@ _BYPASSED = (
     "schedulers ignore pods with a nodeName: nobody allocates its claims, and "
     "kubelet refuses it; use nodeSelector: {kubernetes.io/hostname: ...}"
 )
+_DIVISIBLE = "cpu"
+"""The one resource of which there are parts."""
 _UNGATED = (
     f"its pods have the label {GANG} but not the gate {GATE}: kube-scheduler "
     "binds them one by one"
@@ -84,6 +91,7 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
                 place, message = f"{path}.nodeName", _BYPASSED
                 yield _make_finding(entry, place, LintRule.NODE_NAME, message)
             yield from _check_references(entry, spec, path, claims, templates)
+            yield from _check_fractions(entry, spec, path)
             if GANG in meta.labels and not has_gate(spec):
                 place, message = f"{path}.schedulingGates", _UNGATED
                 found = _make_finding(entry, place, LintRule.NO_EFFECT, message)
@@ -147,6 +155,25 @@ def _check_references(
                 f"container {container.name} gets no device from it"
             )
             yield _make_finding(entry, place, LintRule.UNKNOWN_REQUEST, message)
+
+
+def _check_fractions(entry: PlanObject, spec: PodSpec, path: str) -> Iterator[Finding]:
+    """Find parts of what is counted, which the API server takes and rounds up."""
+    for field, container in list_containers(spec):
+        resources = container.resources
+        for kind, amounts in (
+            ("requests", resources.requests),
+            ("limits", resources.limits),
+        ):
+            for name, amount in amounts.items():
+                rest = amount.nano % NANO
+                if not rest or name == _DIVISIBLE or is_extended_resource(name):
+                    continue
+                place = f"{path}.{field}.resources.{kind}[{name}]"
+                whole = -(-amount.nano // NANO)
+                message = f"{amount.text} is not a whole number; it counts as {whole}"
+                found = _make_finding(entry, place, LintRule.FRACTION, message)
+                yield structs.replace(found, severity=Severity.WARNING)
 
 
 def check_gangs(gangs: Iterable[WaitingGang]) -> Iterator[Finding]:

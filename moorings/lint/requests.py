@@ -45,7 +45,10 @@ def check_claim(claim: LintClaim, matches: Matches) -> Iterator[Finding]:
     least_devices = 0
     for number, request in enumerate(claim.part.requests):
         path = f"{claim.path}.devices.requests[{number}]"
-        counts = [0 if s.all_devices else s.count for s in request.alternatives]
+        counts = [
+            _count_all(s, matches) if s.all_devices else s.count
+            for s in request.alternatives
+        ]
         least_devices += min(counts, default=0)
         yield from _check_request(claim, request, path, matches)
     if least_devices > MAX_DEVICES:
@@ -53,6 +56,13 @@ def check_claim(claim: LintClaim, matches: Matches) -> Iterator[Finding]:
         message = f"asks for {asked}; a claim has at most {MAX_DEVICES}"
         path = f"{claim.path}.devices.requests"
         yield claim.report(path, LintRule.DEVICE_LIMIT, message)
+
+
+def _count_all(subrequest: SubrequestPart, matches: Matches) -> int:
+    """Count the devices that `All` takes at least, where that may be too many."""
+    if subrequest.fault or matches.of(subrequest.selectors).most_on_node <= MAX_DEVICES:
+        return 0
+    return matches.count_least(subrequest)
 
 
 def check_admin_access(claim: LintClaim) -> Iterator[Finding]:

@@ -84,9 +84,10 @@ def explain_domains(gang: GangPart) -> Reason | None:
         return None
     member, rule = rules[0]
     abouts = dict.fromkeys(rule.about for _, rule in rules)
-    message = (
-        f"each pod fits on some node, but not all of them with {'; '.join(abouts)}"
-    )
+    fit = "its pod fits on some node, but not"
+    if gang.pods > 1:
+        fit = f"each of {counted(gang.pods, 'pod')} fits on some node, but not all"
+    message = f"{fit} with {'; '.join(abouts)}"
     return Reason(
         rule=_RULE_OF_KIND[rule.kind],
         subject=member.name,

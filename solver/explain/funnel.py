@@ -41,7 +41,7 @@ from solver.explain.node_checks import (
     node_demand_of,
     room_of,
 )
-from solver.explain.pods import Fits, explain_joint, explain_pod
+from solver.explain.pods import Fits, add_room, explain_joint, explain_pod
 from solver.explain.requests import (
     TooFewDevices,
     explain_fault,
@@ -115,12 +115,11 @@ class Funnel:
         reason = explain_gang_rules(self._problem, gang)
         if reason is None and self._may_fit_alone(gang):
             reason = self._outranked_reason(gang)
-        return (
-            reason
-            or explain_domains(gang)
-            or explain_together(gang)
-            or explain_joint(gang, self._fits),
-        )
+        if reason is None:
+            reason = explain_domains(gang)
+        if reason is None and (together := explain_together(gang)) is not None:
+            reason = add_room(together, gang, self._fits)
+        return (reason or explain_joint(gang, self._fits),)
 
     def counts(self, kind: RequestKind) -> RequestCounts:
         """Count what is left for a kind of request."""
@@ -272,7 +271,8 @@ class Funnel:
         if len(asked) < len(request.alternatives):
             return None
         rooms = [self._count_rooms(member, alternative) for alternative in asked]
-        if sum(room.room for room in rooms) >= member.count:
+        total = sum(room.room for room in rooms)
+        if total >= member.count:
             return None
         reason = self._explain_alternative(member, asked[0], rooms[0], subject)
         others = [
@@ -281,6 +281,8 @@ class Funnel:
         ]
         if not others:
             return reason
+        if total > max(room.room for room in rooms):
+            others.append(f"all together for {total} of {counted(member.count, 'pod')}")
         message = f"{asked[0].name}: {reason.message}; {', '.join(others)}"
         return structs.replace(reason, message=message)
 

@@ -30,7 +30,7 @@ def explain_pod(
 
     `describe_nearest`: what comes nearest to the constraints of a claim, in words.
     """
-    if gang.separated or not member.claims or member.resolved.roles:
+    if gang.separated or not member.claims:
         return None  # what other pods of the gang would bring is not known
     pod = _Pod(gang, member, fits, describe_nearest)
     return pod.explain() if pod.fits(member.claims) is False else None
@@ -44,12 +44,25 @@ def explain_joint(gang: GangPart, fits: Fits) -> Reason:
         if pods == 1:
             message = "its pod fits by count, but no placement was found"
         return Reason(rule=Rule.JOINT, message=message, facts={"pods": pods})
-    message, facts = "each pod fits alone, but not all of them together", {}
-    room = _count_most(gang, fits) if len(gang.members) == 1 else None
-    if room is not None:
-        message += f": at most {room} of {counted(pods, 'pod')} at once"
-        facts = {"room": room}
-    return Reason(rule=Rule.JOINT, message=message, facts={**facts, "pods": pods})
+    if pods == 1:
+        message = "each thing that its pod asks for is somewhere, but no node has all"
+    else:
+        message = f"each of {counted(pods, 'pod')} fits alone, but not all together"
+    reason = Reason(rule=Rule.JOINT, message=message, facts={"pods": pods})
+    return add_room(reason, gang, fits)
+
+
+def add_room(reason: Reason, gang: GangPart, fits: Fits) -> Reason:
+    """Add how many pods of its only member have a place at once, where it is known."""
+    if gang.pods == 1 or len(gang.members) > 1 or fits(gang, False) is not False:
+        return reason
+    room = _count_most(gang, fits)
+    if not room:
+        return reason
+    message = f"{reason.message}: at most {room} of {counted(gang.pods, 'pod')} at once"
+    return structs.replace(
+        reason, message=message, facts={**reason.facts, "room": room}
+    )
 
 
 def _count_most(gang: GangPart, fits: Fits) -> int | None:
@@ -83,9 +96,16 @@ class _Pod:
         self._describe_nearest = describe_nearest
 
     def fits(self, claims: Sequence[ClaimPart], *, unheld: bool = False) -> bool | None:
-        """True if it has a place with these claims; `unheld`: were all devices free."""
+        """True if it has a place with these claims; `unheld`: were all devices free.
+
+        Rules about other pods do not count.
+        """
         alone = structs.replace(
-            self._member, count=1, min_count=None, claims=tuple(claims)
+            self._member,
+            count=1,
+            min_count=None,
+            claims=tuple(claims),
+            resolved=structs.replace(self._member.resolved, roles=()),
         )
         gang = structs.replace(
             self._gang,

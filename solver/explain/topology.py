@@ -8,16 +8,16 @@ then others, or several rules together, are in the way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from contracts.allocation import Reason, Rule
 from contracts.counts import counted
 from contracts.gang_rules import GangTopology
 from solver.explain.sharing import explain_reach
 from solver.explain.values import RoomByName, describe_rooms
-from solver.kinds.counting import bound_pods, bound_uses
+from solver.kinds.counting import bound_pods, bound_uses, bound_uses_together
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind, NodeShape
@@ -71,8 +71,10 @@ def explain_together(gang: GangPart) -> Reason | None:
     names = dict.fromkeys(filter(None, [*required, *compared]))
     if not names:
         return None
+    pods = counted(gang.pods, "pod")
+    fit = f"each of {pods} fits on some node, but not all" if gang.pods > 1 else ""
     message = (
-        "each pod fits on some node, but not all of them by the gang's rules for "
+        f"{fit or 'its pod fits on some node, but not'} by the gang's rules for "
         f"{', '.join(names)}"
     )
     if gang.standing:
@@ -163,6 +165,10 @@ def _explain_sets(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None:
         reason = explain(demand, kinds, rule)
         if reason is not None:
             return reason
+    for alike in _list_alike(demand):
+        reason = _explain_alike(demand, kinds, alike)
+        if reason is not None:
+            return reason
     return None
 
 
@@ -186,6 +192,81 @@ def _explain_match(
         field="spec.constraints",
         message=f"devices of its {counted(asked, 'pod')} must have one value of "
         f"{name}; {describe_rooms(rooms, counted(asked, 'pod'))}",
+        facts={"asked": asked, "room": found, "values": len(rooms)},
+    )
+
+
+class _Alike(Struct, frozen=True):
+    """What constraints want of each pod of a kind: a value of one attribute each."""
+
+    attribute: str
+    member: int
+    """Member kind."""
+    asks: tuple[tuple[tuple[int, int], ...], ...]
+    """By constraint: (ask, column); no ask is in two of them."""
+
+
+def _list_alike(demand: Demand) -> Iterator[_Alike]:
+    """Group the constraints on one attribute, for each kind of pods in several."""
+    found: dict[tuple[str, int], list[tuple[tuple[int, int], ...]]] = {}
+    for rule in demand.gang_rules[0].sets if demand.gang_rules else ():
+        if rule.each is not None or rule.distinct:
+            continue
+        attribute = demand.query.columns[rule.uses[0][2]].attribute
+        for number in sorted({kind for kind, _, _ in rule.uses}):
+            known = found.setdefault((attribute, number), [])
+            seen = {ask for scope in known for ask, _ in scope}
+            member = demand.member_kinds[number]
+            scope = [(ask, col) for kind, ask, col in rule.uses if kind == number]
+            counts = [(a, c) for a, c in scope if _is_exclusive(member, a)]
+            if counts and not seen & {ask for ask, _ in scope}:
+                known.append(tuple(counts))
+    for (attribute, number), asks in found.items():
+        if len(asks) > 1:
+            yield _Alike(attribute=attribute, member=number, asks=tuple(asks))
+
+
+def _is_exclusive(member: MemberKind, ask: int) -> bool:
+    """True if each pod takes that many devices, or shares, for an ask."""
+    return _is_counted(member, ask) and not member.asks[ask].admin
+
+
+def _explain_alike(
+    demand: Demand, kinds: tuple[NodeKind, ...], alike: _Alike
+) -> Reason | None:
+    """Compare the constraints on one attribute with those that values have room for.
+
+    A value has room for as many as it has devices for, in each pod of the kind.
+    """
+    member, pods = demand.member_kinds[alike.member], demand.pods[alike.member]
+    needs = sorted(sum(member.asks[a].count for a, _ in asks) for asks in alike.asks)
+    scope = [pair for asks in alike.asks for pair in asks]
+    positions = {demand.query.named.index(column) for _, column in scope}
+    serving = {member.asks[ask].kind for ask, _ in scope}
+    rooms = Counter[object]()
+    for most in range(1, len(needs) + 1):
+        by_value = Counter[object]()
+        for kind in kinds:
+            bound = bound_pods(member, kind.shape)
+            for value in _list_values(kind.shape, positions) if bound else ():
+                uses = sum(
+                    bound_uses_together(group, serving)
+                    for group in kind.shape.groups
+                    if any(value in group.elements[each] for each in positions)
+                )
+                room = min(bound, uses // sum(needs[:most]))
+                by_value[value[1]] += room * len(kind.nodes)
+        rooms.update(value for value, room in by_value.items() if room >= pods)
+    found, asked = rooms.total(), len(needs)
+    if found >= asked:
+        return None
+    named = ", ".join(str(value) for value in sorted(rooms, key=repr))
+    return Reason(
+        rule=Rule.CONSTRAINT,
+        field="spec.constraints",
+        message=f"{asked} constraints each need a value of {alike.attribute} that "
+        f"its {counted(pods, 'pod')} can have in common; there is one for at most "
+        f"{found} of {asked}" + (f" ({named})" if named else ""),
         facts={"asked": asked, "room": found, "values": len(rooms)},
     )
 

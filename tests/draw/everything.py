@@ -14,16 +14,18 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.claim import DeviceRequest
 from contracts.device import Device, ResourcePool
+from contracts.features import Features
 from contracts.gang import Gang, Member, MemberClaim
 from contracts.gang_rules import GangConstraint, GangTopology
 from contracts.ids import DeviceID
 from contracts.pod_terms import TopologySpreadConstraint
 from contracts.workload import Node
-from solver.problem.problem import Problem
+from solver.problem.problem import ExpectedPart, Problem
+from solver.snapshot.snapshot import Snapshot
 from tests.builders import (
     DRIVER,
     constraint,
@@ -39,7 +41,13 @@ from tests.builders import (
     sub_request,
     topology_rule,
 )
-from tests.builders.problems import observe_core, problem_of, snapshot_of
+from tests.builders.problems import (
+    PARAMETERS,
+    expected_of,
+    observe_core,
+    problem_of,
+    snapshot_of,
+)
 from tests.builders.values import Amount, Value
 from tests.draw.crowds import NUMA, ROOT, UID, of_type
 from tests.draw.neighbours import (
@@ -83,6 +91,8 @@ FEATURES = (
     "weight",
 )
 """What must occur over many seeds."""
+RARE = ("admin", "all", "compatibility groups", "expected")
+"""What occurs as well at a scale with `rare`."""
 
 
 class Scale(Struct, frozen=True, kw_only=True):
@@ -98,11 +108,14 @@ class Scale(Struct, frozen=True, kw_only=True):
     """GPUs of a node, or cards that can be split, at most."""
     running: int
     """Pods that run already, at most."""
+    rare: bool = False
+    """True if what is `RARE` is drawn, too; the rest stays as it is without."""
 
 
 TINY = Scale(
     nodes=(2, 4), rack=2, gangs=(2, 3), pods=(1, 1, 1, 2, 2, 3), cards=3, running=2
 )
+TINY_WITH_RARE = structs.replace(TINY, rare=True)
 MIDDLE = Scale(
     nodes=(20, 60),
     rack=6,
@@ -115,15 +128,16 @@ MIDDLE = Scale(
 
 def draw_everything(seed: int, scale: Scale) -> tuple[Problem, Counter[str]]:
     """Draw a batch; says what occurs in it."""
-    drawing = _Drawing(random.Random(f"everything {seed}"), scale)
+    usual, rare = (random.Random(f"{name} {seed}") for name in ("everything", "rare"))
+    drawing = _Drawing(usual, rare, scale)
     return drawing.problem(), drawing.seen
 
 
 class _Drawing:
     """One batch while it is drawn."""
 
-    def __init__(self, draw: random.Random, scale: Scale) -> None:
-        self._draw = draw
+    def __init__(self, draw: random.Random, rare: random.Random, scale: Scale) -> None:
+        self._draw, self._rare = draw, rare
         self._scale = scale
         self.seen: Counter[str] = Counter()
         self._types: set[str] = set()
@@ -150,7 +164,28 @@ class _Drawing:
         ]
         self.seen["running"] += bool(running)
         snapshot = snapshot_of(pools, gangs, taken=taken)
-        return problem_of(observe_core(snapshot, *nodes, *running))
+        snapshot = observe_core(snapshot, *nodes, *running)
+        features = Features(compatibility_groups=scale.rare)
+        parameters = structs.replace(PARAMETERS, features=features)
+        return problem_of(snapshot, parameters, tuple(self._expected(snapshot, gangs)))
+
+    def _has(self, rare: str, chance: float) -> bool:
+        """Decide if something rare occurs here."""
+        found = self._scale.rare and self._rare.random() < chance
+        self.seen[rare] += found
+        return found
+
+    def _expected(
+        self, snapshot: Snapshot, gangs: list[Gang]
+    ) -> Iterator[ExpectedPart]:
+        """Expect pods like some that wait, without what they ask of others."""
+        draw = self._rare
+        for asked in (draw.choice(gangs) for _ in range(2)):
+            if self._has("expected", 0.3):
+                first = asked.spec.members[0]
+                alone = member(*first.claims, count=1, name=first.name)
+                weight, size = draw.choice((1, 3)), draw.choice((500, 1000, 2000))
+                yield from expected_of(snapshot, alone, weight=weight, size=size)
 
     # --- nodes and devices ---------------------------------------------------------
 
@@ -204,11 +239,17 @@ class _Drawing:
     def _parts(self, card: int) -> Iterator[Device]:
         for profile, count, eighths in (("gpu", 1, 8), ("half", 2, 4)):
             for number in range(count):
-                yield device(
+                part = device(
                     f"card-{card}-{profile}-{number}",
                     attributes={"type": profile, "rail": number, ROOT: f"pci{card}"},
                     consumes={f"card-{card}": {"eighths": eighths}},
                 )
+                if self._has("compatibility groups", 0.3):
+                    (uses,) = part.consumes_counters
+                    groups = self._rare.choice((("a",), ("b",), ("a", "b")))
+                    uses = structs.replace(uses, compatibility_groups=groups)
+                    part = structs.replace(part, consumes_counters=(uses,))
+                yield part
 
     # --- gangs ---------------------------------------------------------------------
 
@@ -273,6 +314,12 @@ class _Drawing:
 
     def _claim(self, name: str) -> MemberClaim:
         draw = self._draw
+        select = of_type(self._rare.choice(("gpu", "half", "vf")))
+        if self._has("all", 0.06):
+            return member_claim(request(mode="All", select=select), name=name)
+        if self._has("admin", 0.06):
+            watch = request(mode="All", select=select, admin_access=True)
+            return member_claim(watch, name=name)
         match draw.randrange(9):
             case 0 if "nic" in self._types:
                 self.seen["match"] += 1

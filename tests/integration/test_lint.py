@@ -23,6 +23,7 @@ from tests.builders import (
     counter_set,
     device,
     device_class,
+    devices,
     gang,
     member,
     member_claim,
@@ -83,6 +84,7 @@ ASKING: dict[str, Any] = {
         {"name": "c", "resources": {"claims": [{"name": "gpu", "request": "gone"}]}}
     ],
 }
+PART = {"name": "c", "resources": {"requests": {"memory": "1500m"}}}
 QUOTA = {
     "apiVersion": "v1",
     "kind": "ResourceQuota",
@@ -136,6 +138,11 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
         LintRule.DEVICE_LIMIT,
         (SLICE, GPU, claim(request("one", count=20), request("two", count=20))),
     ),
+    (
+        LintRule.DEVICE_LIMIT,
+        (resource_slice(*devices(33)), GPU, claim(request(mode="All"))),
+    ),
+    (LintRule.FRACTION, (written_pod("p", containers=[PART]),)),
     (
         LintRule.ALTERNATIVE_UNREACHABLE,
         (
@@ -218,6 +225,10 @@ EITHER = claim(
     ),
     constraints=NUMA,
 )
+WHOLE = {
+    "name": "c",
+    "resources": {"requests": {"cpu": "1500m", "memory": "1000m", "storage": "1.5Gi"}},
+}
 EVERYWHERE = resource_slice(*ROOM, pool="fabric", all_nodes=True)
 SOUND: list[tuple[Any, ...]] = [
     (SLICE, GPU, claim(request(count=2))),
@@ -225,6 +236,8 @@ SOUND: list[tuple[Any, ...]] = [
     (SLICE, GPU, gang(member(count=2))),
     (SLICE, GPU, gang(member(member_claim(request(admin_access=True)), count=9))),
     (taint_rule(driver=DRIVER),),
+    (resource_slice(*devices(33)), ELSEWHERE, GPU, claim(request(mode="All"))),
+    (SLICE, GPU, written_pod("p", containers=[WHOLE])),
     (EVERYWHERE, GPU, claim(request(capacity={"memory": "8Gi"}))),
     (resource_slice(device(attributes={"numa": 1, "other.org/numa": 2})), GPU),
     (SLICE, GPU, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}),

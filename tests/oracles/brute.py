@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 
 from msgspec import Struct
 
@@ -64,6 +65,10 @@ _Ways = dict[tuple[tuple[Taken, ...], tuple[Member, ...], int], int]
 """(what is taken, pods, what extra ones are worth) -> least ranks."""
 
 
+_Way = tuple[int, tuple[Taken, ...] | None, tuple[Had, ...]]
+"""Ranks, what is taken, and devices; None: they do not go together."""
+
+
 def _pods_of(state: tuple[Taken, ...]) -> list[tuple[int, int]]:
     """List the pods that are placed: place and sort of each."""
     return [(item.place, item.sort) for item in state if item.thing == POD]
@@ -77,6 +82,8 @@ class Brute:
         self.between = Between(problem, self.world)
         self._ways = 0
         self._merged = Merged()
+        self._known: dict[tuple[int, int], tuple[MemberPart, list[_Way]]] = {}
+        """Ways by id of a member, which is kept with them, and place."""
         # Whose pods break a rule by themselves gets no others.
         self.gangs = [
             gang
@@ -212,21 +219,45 @@ class Brute:
         state: tuple[Taken, ...],
     ) -> Iterator[tuple[tuple[Taken, ...], int, tuple[Place, tuple[Had, ...]]]]:
         member, sort = pod
-        for ranks, mine, devices in ways_on(self.world, member, place):
+        for rank, mine, devices in self._list_ways(member, number, place):
             self._ways += 1
             if self._ways > WAYS:
                 raise TooManyWaysError
-            if mine is None or not self._fits(place, [], mine):
+            if mine is None:
                 continue
-            kept = [
-                Taken(number, thing, cost) for thing, cost, admin in mine if not admin
-            ]
+            kept = list(mine)
             if sort is not None:  # a claim is no pod
                 needs = {"pods": 1, **member.resources}
                 kept.append(Taken(number, POD, tuple(sorted(needs.items())), sort))
             more = tuple(sorted([*state, *kept]))
             if self._all_fit(more) and self.between.may_hold(_pods_of(more)):
-                yield more, sum(ranks), (place, devices)
+                yield more, rank, (place, devices)
+
+    def _list_ways(self, member: MemberPart, number: int, place: Place) -> list[_Way]:
+        """List the ways to place a pod alone; who else is there changes nothing."""
+        key = (id(member), number)
+        if key not in self._known:
+            ways = [
+                (
+                    sum(ranks),
+                    self._take(number, mine)
+                    if mine is not None and self._fits(place, [], mine)
+                    else None,
+                    devices,
+                )
+                for ranks, mine, devices in islice(
+                    ways_on(self.world, member, place), WAYS + 1
+                )
+            ]
+            self._known[key] = (member, ways)
+        return self._known[key][1]
+
+    def _take(
+        self, number: int, mine: Iterable[tuple[int, Cost, bool]]
+    ) -> tuple[Taken, ...]:
+        return tuple(
+            Taken(number, thing, cost) for thing, cost, admin in mine if not admin
+        )
 
     # --- what everybody has together -----------------------------------------------
 

@@ -17,6 +17,7 @@ def sums_hold(world: World, place: Place, uses: list[tuple[Thing, Cost]]) -> boo
     )
     charged: set[object] = set()
     touched: set[object] = set()
+    touched_sets: set[object] = set()
     for thing, cost in uses:
         shares = world.shares(thing.name)
         if world.features.consumable_capacity:
@@ -36,6 +37,7 @@ def sums_hold(world: World, place: Place, uses: list[tuple[Thing, Cost]]) -> boo
             touched.add(pool)
             mine = frozenset(c.compatibility_groups or ())
             groups.setdefault((pool, c.counter_set), []).append(mine)
+            touched_sets.add((pool, c.counter_set))
             for name, counter in c.counters.items():
                 key_of = (pool, c.counter_set, name)
                 left[key_of] = left.get(key_of, 0) - counter.value.nano
@@ -45,6 +47,6 @@ def sums_hold(world: World, place: Place, uses: list[tuple[Thing, Cost]]) -> boo
         return True
     return all(
         not any(listed) or bool(frozenset.intersection(*listed))
-        for (pool, _), listed in groups.items()
-        if pool in touched
+        for key, listed in groups.items()
+        if key in touched_sets
     )

@@ -251,7 +251,7 @@ def test_alternatives_are_counted_together() -> None:
     assert reason.rule is Rule.NO_CANDIDATE
     assert reason.message == (
         "best: each of 4 pods needs 1 gpu.example.com; 2 devices match; room for 2 of "
-        "4 pods; other has room for 1"
+        "4 pods; other has room for 1, all together for 3 of 4 pods"
     )
     assert decide(pools, gang(member(asked, count=3))).gangs[0].members
 

@@ -16,10 +16,11 @@ from tests.builders import (
     gang,
     member,
     member_claim,
+    node,
     pool,
     request,
 )
-from tests.builders.problems import problem_of, snapshot_of
+from tests.builders.problems import observe_core, problem_of, snapshot_of
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 MEMORY = {"counters": {"memory": "40Gi"}}
@@ -118,3 +119,20 @@ def test_all_that_exclude_each_other_are_never_given() -> None:
     )
     assert reason.rule is Rule.JOINT
     assert reason.message == "no node can give one pod all matching devices"
+
+
+def test_who_asks_for_others_is_told_of_its_own_devices_first() -> None:
+    """Nothing fits on some node where its two claims want the only device."""
+    claims = [member_claim(request(), name=name) for name in ("one", "two")]
+    near = {
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}}
+            ]
+        }
+    }
+    asked = gang(member(*claims, affinity=near, labels={"app": "x"}))
+    nodes = {"n": [pool(*rooted("a"), name="n")]}
+    snapshot = observe_core(snapshot_of(nodes, [asked]), node("n"))
+    (reason,) = allocate(problem_of(snapshot)).gangs[0].reasons
+    assert (reason.rule, reason.subject) == (Rule.JOINT, "worker")

@@ -12,8 +12,10 @@ from tests.builders import (
     gang,
     gang_constraint,
     member,
+    member_claim,
     node,
     pool,
+    request,
     topology_rule,
 )
 from tests.builders.problems import observe_core, problem_of, snapshot_of
@@ -120,3 +122,39 @@ def test_nodes_that_see_too_little_of_a_shared_claim_are_counted() -> None:
         "its 3 pods must be on nodes that see the same devices; pool fabric-a has room "
         "for 2 of 3 pods, pool fabric-b for 1"
     )
+
+
+@pytest.mark.parametrize(
+    ("rails", "found"),
+    [
+        (("4567", "012367"), "2 of 3 (6, 7)"),
+        (("667", "0667"), ""),
+        (("6689", "0667"), "2 of 3 (6)"),
+    ],
+)
+def test_values_in_common_are_counted(rails: tuple[str, str], found: str) -> None:
+    """A value counts as often as each pod may have devices with it."""
+    pools = {
+        f"n{n}": [
+            pool(
+                *(
+                    device(f"d{i}", attributes={RAIL: int(rail)})
+                    for i, rail in enumerate(of_node)
+                ),
+                name=f"n{n}",
+            )
+        ]
+        for n, of_node in enumerate(rails)
+    }
+    requests = [request(f"r{n}") for n in range(3)]
+    asked = gang(
+        member(member_claim(*requests, name="c"), name="w", count=2),
+        constraints=tuple(gang_constraint(RAIL, f"w/c/r{n}") for n in range(3)),
+    )
+    (decided,) = allocate(problem_of(snapshot_of(pools, [asked]))).gangs
+    said = [reason.message for reason in decided.reasons]
+    wants = (
+        "3 constraints each need a value of a.b/rail that its 2 pods can have in "
+        "common; there is one for at most "
+    )
+    assert said == ([wants + found] if found else [])

@@ -18,6 +18,7 @@ from moorings.local import process
 INSTALLED = (
     "test_admission",
     "test_admission_authors",
+    "test_admission_kueue",
     "test_admission_publisher",
     "test_admission_slices",
     "test_authcallout",

@@ -89,7 +89,7 @@ def parse_documents(
 
     Raises:
         BadInputError: the text is not YAML or JSON, or is nested too deeply, or its
-            aliases stand for too much, or a key is there twice.
+            aliases stand for too much, or a key is there twice, or a number is endless.
     """
     try:
         document = _read_json(text)
@@ -117,6 +117,8 @@ def parse_documents(
         raise BadInputError(source, reason) from error
     except RecursionError as error:  # msgspec's limit is what is left of Python's stack
         raise BadInputError(source, TOO_DEEP) from error
+    except ValueError as error:  # of int(): so many digits are never meant
+        raise BadInputError(source, "has a number of too many digits") from error
 
 
 def _number_documents(

@@ -58,7 +58,7 @@ def lint(
     with SelectorEvaluator() as evaluator, show_progress("linting"):
         result = lint_objects(read.objects, features, evaluator)
     if output is Format.TABLE:
-        _print_findings(result)
+        _print_findings(result, failed=read.failed)
     else:
         show(result, output, (), ())
     if read.failed:
@@ -67,7 +67,7 @@ def lint(
     raise typer.Exit(ExitCode.NO if is_wrong else ExitCode.YES)
 
 
-def _print_findings(result: Lint) -> None:
+def _print_findings(result: Lint, *, failed: bool) -> None:
     subject = ""
     for finding in result.findings:
         if finding.subject != subject:
@@ -78,5 +78,6 @@ def _print_findings(result: Lint) -> None:
         say(text)
     say(
         f"{counted(result.errors, 'error')}, {counted(result.warnings, 'warning')} in "
-        f"{counted(result.objects, 'object')} with {counted(result.devices, 'device')}",
+        f"{counted(result.objects, 'object')} with {counted(result.devices, 'device')}"
+        + ("; not all of the input could be read" if failed else ""),
     )

@@ -38,6 +38,12 @@ def test_what_is_no_yaml_is_told_by_line_and_column(text: str, why: str) -> None
         list(parse_documents("a.yaml", text))
 
 
+@pytest.mark.parametrize("form", ["{{a: {}}}", '{{"a": {}}}', "a: {}", '{{"a": [{}]}}'])
+def test_an_endless_number_is_told_with_its_file(form: str) -> None:
+    with pytest.raises(BadInputError, match=r"^a\.yaml: "):
+        list(parse_documents("a.yaml", form.format("9" * 5000)))
+
+
 def test_a_misspelled_wish_is_refused_and_not_forgotten() -> None:
     """Else one device would be given for two, and any rack for one."""
     raw = quickstart()

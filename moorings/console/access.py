@@ -49,7 +49,8 @@ class Tokens(Struct, frozen=True, kw_only=True):
         """Return what the header of a request allows."""
         if not authorization.lower().startswith(_SCHEME):
             return ConsoleRight.NONE
-        shown = authorization[len(_SCHEME) :].strip().encode()
+        # aiohttp keeps what is no UTF-8 as surrogates.
+        shown = authorization[len(_SCHEME) :].strip().encode(errors="surrogateescape")
         if self.change and hmac.compare_digest(shown, self.change.encode()):
             return ConsoleRight.CHANGE
         if hmac.compare_digest(shown, self.look.encode()):

@@ -27,6 +27,7 @@ TOKENS = Tokens(look="look-token", change="change-token")
         ("look-token", ConsoleRight.NONE),
         ("", ConsoleRight.NONE),
         ("Bearer lóok-token", ConsoleRight.NONE),
+        ("Bearer \udcff", ConsoleRight.NONE),
     ],
 )
 def test_a_right_is_what_the_token_is_for(header: str, right: ConsoleRight) -> None:

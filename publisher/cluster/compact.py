@@ -39,7 +39,8 @@ def compact(
     """Keep only what allocators decide by; None: nothing of the object matters.
 
     A pod matters while it uses a node: from when it is bound or nominated, or our gate
-    opened and pinned it to where it was decided to be. A claim matters while it holds devices.
+    opened and pinned it to where it was decided to be. A claim matters while it holds
+    devices.
 
     Raises:
         DecodeError: a pod's affinity is not of the shape that it has, or what matters

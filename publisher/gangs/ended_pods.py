@@ -1,7 +1,7 @@
 """How the pods of each group ended, as they said last. Knows no plan.
 
 A pod that is preempted or evicted is gone within its grace period, and nothing says why
-any more: whoever looks only at the pods that are there finds fewer of them, and no cause.
+any more: whoever looks only at the pods that are there finds fewer, and no cause.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PodEnd(Struct, frozen=True, kw_only=True):
     has_finished: bool = False
     """True if its containers ended by themselves."""
     reason: str = ""
-    """Why others ended it, as in its condition DisruptionTarget; empty: they did not."""
+    """Why Kubernetes ended it (condition DisruptionTarget); empty: it did not."""
     message: str = ""
 
     @property
@@ -57,8 +57,8 @@ class EndedPods(Generic[GroupT]):
     def note(self, group: GroupT, run: str, pod: Pod, *, has_ended: bool) -> None:
         """Take in a pod that is over or gone; `has_ended`: its containers have ended.
 
-        What was seen first counts: a finished pod is deleted in the end. That Kubernetes
-        ended a pod may be said while it is deleted already.
+        What was seen first counts: a finished pod is deleted in the end. Only that
+        Kubernetes ended a pod may be said later, while it is being deleted.
         """
         meta, target = pod.metadata, _find_target(pod)
         uid = meta.uid
@@ -101,7 +101,7 @@ class EndedPods(Generic[GroupT]):
 
 def _find_target(pod: Pod) -> PodCondition | None:
     """Return the condition by which Kubernetes says that it ends a pod (KEP-3329)."""
-    conditions = pod.status.conditions
-    return next(
-        (c for c in conditions if (c.type, c.status) == (_TARGET, "True")), None
-    )
+    for condition in pod.status.conditions:
+        if (condition.type, condition.status) == (_TARGET, "True"):
+            return condition
+    return None

@@ -163,3 +163,24 @@ async def test_what_is_not_modelled_is_named(site: Fleet, kube: Kube) -> None:
     (pod,) = await pods_until(kube, site.namespace, names, lambda _: True)
     told = await until_told(kube, pod, "GangNotModelled", 90.0)
     assert "PodGroup racks: spec.schedulingConstraints.topology" in told
+
+
+async def test_pods_that_differ_from_their_group_in_priority_hold_nothing(
+    site: Fleet, kube: Kube
+) -> None:
+    """kube-scheduler would never bind them; neither value can be changed."""
+    await site.publish(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": site.namespace},
+            "value": 1000,
+        }
+    )
+    await pod_group(site, "odd", gang(2), priorityClassName=site.namespace)
+    names = await add_pods(site, "odd", range(2))
+    (pod, _) = await pods_until(kube, site.namespace, names, lambda _: True)
+    note = await until_told(kube, pod, "GangPriorityDiffers", 90.0)
+    assert "pod odd-0 has priority 0, PodGroup odd has 1000" in note
+    claims = await kube.list("resource.k8s.io/v1", "ResourceClaim", site.namespace)
+    assert not any((claim.get("status") or {}).get("allocation") for claim in claims)

@@ -150,7 +150,7 @@ def _find_spec(
 def _find_maker(
     context: PlanContext, running: Iterable[Pod], ends: Iterable[PodEnd]
 ) -> GangOwner | None:
-    """Return the object that made all of these pods; None: it is not known, or several."""
+    """Return the object that made all of these pods; None: not one that is known."""
     owners = [pod.metadata.controller for pod in running]
     if len({*(owner.uid for owner in owners), *(end.maker for end in ends)}) != 1:
         return None

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from contracts.names import GANG_UID
+from contracts.pods.membership import Membership
 from contracts.workload import Pod, PodCondition
 
 _KEPT = 10_000
@@ -32,6 +33,8 @@ class PodEnd(Struct, frozen=True, kw_only=True):
     """The uid of the gang that it ran for."""
     run: str
     """Of which run of its owner it was."""
+    role: str
+    """What it was there; empty: like all others."""
     maker: str
     """The uid of its controller; empty: it had none."""
     has_finished: bool = False
@@ -54,7 +57,9 @@ class EndedPods(Generic[GroupT]):
         """By the uid of the pod, the oldest end first."""
         self._ends: dict[GroupT, dict[str, PodEnd]] = {}
 
-    def note(self, group: GroupT, run: str, pod: Pod, *, has_ended: bool) -> None:
+    def note(
+        self, group: GroupT, membership: Membership, pod: Pod, *, has_ended: bool
+    ) -> None:
         """Take in a pod that is over or gone; `has_ended`: its containers have ended.
 
         What was seen first counts: a finished pod is deleted in the end. Only that
@@ -76,7 +81,8 @@ class EndedPods(Generic[GroupT]):
             uid=uid,
             name=meta.name,
             gang=meta.annotations.get(GANG_UID, ""),
-            run=run,
+            run=membership.run,
+            role=membership.role,
             maker=meta.controller.uid,
             has_finished=has_ended and not is_deleted and target is None,
             reason="" if target is None else target.reason or _TARGET,

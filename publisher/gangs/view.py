@@ -326,7 +326,7 @@ class View:
             return
         found = self.membership(pod)
         has_ended = pod.status.phase in ENDED
-        self.ended.note(_group_of(found), found.run, pod, has_ended=has_ended)
+        self.ended.note(_group_of(found), found, pod, has_ended=has_ended)
 
     def _list_neighbors(self, pod: Pod) -> set[GroupKey]:
         """Name the groups of a pod and of those that share claims with it."""

@@ -9,7 +9,7 @@ those before were made good by replacements. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from contracts.counts import counted
 from contracts.gang import GangPhase, GangSpec
@@ -98,6 +98,12 @@ def _list_missing(
     owner = context.owner_of(running[0]) or _find_maker(context, running, latest)
     if owner is None:
         return latest
+    uids = {record.uid for record in records}
+    decided += _count_gone_roles(
+        owner,
+        there={context.membership(pod).role for pod in running},
+        ends=[end for end in ends if end.gang not in uids],
+    )
     if not owner.counts_succeeded:
         # It wants fewer pods for those that have succeeded.
         ends = [end for end in ends if not end.has_finished]
@@ -134,6 +140,18 @@ def _count_decided(records: Iterable[PodGangRecord]) -> int:
         elif record.placed is not None:
             unnamed += len(record.placed.members)
     return max(len(uids) + unnamed, restored)
+
+
+def _count_gone_roles(
+    owner: GangOwner, there: Container[str], ends: Iterable[PodEnd]
+) -> int:
+    """Count the pods of roles of which none is there any more.
+
+    `ends` are of gangs of which nothing runs: of roles that were decided later than the
+    others (`after`), such as a launcher.
+    """
+    gone = {end.role for end in ends if end.role not in there}
+    return sum(role.count for role in owner.roles if role.name and role.name in gone)
 
 
 def _find_spec(

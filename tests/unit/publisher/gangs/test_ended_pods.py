@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from msgspec.structs import replace
 
+from contracts.pods.membership import read_membership
 from contracts.workload import Pod
 from publisher.gangs import ended_pods
 from publisher.gangs.ended_pods import EndedPods, PodEnd
@@ -51,6 +52,7 @@ def test_why_a_pod_was_preempted_is_known_when_it_is_gone() -> None:
         name="a",
         gang=builders.UID,
         run="",
+        role="",
         maker="job",
         reason="PreemptionByScheduler",
         message="no room",
@@ -123,6 +125,7 @@ def test_the_oldest_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None
     ends: EndedPods[str] = EndedPods()
     for name in ("a", "b", "c"):
         pod = waiting_pod(name, opened_by=builders.UID)
-        ends.note("one" if name == "a" else "two", "", pod, has_ended=False)
+        found = read_membership(pod)
+        ends.note("one" if name == "a" else "two", found, pod, has_ended=False)
     assert ends.of("one") == ()
     assert [end.name for end in ends.of("two")] == ["b", "c"]

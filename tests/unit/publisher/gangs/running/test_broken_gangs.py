@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from contracts.gang import Gang
 from contracts.ids import GangUID
-from contracts.messages import SubmitGang
+from contracts.messages import Place, PodRef, SubmitGang
+from contracts.names import GANG_UID
 from contracts.pods.gang_owners import GangOwner, OwnerRole, ScaledNumber
 from contracts.pods.membership import OwnerKey
 from contracts.workload import Pod
@@ -18,6 +19,7 @@ from publisher.gangs.running.broken_gangs import find_broken, find_disruption
 from publisher.gangs.view import View
 from tests import builders
 from tests.builders.plans import (
+    context_about,
     context_of,
     gang_of,
     opened_record_of,
@@ -26,6 +28,14 @@ from tests.builders.plans import (
 )
 from tests.builders.pods import disrupted, waiting_pod
 from tests.builders.values import NAMESPACE
+from tests.builders.workloads import (
+    job_set_pod_marks,
+    job_set_spec,
+    made_pod,
+    owner_object,
+    replicated_job,
+    view_of_workloads,
+)
 
 NAMES = ("a", "b", "c", "d")
 
@@ -187,6 +197,44 @@ def test_a_maker_of_some_of_the_pods_says_nothing_of_all() -> None:
     record = opened_record_of(submission_of(pods), opened=5)
     end(view, preempted(other))
     assert words(look(view, record)).startswith("GangBroken: 4 of 5 pods run: launcher")
+
+
+def of_job_set(job: str, index: int, gang_uid: str) -> Pod:
+    """Let a pod of a JobSet run."""
+    marks = job_set_pod_marks("s", job, 0, index)
+    marks["annotations"] |= {GANG_UID: gang_uid}
+    return made_pod(f"{job}-{index}", marks, gated=False, phase="Running")
+
+
+def test_a_role_that_was_decided_later_is_missed_as_well() -> None:
+    """Its own gang is over then, as none of it runs."""
+    workers = [of_job_set("worker", index, builders.UID) for index in range(2)]
+    launcher = of_job_set("launcher", 0, "later")
+    jobs = (replicated_job("worker", pods=2), replicated_job("launcher"))
+    owner = owner_object("JobSet", "s", job_set_spec(*jobs, order="InOrder"))
+    view = view_of_workloads((*workers, launcher), owner)
+    places = {
+        "worker": tuple(
+            Place(pods=(PodRef(name=pod.metadata.name, uid=pod.metadata.uid),))
+            for pod in workers
+        )
+    }
+    message = replace(submission_of(count=2), places=places)
+    record = opened_record_of(message, opened=2)
+
+    def told() -> str:
+        about = replace(context_about(view, workers[0]), records=(record,))
+        return words(find_broken(about, gang_of(record, *workers)))
+
+    end(view, preempted(launcher))
+    assert told() == (
+        "GangBroken: 2 of 3 pods run: launcher-0 was preempted by kube-scheduler (no "
+        "room)"
+    )
+    again = of_job_set("launcher", 0, "again")
+    again = replace(again, metadata=replace(again.metadata, uid="uid-again"))
+    view.apply_pod(f"{NAMESPACE}/launcher-0", again)
+    assert told() == ""
 
 
 def elastic_gang(*members: tuple[str, int, int]) -> Gang:

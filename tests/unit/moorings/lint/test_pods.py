@@ -163,8 +163,8 @@ def test_pods_that_differ_from_their_pod_group_are_an_error() -> None:
     made = Workload(kind="PodGroup", metadata=meta)
     read = PlanObject.of("x", group, Decoded(kind="PodGroup", value=made))
 
-    def found(**spec: object) -> list[str]:
-        joins = {"schedulingGroup": {"podGroupName": "g"}, **spec}
+    def found(**spec: Any) -> list[str]:
+        joins: dict[str, Any] = {"schedulingGroup": {"podGroupName": "g"}, **spec}
         joins["schedulingGates"] = [{"name": GATE}]
         view = make_cluster([read, *entries(written_job("train", 2, **joins))]).view
         waiting = check_gangs(ask(view, view.groups()).waiting)

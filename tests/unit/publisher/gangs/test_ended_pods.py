@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -20,7 +21,7 @@ TRAIN = GroupKey(NAMESPACE, "train")
 KEY = f"{NAMESPACE}/a"
 
 
-def runner(phase: str = "Running", **fields: object) -> Pod:
+def runner(phase: str = "Running", **fields: Any) -> Pod:
     return waiting_pod(
         "a", gang="train", opened_by=builders.UID, owner="job", phase=phase, **fields
     )

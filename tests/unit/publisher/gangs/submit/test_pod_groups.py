@@ -27,7 +27,7 @@ def pod_group(**spec: Any) -> Json:
 
 def looked_at(*specs: Json, **group: Any) -> PlanContext:
     """Look at pods of a PodGroup, of which each has fields of its own."""
-    own = {"schedulingGroup": {"podGroupName": "g"}}
+    own: Json = {"schedulingGroup": {"podGroupName": "g"}}
     pods = [made_pod(f"p-{n}", {}, **own, **spec) for n, spec in enumerate(specs)]
     return context_about(view_of_workloads(pods, pod_group(**group)), pods[0])
 

@@ -198,6 +198,6 @@ def _describe_ends(ends: Iterable[PodEnd]) -> str:
         verb = _ENDED_BY.get(reason, "was disrupted")
         verb = verb if len(ended) == 1 else verb.replace("was ", "were ", 1)
         more = len(ended) - _NAMED
-        named = ", ".join(ended[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        named = ", ".join(sorted(ended)[:_NAMED]) + (f" and {more} more" if more > 0 else "")
         texts.append(f"{named} {verb} ({message or reason})")
     return "; ".join(texts)

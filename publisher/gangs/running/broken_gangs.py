@@ -54,11 +54,13 @@ def find_broken(context: PlanContext, submitted: SubmittedGang) -> StatusReport 
         return None
     run = context.membership(opened).run
     running = [pod for pod in context.running if context.membership(pod).run == run]
-    missing = _list_missing(context, running, [end for end in ends if end.run == run])
+    wanted, missing = _find_missing(
+        context, running, [end for end in ends if end.run == run]
+    )
     is_ending = any(end.has_finished for end in missing)
     if is_ending or not any(end.is_disrupted for end in missing):
         return None
-    count = counted(len(running) + len(missing), "pod runs", "pods run")
+    count = counted(wanted, "pod runs", "pods run")
     return StatusReport(
         phase=GangPhase.RUNNING,
         reason=GANG_BROKEN,
@@ -83,10 +85,13 @@ def find_disruption(context: PlanContext, record: PodGangRecord) -> str:
 # --- which pods are missing -----------------------------------------------------------
 
 
-def _list_missing(
+def _find_missing(
     context: PlanContext, running: Sequence[Pod], ends: Sequence[PodEnd]
-) -> Sequence[PodEnd]:
-    """List the ends of the pods that a run has too few; none: it is whole."""
+) -> tuple[int, Sequence[PodEnd]]:
+    """Return how many pods a run should have, and the ends of those that it lacks.
+
+    No ends: it is whole, or nobody has seen how those ended.
+    """
     records = list(_list_records(context, running))
     decided = _count_decided(records)
     latest = _take_last(ends, decided - len(running))
@@ -94,10 +99,10 @@ def _list_missing(
     if spec is not None and spec.is_elastic:
         counts = Counter(member_name_of(pod, context.gang) for pod in running)
         is_short = any(counts[member.name] < member.least for member in spec.members)
-        return latest if is_short else ()
+        return decided, latest if is_short else ()
     owner = context.owner_of(running[0]) or _find_maker(context, running, latest)
     if owner is None:
-        return latest
+        return decided, latest
     uids = {record.uid for record in records}
     decided += _count_gone_roles(
         owner,
@@ -108,7 +113,7 @@ def _list_missing(
         # It wants fewer pods for those that have succeeded.
         ends = [end for end in ends if not end.has_finished]
     wanted = min(decided, _count_wanted(owner, decided))
-    return _take_last(ends, wanted - len(running))
+    return wanted, _take_last(ends, wanted - len(running))
 
 
 def _take_last(ends: Sequence[PodEnd], count: int) -> Sequence[PodEnd]:
@@ -197,7 +202,7 @@ def _describe_ends(ends: Iterable[PodEnd]) -> str:
     for (reason, message), ended in names.items():
         verb = _ENDED_BY.get(reason, "was disrupted")
         verb = verb if len(ended) == 1 else verb.replace("was ", "were ", 1)
-        more = len(ended) - _NAMED
-        named = ", ".join(sorted(ended)[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-        texts.append(f"{named} {verb} ({message or reason})")
+        named, more = ", ".join(sorted(ended)[:_NAMED]), len(ended) - _NAMED
+        others = f" and {more} more" if more > 0 else ""
+        texts.append(f"{named}{others} {verb} ({message or reason})")
     return "; ".join(texts)

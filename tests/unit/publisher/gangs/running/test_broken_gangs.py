@@ -133,6 +133,12 @@ def test_all_ends_are_told_by_their_reasons() -> None:
     )
 
 
+def test_pods_whose_end_nobody_saw_are_missing_as_well() -> None:
+    view = view_of((PODS[0], PODS[1]))
+    end(view, preempted(PODS[1]))
+    assert words(look(view)).startswith("GangBroken: 1 of 4 pods run: b was preempted")
+
+
 def test_a_reason_that_is_not_known_yet_is_told_all_the_same() -> None:
     view = view_of(PODS)
     end(view, preempted(PODS[0], reason="New", message=""))

@@ -201,7 +201,7 @@ async def test_a_group_that_is_preempted_as_a_whole_has_not_completed(
         }
     )
     await pod_group(site, "whole", gang(2), disruptionMode={"all": {}})
-    cpu = {"requests": {"cpu": "60"}}
+    cpu: Json = {"requests": {"cpu": "60"}}
     names = await add_pods(site, "whole", range(2), **cpu)
     await pods_until(kube, site.namespace, names, is_running, 90.0)
     urgent = objects.pod(

@@ -186,6 +186,10 @@ class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     tolerations: tuple[NodeToleration, ...] = ()
     affinity: dict[str, Any] = {}
     priority: Int32 | None = None
+    """The API server sets it, by the class."""
+    priority_class_name: str = ""
+    preemption_policy: str | None = None
+    """`PreemptLowerPriority` (None as well) or `Never`."""
     scheduler_name: str = ""
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     scheduling_group: PodSchedulingGroup | None = None

@@ -89,6 +89,10 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     """True if its pods form a gang; False: each is decided by itself."""
     priority: int | None = None
     """Of the gang; None: as its pods have."""
+    priority_class: str = ""
+    """The PriorityClass by which the API server sets the priority; empty: none."""
+    preemption_policy: str | None = None
+    """What kube-scheduler may preempt for it; None: it does not say."""
     topology: tuple[GangTopology, ...] = ()
     """Topology rules of its pods, besides those that they declare themselves."""
     not_modelled: str = ""
@@ -396,6 +400,8 @@ def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
         minimum=None if gang is None else gang.min_count,
         is_gang=gang is not None,
         priority=spec.priority,
+        priority_class=spec.priority_class_name,
+        preemption_policy=spec.preemption_policy,
         topology=tuple(GangTopology(key=constraint.key) for constraint in topology),
         not_modelled=not_modelled,
     )

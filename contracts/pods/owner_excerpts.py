@@ -262,6 +262,8 @@ class _PodGroupSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     scheduling_policy: _SchedulingPolicy = _SchedulingPolicy()
     scheduling_constraints: _SchedulingConstraints = _SchedulingConstraints()
     priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str | None = None
 
 
 class PodGroupExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ from moorings.plan.asking import WaitingGang, WaitReason
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import has_gate, list_patterns
 from publisher.gangs.submit.plan_submission import SIZE_DIFFERS
+from publisher.gangs.submit.pod_groups import PRIORITY_DIFFERS
 from publisher.gangs.view import is_over
 
 _ENDLESS = (
@@ -41,6 +42,7 @@ _ENDLESS = (
     "MarkUnknown",
     "PodsMissing",
     "PodsTooMany",
+    PRIORITY_DIFFERS,
     SIZE_DIFFERS,
     "TooManyUsers",
     "TopologyInvalid",
@@ -52,6 +54,7 @@ _HOPELESS = (
     "GangSizeInvalid",
     "MarkUnknown",
     "PodsTooMany",
+    PRIORITY_DIFFERS,
     "TopologyInvalid",
 )
 """Reasons that no further pod can resolve."""

@@ -15,8 +15,13 @@ from msgspec.structs import replace
 
 from contracts.allocation import Rule
 from contracts.gang import GangPhase
-from contracts.lifecycle import GangRecord
-from contracts.messages import AllocationWritten, MemberAllocated, PodWritten
+from contracts.lifecycle import PUBLISHER, GangRecord
+from contracts.messages import (
+    AllocationWritten,
+    CancelGang,
+    MemberAllocated,
+    PodWritten,
+)
 from contracts.reports import PodsReport
 from moorings.stories import (
     GangStory,
@@ -115,6 +120,8 @@ def _describe_wait(record: GangRecord, later: Sequence[GangRecord]) -> str:
         return UNDECIDED
     if record.ending is not None:
         return "ending"
+    if record.phase is GangPhase.CANCELLED and isinstance(record.command, CancelGang):
+        return record.command.reason.removeprefix(PUBLISHER)
     growing = count_growing(record, later)
     more = ", ".join(f"{count} of {name}" for name, count in growing.items())
     return f"{Rule.GROWING}: no room yet for {more}" if more else ""

@@ -17,12 +17,21 @@ from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import ALLOCATED
 from publisher.gangs.running.attachment import DEVICE_NOT_ATTACHED
 from publisher.gangs.running.avoidance import SCHEDULER_REFUSED
+from publisher.gangs.running.broken_gangs import GANG_BROKEN
 from publisher.gangs.view import is_gated, is_over
 
 PLACEMENT_LOST = "PlacementLost"
 NOT_STORED = "NotStored"
 """What is to be said of the gang cannot be stored: nobody decides it until then."""
 _ALLOCATED_IN = (GangPhase.ALLOCATED, GangPhase.RUNNING)
+_OWN_CONDITIONS = (
+    PLACEMENT_LOST,
+    DEVICE_NOT_ATTACHED,
+    SCHEDULER_REFUSED,
+    GANG_BROKEN,
+    NOT_STORED,
+)
+"""Reasons that are conditions of their own: what holds, and since when."""
 
 
 def make_gang_status(
@@ -42,7 +51,7 @@ def make_gang_status(
     lost = any(r.reason == PLACEMENT_LOST for r in reports)
     allocated = chief.phase in _ALLOCATED_IN and not lost
     conditions = [_make_condition(ALLOCATED, allocated, chief)]
-    for kind in (PLACEMENT_LOST, DEVICE_NOT_ATTACHED, SCHEDULER_REFUSED, NOT_STORED):
+    for kind in _OWN_CONDITIONS:
         told = next((r for r in reports if r.reason == kind), None)
         if told is not None or _condition_of(present, kind):
             conditions.append(_make_condition(kind, told is not None, told or chief))

@@ -31,6 +31,7 @@ from publisher.gang_names import keep_valid_name
 from publisher.gangs.bypassed_pods import BypassedPods
 from publisher.gangs.claim_users import ReservationFlips, UngatedUsers
 from publisher.gangs.claims import exclusive_devices_of
+from publisher.gangs.ended_pods import EndedPods
 from publisher.gangs.failed_devices import SeenFailures
 from publisher.gangs.known_nodes import KnownNode, KnownNodes
 from publisher.gangs.offered_devices import OfferedDevices
@@ -103,6 +104,8 @@ class View:
         """What slices offer; `groups_using` says whom its claims concern."""
         self.failures = SeenFailures()
         """Devices of claims that could not be attached."""
+        self.ended: EndedPods[GroupKey] = EndedPods()
+        """How pods ended that had passed our gate."""
 
     # --- what is there --------------------------------------------------------------
 
@@ -189,6 +192,7 @@ class View:
         before = self._pods.get(key)
         if not self._is_news(before, pod, uid):
             return frozenset()
+        self._note_end(before, pod)
         touched: set[GroupKey] = set()
         if before is not None:
             touched |= self._list_neighbors(before)
@@ -310,6 +314,20 @@ class View:
             self.group_of(self._pods[key]) for key in pods if key in self._unbound
         )
 
+    def _note_end(self, before: Pod | None, pod: Pod | None) -> None:
+        """Remember how a pod ended that had passed our gate: it is over, or gone."""
+        if before is not None and (pod is None or _is_another(before, pod)):
+            self._remember_end(before)
+        if pod is not None and is_over(pod):
+            self._remember_end(pod)
+
+    def _remember_end(self, pod: Pod) -> None:
+        if is_gated(pod) or GANG_UID not in pod.metadata.annotations:
+            return
+        found = self.membership(pod)
+        has_ended = pod.status.phase in ENDED
+        self.ended.note(_group_of(found), found, pod, has_ended=has_ended)
+
     def _list_neighbors(self, pod: Pod) -> set[GroupKey]:
         """Name the groups of a pod and of those that share claims with it."""
         keys = claim_keys(pod).values()
@@ -352,11 +370,15 @@ class View:
             and after.metadata.version_number < before.metadata.version_number
         ):
             return False
-        if after is None or after.metadata.uid != before.metadata.uid:
+        if after is None or _is_another(before, after):
             self._gone[before.metadata.uid] = None
             if len(self._gone) > _GONE:
                 self._gone.popitem(last=False)
         return True
+
+
+def _is_another(before: _Object, after: _Object) -> bool:
+    return before.metadata.uid != after.metadata.uid
 
 
 def is_ours(pod: Pod) -> bool:

@@ -196,7 +196,7 @@ def _explain_match(
     )
 
 
-class _Alike(Struct, frozen=True):
+class _ComparedPods(Struct, frozen=True):
     """What constraints want of each pod of a kind: a value of one attribute each."""
 
     attribute: str
@@ -206,7 +206,7 @@ class _Alike(Struct, frozen=True):
     """By constraint: (ask, column); no ask is in two of them."""
 
 
-def _list_alike(demand: Demand) -> Iterator[_Alike]:
+def _list_alike(demand: Demand) -> Iterator[_ComparedPods]:
     """Group the constraints on one attribute, for each kind of pods in several."""
     found: dict[tuple[str, int], list[tuple[tuple[int, int], ...]]] = {}
     for rule in demand.gang_rules[0].sets if demand.gang_rules else ():
@@ -223,7 +223,7 @@ def _list_alike(demand: Demand) -> Iterator[_Alike]:
                 known.append(tuple(counts))
     for (attribute, number), asks in found.items():
         if len(asks) > 1:
-            yield _Alike(attribute=attribute, member=number, asks=tuple(asks))
+            yield _ComparedPods(attribute=attribute, member=number, asks=tuple(asks))
 
 
 def _is_exclusive(member: MemberKind, ask: int) -> bool:
@@ -232,7 +232,7 @@ def _is_exclusive(member: MemberKind, ask: int) -> bool:
 
 
 def _explain_alike(
-    demand: Demand, kinds: tuple[NodeKind, ...], alike: _Alike
+    demand: Demand, kinds: tuple[NodeKind, ...], alike: _ComparedPods
 ) -> Reason | None:
     """Compare the constraints on one attribute with those that values have room for.
 

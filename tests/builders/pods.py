@@ -121,6 +121,23 @@ def refused_pod(
     return replace(made, status=status)
 
 
+def disrupted(
+    pod: Pod, reason: str = "PreemptionByScheduler", message: str = "no room"
+) -> Pod:
+    """Let Kubernetes end a pod for others: it is being deleted, and says why."""
+    condition = PodCondition(
+        type="DisruptionTarget", status="True", reason=reason, message=message
+    )
+    status = replace(pod.status, conditions=(*pod.status.conditions, condition))
+    meta = pod.metadata
+    metadata = replace(
+        meta,
+        deletion_timestamp="2026-11-20T12:00:00Z",
+        resource_version=str(meta.version_number + 1),
+    )
+    return replace(pod, metadata=metadata, status=status)
+
+
 def real_claim(
     name: str = "pod-1-gpus",
     *,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from contracts.gang import GangPhase
 from moorings.client import Client, open_client
 from tests.lab import cluster
 from tests.lab.cluster import GATES, Stack, is_running, pods_until, template
@@ -16,7 +17,7 @@ from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.options import CONTROLLERS, Options
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.waits import until_told
+from tests.lab.waits import until_over, until_told
 
 NATIVE = Options(
     feature_gates=(
@@ -78,7 +79,7 @@ async def pod_group(site: Fleet, name: str, policy: Json, **spec: Any) -> Json:
     )
 
 
-async def add_pods(site: Fleet, group: str, numbers: range) -> list[str]:
+async def add_pods(site: Fleet, group: str, numbers: range, **fields: Any) -> list[str]:
     """Create pods of a PodGroup at our gate, each with the claim `d`; gives names."""
     names = [f"{group}-{number}" for number in numbers]
     for name in names:
@@ -88,6 +89,7 @@ async def add_pods(site: Fleet, group: str, numbers: range) -> list[str]:
             templates={"d": "one"},
             schedulingGates=GATES,
             schedulingGroup={"podGroupName": group},
+            **fields,
         )
         await site.kube.create(pod)
     return names
@@ -163,3 +165,53 @@ async def test_what_is_not_modelled_is_named(site: Fleet, kube: Kube) -> None:
     (pod,) = await pods_until(kube, site.namespace, names, lambda _: True)
     told = await until_told(kube, pod, "GangNotModelled", 90.0)
     assert "PodGroup racks: spec.schedulingConstraints.topology" in told
+
+
+async def test_pods_that_differ_from_their_group_in_priority_hold_nothing(
+    site: Fleet, kube: Kube
+) -> None:
+    """kube-scheduler would never bind them; neither value can be changed."""
+    await site.publish(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": site.namespace},
+            "value": 1000,
+        }
+    )
+    await pod_group(site, "odd", gang(2), priorityClassName=site.namespace)
+    names = await add_pods(site, "odd", range(2))
+    (pod, _) = await pods_until(kube, site.namespace, names, lambda _: True)
+    note = await until_told(kube, pod, "GangPriorityDiffers", 90.0)
+    assert "pod odd-0 has priority 0, PodGroup odd has 1000" in note
+    claims = await kube.list("resource.k8s.io/v1", "ResourceClaim", site.namespace)
+    assert not any((claim.get("status") or {}).get("allocation") for claim in claims)
+
+
+async def test_a_group_that_is_preempted_as_a_whole_has_not_completed(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """By its `disruptionMode`; else kube-scheduler takes one pod."""
+    await site.publish(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": site.namespace},
+            "value": 1000,
+        }
+    )
+    await pod_group(site, "whole", gang(2), disruptionMode={"all": {}})
+    cpu: Json = {"requests": {"cpu": "60"}}
+    names = await add_pods(site, "whole", range(2), **cpu)
+    await pods_until(kube, site.namespace, names, is_running, 90.0)
+    urgent = objects.pod(
+        site.namespace,
+        "urgent",
+        node_selector=site.labels,
+        priorityClassName=site.namespace,
+        **cpu,
+    )
+    await kube.create(urgent)
+    (record,) = await until_over(client, site, "whole")
+    assert record.phase is GangPhase.CANCELLED
+    assert "whole-0, whole-1 were preempted by kube-scheduler" in str(record.command)

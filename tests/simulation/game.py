@@ -20,7 +20,7 @@ from tests.simulation.players import Bus, Solver
 from tests.simulation.publisher import Publisher
 from tests.simulation.setting import Setting
 from tests.simulation.workloads import Workloads
-from tests.simulation.world import World, devices_of, uid_of
+from tests.simulation.world import World, devices_of, is_over, uid_of
 
 NS = builders.NAMESPACE
 MOST_ROUNDS = 40
@@ -103,6 +103,16 @@ class Game:
         if node is not None and two % 2:
             labels = {"state": f"{len(self.world.changes)}"}
             self.world.change("Node", name, {"metadata": {"labels": labels}})
+
+    def preempt(self, one: int, _two: int) -> None:
+        """Let kube-scheduler take the place of a pod that is on its node."""
+        bound = [
+            key
+            for key, pod in self.world.all("Pod")
+            if pod["spec"].get("nodeName") and not is_over(pod)
+        ]
+        if bound:
+            self.world.preempt_pod(bound[one % len(bound)])
 
     def pass_time(self, one: int, _two: int) -> None:
         """Let time pass: up to eleven minutes."""

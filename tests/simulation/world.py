@@ -26,6 +26,7 @@ MOST_RESERVED = 256
 BEGAN = datetime(2026, 11, 20, 12, tzinfo=UTC)
 UNFIT = "0/1 nodes are available: 1 node(s) are not fit"
 """What kube-scheduler says of a node that it refuses."""
+PREEMPTED = "preempting to accommodate a higher priority pod"
 DELETED = "2026-11-20T12:00:00Z"
 THEIRS = "their"
 """Begins the names of a pod's claims that are left to kube-scheduler."""
@@ -156,6 +157,13 @@ class World:
     def terminate_pod(self, key: str) -> None:
         """Begin to delete a pod that has a grace period."""
         self.change("Pod", key, {"metadata": {"deletionTimestamp": DELETED}})
+
+    def preempt_pod(self, key: str) -> None:
+        """Begin to delete a pod for another; it says so first."""
+        condition = {"type": "DisruptionTarget", "status": "True"}
+        condition |= {"reason": "PreemptionByScheduler", "message": PREEMPTED}
+        self.change("Pod", key, {"status": {"conditions": [condition]}})
+        self.terminate_pod(key)
 
     def bury_pods(self) -> None:
         """Let the grace of pods end."""

@@ -2,7 +2,8 @@
 
 They are watched until all are over. Their authors are told of pods that cannot run
 where they were placed: somebody took their devices, their node is gone, a device cannot
-be attached to it, or kube-scheduler refuses them there. Pure.
+be attached to it, or kube-scheduler refuses them there; and of a gang that runs on in
+parts, as Kubernetes ended some of its pods. Pure.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import NamedTuple
 
 from contracts.counts import counted
 from contracts.gang import GangPhase
-from contracts.messages import MAX_REASON, GangAllocated, ReleaseGang
+from contracts.lifecycle import PUBLISHER
+from contracts.messages import MAX_REASON, CancelGang, GangAllocated, ReleaseGang
 from contracts.workload import Pod
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
 from publisher.gangs.node_affinity import pinned_node_of
+from publisher.gangs.records import PodGangRecord
 from publisher.gangs.rollback import find_withdrawn, plan_withdrawal
 from publisher.gangs.running.attachment import (
     DEVICE_NOT_ATTACHED,
@@ -27,6 +30,11 @@ from publisher.gangs.running.avoidance import (
     SCHEDULER_REFUSED,
     find_failure,
     find_refusal,
+)
+from publisher.gangs.running.broken_gangs import (
+    GANG_BROKEN,
+    find_broken,
+    find_disruption,
 )
 from publisher.gangs.running.recreation import plan_recreation, wants_recreation
 from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
@@ -48,11 +56,7 @@ def plan_running(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     own_uids = uids_of(submitted.pods)
     free = find_withdrawn(submitted, view)
     if not submitted.alive:
-        released = ReleaseGang(**context.address(record))
-        return steps + NextSteps(
-            messages=() if record.command is not None else (released,),
-            kept=record.pods - free,
-        )
+        return steps + _plan_end(context, record) + NextSteps(kept=record.pods - free)
     # Then those that it answers for and that cannot run as they were placed.
     own = [pod for pod in submitted.alive if pod.metadata.uid in own_uids]
     refused = find_refused(context, own).pods
@@ -62,9 +66,16 @@ def plan_running(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     lost = [pod for pod in others if not is_gated(pod) and is_lost(pod, context)]
     steps += NextSteps(doubted=tuple(lost or unattached or refused))
     report = _report_running(context, submitted, lost, unattached, refused)
+    is_refused = bool(report.reason) and not lost
+    # Then what others took from the gang: it runs on in parts.
+    broken = find_broken(context, submitted)
+    if broken is not None and report.reason:
+        steps += NextSteps(reports=(broken,))
+    elif broken is not None:
+        report = broken
     is_paused = False
     if report.reason and wants_recreation(context, record):
-        again = plan_recreation(context, submitted, report, by_scheduler=not lost)
+        again = plan_recreation(context, submitted, report, by_scheduler=is_refused)
         if again.leaving:
             return steps + again + NextSteps(kept=record.pods)
         is_paused = again.look_again_s is not None
@@ -78,6 +89,17 @@ def plan_running(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     if not is_paused:
         free |= uids_of(pod for pod in own if is_displaced(pod, context))
     return steps + NextSteps(kept=(record.pods | own_uids) - free)
+
+
+def _plan_end(context: PlanContext, record: PodGangRecord) -> NextSteps:
+    """Say that a gang is over, of which no pod is left, unless somebody has."""
+    if record.command is not None:
+        return NextSteps()
+    address, disruption = context.address(record), find_disruption(context, record)
+    if not disruption:
+        return NextSteps(messages=(ReleaseGang(**address),))
+    reason = f"{PUBLISHER}{GANG_BROKEN}: no pod runs: {disruption}"[:MAX_REASON]
+    return NextSteps(messages=(CancelGang(**address, reason=reason),))
 
 
 def _report_running(

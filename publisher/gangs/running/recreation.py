@@ -1,4 +1,4 @@
-"""A gang whose pods cannot run where they were placed is made anew as a whole.
+"""A gang whose pods cannot run, or that lost a part, is made anew as a whole.
 
 This happens only if its author wants it (`recovery: Recreate`) and if somebody makes
 every one of its pods again. It is announced on the bus before the first pod is deleted,

@@ -33,6 +33,7 @@ from publisher.gangs.running.growth_rules import DeviceRules, NodeRules, keep_ru
 from publisher.gangs.sizes import read_sizes
 from publisher.gangs.submit.compare import find_difference
 from publisher.gangs.submit.completeness import find_shortage
+from publisher.gangs.submit.pod_groups import find_disagreement
 from publisher.gangs.submit.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.submit.rules import find_rules
 from publisher.gangs.submit.split import UnsubmittedGang
@@ -81,6 +82,9 @@ def _find_obstacle(
     invalid = context.membership(pods[0]).invalid
     if invalid:
         return NotReady(reason="GangNameInvalid", message=invalid)
+    disagreement = find_disagreement(pods, context)
+    if disagreement is not None:
+        return disagreement
     if not unsubmitted.is_displaced:
         shortage = find_shortage(pods, context, unsubmitted.company)
         if shortage is not None:

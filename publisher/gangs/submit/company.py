@@ -139,9 +139,9 @@ def _count_places(
     uids = {pod.metadata.annotations.get(GANG_UID) for pod in ran}
     alive = {r.uid: r for r in records if r.uid in uids and not r.is_over}
     begun = sum(
-        record.confirmation.pods
+        len(record.placed.members)
         for record in alive.values()
-        if not record.restores and isinstance(record.confirmation, GatesOpened)
+        if not record.restores and record.placed is not None
     )
     size = max((begun, *(record.restores for record in alive.values())))
     # Pods of gangs that are over, and have succeeded, were not counted either.

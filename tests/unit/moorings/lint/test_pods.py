@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
-from contracts.names import GANG_SIZE
+from contracts.kubernetes.decode import Decoded
+from contracts.meta import ObjectMeta
+from contracts.names import GANG_SIZE, GATE
+from contracts.workload import Workload
 from moorings.lint.findings import LintRule
 from moorings.lint.pods import check_gangs, check_pods
 from moorings.plan.asking import ask
 from moorings.plan.cluster import make_cluster
+from moorings.plan.objects import PlanObject
 from tests import builders
 from tests.builders.inputs import entries, written_job, written_pod
 from tests.builders.lint import lint_objects
@@ -142,3 +146,30 @@ def test_refused_pods_of_a_job_are_one_finding_with_their_count() -> None:
         ("Gang", "alone"),
     ]
     assert found[0].message.startswith("3 pods: UnknownDeviceClass: no DeviceClass")
+
+
+def test_pods_that_differ_from_their_pod_group_are_an_error() -> None:
+    """kube-scheduler would bind none of them; offline the classes tell."""
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": builders.NAMESPACE},
+        "spec": {
+            "priorityClassName": "high",
+            "schedulingPolicy": {"gang": {"minCount": 2}},
+        },
+    }
+    meta = ObjectMeta(name="g", namespace=builders.NAMESPACE)
+    made = Workload(kind="PodGroup", metadata=meta)
+    read = PlanObject.of("x", group, Decoded(kind="PodGroup", value=made))
+
+    def found(**spec: Any) -> list[str]:
+        joins: dict[str, Any] = {"schedulingGroup": {"podGroupName": "g"}, **spec}
+        joins["schedulingGates"] = [{"name": GATE}]
+        view = make_cluster([read, *entries(written_job("train", 2, **joins))]).view
+        waiting = check_gangs(ask(view, view.groups()).waiting)
+        return [f"{each.severity} {each.message}" for each in waiting]
+
+    assert found(priorityClassName="high") == []
+    (text,) = found()
+    assert text.startswith("error PriorityDiffers: pod train-0 has priorityClassName ")

@@ -11,7 +11,14 @@ from msgspec.structs import replace
 from contracts.allocation import Reason, Rule
 from contracts.gang import GangPhase
 from contracts.ids import GangUID
-from contracts.messages import AllocationWritten, GangRejected, GatesOpened, PodWritten
+from contracts.messages import (
+    AllocationWritten,
+    CancelGang,
+    GangRejected,
+    GatesOpened,
+    PodWritten,
+    ReleaseOutcome,
+)
 from contracts.reports import WAITING, PodsReport
 from moorings.cli.views import MOST_LINES, print_explanation
 from moorings.stories import GangStory, HeldObjects
@@ -68,6 +75,13 @@ def test_a_gang_that_waits_says_for_what() -> None:
     assert view_gang(record_of(SUBMITTED))["reason"] == UNDECIDED
     pending = replace(gang_pending(), reasons=(REASON,))
     assert view_gang(record_of(SUBMITTED, pending))["reason"] == str(REASON)
+
+
+def test_a_gang_that_was_given_up_says_why() -> None:
+    command = CancelGang(**IDS, reason="publisher: GangBroken: no pod runs")
+    released = replace(gang_released(), outcome=ReleaseOutcome.CANCELLED)
+    record = record_of(SUBMITTED, DECISION, command, released)
+    assert view_gang(record)["reason"] == "GangBroken: no pod runs"
 
 
 def test_claims_have_the_names_that_kubernetes_gave_them() -> None:

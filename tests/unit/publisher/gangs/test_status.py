@@ -72,6 +72,8 @@ def test_what_kube_scheduler_refuses_is_a_condition_while_it_lasts() -> None:
     present = {"conditions": [{"type": "SchedulerRefused", "status": "True"}]}
     mended = conditions_of("", present)
     assert mended == {"Allocated": "True", "SchedulerRefused": "False"}
+    broken = conditions_of("GangBroken", {})
+    assert broken == {"Allocated": "True", "GangBroken": "True"}
     failed = conditions_of("DeviceNotAttached", {})
     assert failed == {"Allocated": "True", "DeviceNotAttached": "True"}
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from contracts.claim import ResourceClaim
 from contracts.gang import Gang, GangPhase
-from contracts.lifecycle import is_by_publisher
-from contracts.messages import CancelGang, SubmitGang
+from contracts.lifecycle import PUBLISHER, is_by_publisher
+from contracts.messages import CancelGang, ClaimsReleased, ReleaseOutcome, SubmitGang
 from contracts.names import INDEX
 from contracts.workload import Pod
 from publisher.gangs.carry_out.plan_reserved import Places, bind_pods, plan_reserved
@@ -18,7 +19,7 @@ from publisher.gangs.records import PodGangRecord
 from publisher.gangs.submit.plan_submission import plan_reservation
 from publisher.gangs.submit.readiness import NotReady
 from tests import builders
-from tests.builders.decisions import gang_allocated, gang_pending
+from tests.builders.decisions import gang_allocated, gang_pending, gang_released
 from tests.builders.plans import context_of, gang_of, record_of, submission_of, view_of
 from tests.builders.pods import real_claim, waiting_pod
 
@@ -99,6 +100,11 @@ HOLDING = builders.gang(builders.member(builders.member_claim(), count=2), hold=
 PODS = [waiting_pod(name, gang="train", templates=["gpus"]) for name in ("a", "b")]
 CLAIMS = [real_claim("a-gpus"), real_claim("b-gpus")]
 UIDS = {"uid-a", "uid-b"}
+ADDRESS: dict[str, Any] = {
+    "cluster": DECISION.cluster,
+    "namespace": DECISION.namespace,
+    "uid": DECISION.uid,
+}
 
 
 def reserved(*, gang: Gang | None = None) -> SubmitGang:
@@ -149,6 +155,22 @@ def test_a_decision_waits_for_its_pods() -> None:
 def test_once_all_pods_are_there_it_is_like_any_other() -> None:
     plan, kept = planned(record_of(reserved(), gang_allocated(pods=2)))
     assert [patch.name for patch in plan.patches] == ["a-gpus", "b-gpus"]
+    assert kept == UIDS
+
+
+def test_pods_of_a_gang_that_we_gave_up_are_asked_for_anew() -> None:
+    """Its object is there, and somebody wants its pods; not if a person ended it."""
+    decided = (reserved(gang=HOLDING), gang_allocated(pods=2))
+    over = (
+        replace(gang_released(), outcome=ReleaseOutcome.CANCELLED),
+        ClaimsReleased(**ADDRESS),
+    )
+    by_us = CancelGang(**ADDRESS, reason=f"{PUBLISHER}GangBroken: no pod runs")
+    plan, kept = planned(record_of(*decided, by_us, *over), 2, HOLDING)
+    assert (plan.reports, kept) == ((), frozenset())
+    by_person = record_of(*decided, CancelGang(**ADDRESS), *over)
+    plan, kept = planned(by_person, 2, HOLDING)
+    assert [report.reason for report in plan.reports] == ["Cancelled"]
     assert kept == UIDS
 
 

@@ -24,7 +24,7 @@ from tests.builders.plans import (
     submission_of,
     view_of,
 )
-from tests.builders.pods import real_claim, refused_pod, waiting_pod
+from tests.builders.pods import disrupted, real_claim, refused_pod, waiting_pod
 
 DECISION = gang_allocated()
 OPENED = GatesOpened(
@@ -170,6 +170,64 @@ def test_a_gang_with_a_refused_pod_is_made_anew_where_its_author_wants_it() -> N
     assert isinstance(command, CancelGang)
     assert command.recreate
     assert "Unschedulable: 0/2 nodes" in command.reason
+
+
+def broken(*, lost: bool = False, wanted: bool = False) -> NextSteps:
+    """Look at two pods of which the second is preempted; `lost`: the first lost all."""
+    pods = [runner(owner="job"), runner_of("b")]
+    view = view_of(pods, [real_claim("a-gpus") if lost else HELD])
+    view.apply_pod(f"{builders.NAMESPACE}/b", disrupted(pods[1]))
+    message = recreated(*pods) if wanted else submission_of(pods)
+    decision = gang_allocated(pods=2)
+    record = record_of(message, decision, replace(OPENED, pods=2))
+    return plan_running(context_of(view, record), gang_of(record, *pods[:1]))
+
+
+def runner_of(name: str) -> Pod:
+    return waiting_pod(
+        name,
+        gang="train",
+        templates=["gpus"],
+        opened_by=builders.UID,
+        node=builders.NODE,
+        phase="Running",
+        owner="job",
+    )
+
+
+def test_a_gang_that_lost_a_pod_to_another_is_told() -> None:
+    plan = broken()
+    (report,) = plan.reports
+    assert (report.phase, report.reason) == ("Running", "GangBroken")
+    assert plan.messages == ()
+    # What is wrong with those that run is told besides.
+    reasons = {report.reason for report in broken(lost=True).reports}
+    assert reasons == {"GangBroken", "PlacementLost"}
+
+
+def test_its_rest_is_made_anew_without_a_pause() -> None:
+    """kube-scheduler does not refuse it, so nothing says that it would again."""
+    plan = broken(wanted=True)
+    assert plan.recreations == 0
+    assert plan.leaving == {"uid-a"}
+    (command,) = plan.messages
+    assert isinstance(command, CancelGang)
+    assert command.recreate
+    assert command.reason.startswith("publisher: GangBroken: 1 of 2 pods run: b was")
+
+
+def test_a_gang_of_which_all_was_preempted_has_not_completed() -> None:
+    pod = runner()
+    view = view_of([pod], [HELD])
+    view.apply_pod(f"{builders.NAMESPACE}/a", disrupted(pod))
+    plan, _ = planned(view, disrupted(pod))
+    (command,) = plan.messages
+    assert isinstance(command, CancelGang)
+    assert not command.recreate
+    assert command.reason == (
+        "publisher: GangBroken: no pod runs: a was preempted by kube-scheduler "
+        "(no room)"
+    )
 
 
 def test_a_pinned_pod_of_no_gang_is_told_where_its_devices_are_not() -> None:

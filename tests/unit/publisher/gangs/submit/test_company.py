@@ -109,6 +109,8 @@ def test_a_gang_has_lost_pods_that_failed_or_are_gone() -> None:
     assert size_and_lost([*ABC[:2], failed], three) == (3, 1)
     assert size_and_lost([*ABC[:2], done], three) == (3, 0)
     assert size_and_lost(ABC[:2]) == (0, 0)
+    # One was gone before it was confirmed that all gates were open.
+    assert size_and_lost(ABC[:2], running_gang(*ABC, opened=2)) == (3, 1)
 
 
 def test_a_gang_that_does_not_run_has_lost_nothing() -> None:

@@ -230,8 +230,14 @@ def shares_of(
     None: nobody has a share of it.
     """
     shares = sum_shares(use).get(device.name)
-    domain = domain_of(view.driver, features)
-    if not shares or not domain:
+    if shares is None:
+        return None
+    return spell_shares(shares, device, domain_of(view.driver, features))
+
+
+def spell_shares(shares: dict[str, int], device: Device, domain: str) -> dict[str, int]:
+    """Add up what shares of a device consume by its own names (`domain_of`)."""
+    if not domain:
         return shares
     consumed: dict[str, int] = {}
     for name, own in spell_as_device(shares, device.capacity, domain).items():

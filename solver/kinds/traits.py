@@ -19,6 +19,7 @@ from solver.devices.candidates import (
     indices_of,
     is_shareable,
     shares_of,
+    spell_shares,
     sum_shares,
 )
 from solver.devices.capacity_amounts import compute_consumed, domain_of
@@ -245,10 +246,12 @@ def find_with_room(
     for share in view.use.shared:
         bits = view.facts.bits_by_name.get(share.device, 0) & chosen
         if bits and share.consumed:
+            consumed = {name: amount.nano for name, amount in share.consumed}
             amounts = _list_amounts(view.part, kind.capacity, features)
             for index in indices_of(bits):
                 device = view.devices[index]
-                used = shares_of(view, device, view.use, features) or {}
+                domain = domain_of(view.driver, features)
+                used = spell_shares(consumed, device, domain)
                 if not _is_large_enough(device, used, amounts[index]):
                     chosen &= ~(1 << index)
     return chosen

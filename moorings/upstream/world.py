@@ -22,7 +22,8 @@ from solver.devices.candidates import (
     indices_of,
     is_shareable,
     select_devices,
-    shares_of,
+    spell_shares,
+    sum_shares,
 )
 from solver.devices.capacity_amounts import compute_consumed, domain_of
 from solver.devices.gather import NodePools
@@ -95,7 +96,13 @@ class World:
         features = self.features
         available = find_free(pool, features)
         fit = find_supported(pool, self.node.node, features)
-        use = pool.use if features.consumable_capacity else None
+        shares = sum_shares(pool.use) if features.consumable_capacity else {}
+        domain = domain_of(pool.driver, features)
+        shares = {
+            device.name: spell_shares(shares[device.name], device, domain)
+            for device in pool.devices
+            if device.name in shares
+        }
         return [
             NodeDevice(
                 name=DeviceID(pool.driver, pool.pool, pool.devices[bit].name),
@@ -104,7 +111,7 @@ class World:
                 bit=bit,
                 shareable=is_shareable(pool.devices[bit], features),
                 held=not available >> bit & 1,
-                shares=shares_of(pool, pool.devices[bit], use, features),
+                shares=shares.get(pool.devices[bit].name),
                 supported=bool(fit >> bit & 1),
             )
             for bit in indices_of(pool.targeting)

@@ -17,7 +17,7 @@ from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.options import CONTROLLERS, Options
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.waits import until_over, until_told
+from tests.lab.waits import priority_class, until_over, until_told
 
 NATIVE = Options(
     feature_gates=(
@@ -171,15 +171,8 @@ async def test_pods_that_differ_from_their_group_in_priority_hold_nothing(
     site: Fleet, kube: Kube
 ) -> None:
     """kube-scheduler would never bind them; neither value can be changed."""
-    await site.publish(
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": site.namespace},
-            "value": 1000,
-        }
-    )
-    await pod_group(site, "odd", gang(2), priorityClassName=site.namespace)
+    urgent_class = await priority_class(site)
+    await pod_group(site, "odd", gang(2), priorityClassName=urgent_class)
     names = await add_pods(site, "odd", range(2))
     (pod, _) = await pods_until(kube, site.namespace, names, lambda _: True)
     note = await until_told(kube, pod, "GangPriorityDiffers", 90.0)
@@ -192,14 +185,7 @@ async def test_a_group_that_is_preempted_as_a_whole_has_not_completed(
     site: Fleet, kube: Kube, client: Client
 ) -> None:
     """By its `disruptionMode`; else kube-scheduler takes one pod."""
-    await site.publish(
-        {
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": site.namespace},
-            "value": 1000,
-        }
-    )
+    urgent_class = await priority_class(site)
     await pod_group(site, "whole", gang(2), disruptionMode={"all": {}})
     cpu: Json = {"requests": {"cpu": "60"}}
     names = await add_pods(site, "whole", range(2), **cpu)
@@ -208,7 +194,7 @@ async def test_a_group_that_is_preempted_as_a_whole_has_not_completed(
         site.namespace,
         "urgent",
         node_selector=site.labels,
-        priorityClassName=site.namespace,
+        priorityClassName=urgent_class,
         **cpu,
     )
     await kube.create(urgent)

@@ -17,7 +17,7 @@ from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.services import eventually
-from tests.lab.waits import pods_of, until_over, until_told
+from tests.lab.waits import pods_of, priority_class, until_over, until_told
 
 CPU = {"cpu": "30"}
 """Two such pods fill a node of 64."""
@@ -29,19 +29,12 @@ async def preempt(site: Fleet, node: str = "") -> Json:
 
     `node`: on this node; empty: on any.
     """
-    urgent = {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": site.namespace},
-        "value": 1000,
-    }
-    await site.publish(urgent)
     pod = objects.pod(
         site.namespace,
         "urgent",
         requests=CPU,
         node_selector={"kubernetes.io/hostname": node} if node else site.labels,
-        priorityClassName=site.namespace,
+        priorityClassName=await priority_class(site),
     )
     return await site.kube.create(pod)
 

@@ -9,7 +9,8 @@ from contracts.lifecycle import GangRecord
 from contracts.names import GANG, REPORTER
 from moorings.client import Client
 from tests.lab.cluster import name_of
-from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane import objects
+from tests.lab.controlplane.client import Json, Kube, RefusedError
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.services import eventually
 
@@ -78,6 +79,24 @@ async def until_told(
 
     await eventually(told, missing, within_s)
     return notes[-1]
+
+
+async def priority_class(site: Fleet) -> str:
+    """Add a PriorityClass of 1000, until admission knows it; gives its name."""
+    name = site.namespace
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    await site.publish({**kind, "metadata": {"name": name}, "value": 1000})
+    probe = objects.pod(site.namespace, "probe", priorityClassName=name)
+
+    async def is_known() -> bool:
+        try:
+            await site.kube.create(probe, dryRun="All")
+        except RefusedError:
+            return False
+        return True
+
+    await eventually(is_known, f"PriorityClass {name} is known")
+    return name
 
 
 def _bare(reason: str) -> str:

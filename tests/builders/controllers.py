@@ -20,6 +20,10 @@ from tests.builders.workloads import (
 )
 
 Json = dict[str, Any]
+_MADE_BY_KUBERNETES = (
+    *(("v1", "Pod"), ("batch/v1", "Job")),
+    *(("apps/v1", "StatefulSet"), ("apps/v1", "Deployment")),
+)
 DRAWN = "xxxxx"
 """In place of the characters that the API server draws."""
 
@@ -37,6 +41,11 @@ def list_children(owner: Json, beside: Sequence[Json] = ()) -> list[Json]:
         return list(_train_job(owner, beside))
     make = _MAKERS.get((group, owner["kind"])) or _MAKERS.get((group, ""))
     return [] if make is None else list(make(owner))
+
+
+def makes_pods(raw: Json) -> bool:
+    """True if an object is a pod, or Kubernetes makes its pods."""
+    return (raw["apiVersion"], raw["kind"]) in _MADE_BY_KUBERNETES
 
 
 def _made(owner: Json, api_version: str, kind: str, name: str, **fields: Any) -> Json:
@@ -102,7 +111,11 @@ def _mpi_job(owner: Json) -> Iterator[Json]:
         marks = mpi_job_pod_marks(name, "worker", uid=owner["metadata"]["uid"])
         template = specs["Worker"]["template"]
         yield _pod(owner, f"{name}-worker-{number}", template, marks)
-    job = {"parallelism": 1, "completions": 1, "template": specs["Launcher"]["template"]}
+    job = {
+        "parallelism": 1,
+        "completions": 1,
+        "template": specs["Launcher"]["template"],
+    }
     launcher = _made(owner, "batch/v1", "Job", f"{name}-launcher", spec=job)
     _mark_template(launcher, mpi_job_pod_marks(name, "launcher"), "training.kubeflow")
     yield launcher

@@ -307,7 +307,7 @@ SHAPES: dict[str, tuple[list[Json], Gangs]] = {
     ),
     "RayCronJob": (
         [_object("ray.io/v1", "RayCronJob", {"jobTemplate": {"rayClusterSpec": RAY}})],
-        {"x-xxxxx": [("gpu", 2, 2)]},
+        {"x-xxxxx-xxxxx": [("gpu", 2, 2)]},
     ),
     "SparkApplication": (
         [_object("sparkoperator.k8s.io/v1beta2", "SparkApplication", SPARK)],

@@ -11,11 +11,13 @@ import pytest
 from msgspec import Struct
 from typer.testing import CliRunner
 
+from contracts.gang import Gang
+from contracts.names import WORKLOAD
 from moorings.cli.main import app
 from moorings.client import Client
 from moorings.plan.reading import Reader
 from moorings.plan.work import prepare_work
-from tests.builders.controllers import list_children
+from tests.builders.controllers import list_children, makes_pods
 from tests.cases.published import SHAPES, Gangs, list_gangs
 from tests.lab import workloads
 from tests.lab.cluster import Stack, is_running
@@ -24,14 +26,14 @@ from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.services import eventually
 
-TOGETHER = {
-    name: shape
-    for name, (shape, gangs) in SHAPES.items()
+TOGETHER = [
+    name
+    for name, (_, gangs) in SHAPES.items()
     if any(count > 1 for members in gangs.values() for _, count, _ in members)
-}
+]
 """Shapes whose pods are decided together."""
 WORLD = ("DeviceClass", "ResourceSlice", "ResourceClaimTemplate")
-OF_KUBERNETES = ("batch/v1", "apps/v1")
+OF_KUBERNETES = ("batch", "apps")
 IN_CLUSTER = "ClusterTrainingRuntime"
 
 
@@ -39,19 +41,28 @@ class Outcome(Struct):
     """What became of an object, or is to become of it."""
 
     gangs: Gangs
+    workloads: list[str]
+    """By what each of them is a gang."""
     claims: int
     """With devices."""
 
+    @classmethod
+    def of(cls, gangs: Sequence[Gang], claims: Sequence[str], name: str) -> Outcome:
+        """Choose gangs and claims of a namespace; of claims theirs are given."""
+        own = [each for each in gangs if each.metadata.namespace == name]
+        workloads = sorted(each.metadata.annotations[WORKLOAD] for each in own)
+        return cls(list_gangs(own), workloads, claims.count(name))
+
 
 @pytest.fixture
-async def large(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]:
+async def roomy(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]:
     """Two nodes with devices for all shapes, and the kinds of the projects."""
     assert stack.nats.url
     kinds = {
         (each["apiVersion"], each["kind"]): None
-        for shape in TOGETHER.values()
-        for each in shape
-        if each["apiVersion"] not in OF_KUBERNETES
+        for name in TOGETHER
+        for each in SHAPES[name][0]
+        if each["apiVersion"].partition("/")[0] not in OF_KUBERNETES
     }
     crds = await workloads.serve(kube, kinds)
     devices = tuple(objects.devices(64))
@@ -60,29 +71,32 @@ async def large(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet
     await workloads.stop_serving(kube, crds)
 
 
-async def test_a_plan_is_what_the_cluster_decides(large: Fleet, client: Client) -> None:
-    """Of all shapes at once, each in a namespace of its own."""
-    kube = large.kube
+async def test_a_plan_is_what_the_cluster_decides(roomy: Fleet, client: Client) -> None:
+    """Of all shapes at once; each waits for its last pod, and is decided once."""
+    kube = roomy.kube
     async with AsyncExitStack() as spaces:
         entered = (spaces.enter_async_context(kube.namespace()) for _ in TOGETHER)
         names = await asyncio.gather(*entered)
-        applied = {
-            name: _in_namespace(shape, name)
-            for name, shape in zip(names, TOGETHER.values(), strict=True)
-        }
-        one = objects.requests(large.device_class)
+        shapes = dict(zip(names, TOGETHER, strict=True))
+        applied = {name: _in_namespace(SHAPES[shapes[name]][0], name) for name in names}
+        one = objects.requests(roomy.device_class)
         templates = [objects.template(name, "one", one) for name in names]
         await asyncio.gather(*map(kube.create, templates))
         foretold = await _plan(kube, applied)
-        await asyncio.gather(*(_apply(kube, shape) for shape in applied.values()))
+        made = await asyncio.gather(*(_apply(kube, applied[name]) for name in names))
+        late = await asyncio.gather(
+            *(
+                _create_all_but_last(kube, makers, foretold[name].gangs)
+                for name, makers in zip(names, made, strict=True)
+            )
+        )
+        last = list(filter(None, late))
+        await _told_missing(kube, {each["metadata"]["namespace"] for each in last})
+        await asyncio.gather(*map(kube.create, last))
         decided = await _decided(kube, client, foretold)
-    by_shape = dict(zip(TOGETHER, names, strict=True))
-    assert {shape: decided[name] for shape, name in by_shape.items()} == {
-        shape: foretold[name] for shape, name in by_shape.items()
-    }
-    assert all(
-        decided[name].gangs == SHAPES[shape][1] for shape, name in by_shape.items()
-    )
+    for name, shape in shapes.items():
+        assert (shape, decided[name]) == (shape, foretold[name])
+        assert (shape, decided[name].gangs) == (shape, SHAPES[shape][1])
 
 
 def _in_namespace(shape: Sequence[Json], namespace: str) -> list[Json]:
@@ -104,30 +118,55 @@ async def _plan(kube: Kube, applied: dict[str, list[Json]]) -> dict[str, Outcome
     words = ("plan", "-f", "-", "-o", "json")
     answer = CliRunner().invoke(app, words, input=json.dumps(listed))
     assert answer.exit_code == 0, answer.output
-    claims = json.loads(answer.stdout)["claims"]
+    claims = [
+        claim["namespace"]
+        for claim in json.loads(answer.stdout)["claims"]
+        if claim["verdict"] == "allocated"
+    ]
     work = prepare_work(Reader(str).read_list(items))
-    return {
-        name: Outcome(
-            list_gangs(
-                message.gang
-                for message in work.gangs
-                if message.gang.metadata.namespace == name
-            ),
-            sum(
-                claim["namespace"] == name and claim["verdict"] == "allocated"
-                for claim in claims
-            ),
-        )
-        for name in applied
-    }
+    gangs = [message.gang for message in work.gangs]
+    return {name: Outcome.of(gangs, claims, name) for name in applied}
 
 
-async def _apply(kube: Kube, shape: list[Json]) -> None:
-    """Create the objects of an author, and all that controllers make of them."""
+async def _apply(kube: Kube, shape: list[Json]) -> list[Json]:
+    """Create the objects of an author, and what controllers make of them.
+
+    Gives what makes pods, or is one, in the order in which it is to be created.
+    """
+    makers: list[Json] = []
     waiting = list(shape)
     while waiting:
-        stored = await kube.create(waiting.pop(0))
-        waiting += list_children(stored, shape)
+        each = waiting.pop(0)
+        if makes_pods(each):
+            makers.append(each)
+        else:
+            waiting += list_children(await kube.create(each), shape)
+    return makers
+
+
+async def _create_all_but_last(kube: Kube, makers: list[Json], gangs: Gangs) -> Json:
+    """Create pods, or what makes them; gives what is missing.
+
+    Nothing (`{}`) is, where Kubernetes makes all pods or fewer are enough.
+    """
+    members = [member for each in gangs.values() for member in each]
+    is_late = len(makers) > 1 and all(count == least for _, count, least in members)
+    for each in makers[: -1 if is_late else None]:
+        await kube.create(each)
+    return makers[-1] if is_late else {}
+
+
+async def _told_missing(kube: Kube, names: set[str]) -> None:
+    """Wait until an event in each of these namespaces says that pods are missing."""
+    missing = set(names)
+
+    async def told() -> bool:
+        for event in await kube.list("events.k8s.io/v1", "Event"):
+            if event["reason"] == "GangPodsMissing":
+                missing.discard(event["metadata"]["namespace"])
+        return not missing
+
+    await eventually(told, lambda: f"told of pods in {missing}", 60.0)
 
 
 async def _decided(
@@ -141,25 +180,20 @@ async def _decided(
         running.update(dict.fromkeys(foretold, 0))
         for pod in pods:
             space = pod["metadata"]["namespace"]
-            if space in foretold and is_running(pod) and "resourceClaims" in pod["spec"]:
+            if (
+                space in foretold
+                and is_running(pod)
+                and "resourceClaims" in pod["spec"]
+            ):
                 running[space] += 1
         return running == {name: each.claims for name, each in foretold.items()}
 
     await eventually(all_run, lambda: f"pods of {foretold}: {running}", 60.0)
     records = await client.fetch_gangs()
+    gangs = [each.submission.gang for each in records if each.submission is not None]
     claims = [
         claim["metadata"]["namespace"]
         for claim in await kube.list(objects.RESOURCE, "ResourceClaim")
         if fleet.allocated(claim)
     ]
-    return {
-        name: Outcome(
-            list_gangs(
-                record.submission.gang
-                for record in records
-                if record.submission is not None and record.namespace == name
-            ),
-            claims.count(name),
-        )
-        for name in foretold
-    }
+    return {name: Outcome.of(gangs, claims, name) for name in foretold}

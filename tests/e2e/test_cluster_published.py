@@ -123,7 +123,7 @@ async def _plan(kube: Kube, applied: dict[str, list[Json]]) -> dict[str, Outcome
         for claim in json.loads(answer.stdout)["claims"]
         if claim["verdict"] == "allocated"
     ]
-    work = prepare_work(Reader(str).read_list(items))
+    work = prepare_work(Reader(lambda _: None).read_list(items))
     gangs = [message.gang for message in work.gangs]
     return {name: Outcome.of(gangs, claims, name) for name in applied}
 

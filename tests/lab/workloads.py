@@ -18,20 +18,9 @@ KUEUE = "kueue.x-k8s.io/v1beta2"
 _KUEUE_KINDS = ("Workload", "AdmissionCheck")
 _OF_CLUSTER = ("AdmissionCheck", "ClusterTrainingRuntime")
 """Kinds whose objects are in no namespace."""
-CRDS = {
-    "jobset.x-k8s.io/v1alpha2": "JobSet",
-    "batch.volcano.sh/v1alpha1": "Job",
-    "kubeflow.org/v1": "PyTorchJob",
-    "kubeflow.org/v2beta1": "MPIJob",
-    "ray.io/v1": "RayCluster",
-    "scheduling.x-k8s.io/v1alpha1": "PodGroup",
-    "workload.codeflare.dev/v1beta2": "AppWrapper",
-}
 
 
-async def serve(
-    kube: Kube, kinds: Iterable[tuple[str, str]] = tuple(CRDS.items())
-) -> list[Json]:
+async def serve(kube: Kube, kinds: Iterable[tuple[str, str]]) -> list[Json]:
     """Let the API server serve the kinds of the projects; gives what it was told."""
     versions: dict[tuple[str, str], list[str]] = {}
     for api_version, kind in kinds:

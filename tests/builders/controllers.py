@@ -24,6 +24,7 @@ _MADE_BY_KUBERNETES = (
     *(("v1", "Pod"), ("batch/v1", "Job")),
     *(("apps/v1", "StatefulSet"), ("apps/v1", "Deployment")),
 )
+_SPARK_ROLE = "spark-role"
 DRAWN = "xxxxx"
 """In place of the characters that the API server draws."""
 
@@ -31,10 +32,13 @@ DRAWN = "xxxxx"
 def list_children(owner: Json, beside: Sequence[Json] = ()) -> list[Json]:
     """Make what the controller of an object that is stored creates for it.
 
-    Nothing for kinds of Kubernetes, whose controllers run, and for pods. `beside`: what
-    else was applied, such as the runtime of a TrainJob.
+    Nothing for kinds of Kubernetes, whose controllers run, and for pods, but for the
+    driver of a Spark application. `beside`: what was applied, such as the runtime of a
+    TrainJob.
     """
     group = owner["apiVersion"].partition("/")[0]
+    if _is_driver(owner):
+        return list(_spark_executors(owner, beside))
     if owner["apiVersion"] == "kubeflow.org/v2beta1":
         return list(_mpi_job(owner))
     if group == "trainer.kubeflow.org":
@@ -44,8 +48,13 @@ def list_children(owner: Json, beside: Sequence[Json] = ()) -> list[Json]:
 
 
 def makes_pods(raw: Json) -> bool:
-    """True if an object is a pod, or Kubernetes makes its pods."""
-    return (raw["apiVersion"], raw["kind"]) in _MADE_BY_KUBERNETES
+    """True if an object is a pod that makes nothing, or Kubernetes makes its pods."""
+    kind = raw["apiVersion"], raw["kind"]
+    return kind in _MADE_BY_KUBERNETES and not _is_driver(raw)
+
+
+def _is_driver(raw: Json) -> bool:
+    return bool(raw["metadata"].get("labels", {}).get(_SPARK_ROLE) == "driver")
 
 
 def _made(owner: Json, api_version: str, kind: str, name: str, **fields: Any) -> Json:
@@ -222,6 +231,36 @@ def _ray(kind: str, *fields: str) -> Callable[[Json], Iterator[Json]]:
     return make
 
 
+def _scheduled_spark_application(owner: Json) -> Iterator[Json]:
+    name, spec = f"{_name(owner)}-{DRAWN}", owner["spec"]["template"]
+    yield _made(owner, owner["apiVersion"], "SparkApplication", name, spec=spec)
+
+
+def _spark_application(owner: Json) -> Iterator[Json]:
+    """Make the driver, which makes the rest."""
+    marks = _spark_pod_marks(owner, "driver", _name(owner))
+    template = owner["spec"]["driver"]["template"]
+    yield _pod(owner, f"{_name(owner)}-driver", template, marks)
+
+
+def _spark_executors(driver: Json, beside: Iterable[Json]) -> Iterator[Json]:
+    (applied,) = beside
+    spec = applied["spec"].get("template", applied["spec"])["executor"]
+    name = _name(driver).removesuffix("-driver")
+    for number in range(1, spec["instances"] + 1):
+        marks = _spark_pod_marks(driver, "executor", name)
+        yield _pod(driver, f"{name}-exec-{number}", spec["template"], marks)
+
+
+def _spark_pod_marks(owner: Json, role: str, application: str) -> Json:
+    labels = {_SPARK_ROLE: role, "sparkoperator.k8s.io/app-name": application}
+    made = _made(owner, "v1", "Pod", "")
+    return {
+        "labels": labels,
+        "ownerReferences": made["metadata"]["ownerReferences"],
+    }
+
+
 def _name(owner: Json) -> str:
     return str(owner["metadata"]["name"])
 
@@ -237,6 +276,8 @@ _MAKERS: dict[tuple[str, str], Callable[[Json], Iterator[Json]]] = {
     ("ray.io", "RayJob"): _ray("RayCluster", "rayClusterSpec"),
     ("ray.io", "RayService"): _ray("RayCluster", "rayClusterConfig"),
     ("ray.io", "RayCronJob"): _ray("RayJob", "jobTemplate"),
+    ("sparkoperator.k8s.io", "ScheduledSparkApplication"): _scheduled_spark_application,
+    ("sparkoperator.k8s.io", "SparkApplication"): _spark_application,
     ("workload.codeflare.dev", "AppWrapper"): _app_wrapper,
 }
 """By group and kind; an empty kind: all of the group."""

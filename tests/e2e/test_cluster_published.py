@@ -26,12 +26,8 @@ from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.services import eventually
 
-TOGETHER = [
-    name
-    for name, (_, gangs) in SHAPES.items()
-    if any(count > 1 for members in gangs.values() for _, count, _ in members)
-]
-"""Shapes whose pods are decided together."""
+NAMED = [name for name in SHAPES if name != "Deployment"]
+"""Shapes of whose gangs the names are known: a Deployment's pods have drawn ones."""
 WORLD = ("DeviceClass", "ResourceSlice", "ResourceClaimTemplate")
 OF_KUBERNETES = ("batch", "apps")
 IN_CLUSTER = "ClusterTrainingRuntime"
@@ -42,7 +38,7 @@ class Outcome(Struct):
 
     gangs: Gangs
     workloads: list[str]
-    """By what each of them is a gang."""
+    """By what each of them is a gang; empty: it is a pod alone."""
     claims: int
     """With devices."""
 
@@ -50,7 +46,7 @@ class Outcome(Struct):
     def of(cls, gangs: Sequence[Gang], claims: Sequence[str], name: str) -> Outcome:
         """Choose gangs and claims of a namespace; of claims theirs are given."""
         own = [each for each in gangs if each.metadata.namespace == name]
-        workloads = sorted(each.metadata.annotations[WORKLOAD] for each in own)
+        workloads = sorted(each.metadata.annotations.get(WORKLOAD, "") for each in own)
         return cls(list_gangs(own), workloads, claims.count(name))
 
 
@@ -60,7 +56,7 @@ async def roomy(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet
     assert stack.nats.url
     kinds = {
         (each["apiVersion"], each["kind"]): None
-        for name in TOGETHER
+        for name in NAMED
         for each in SHAPES[name][0]
         if each["apiVersion"].partition("/")[0] not in OF_KUBERNETES
     }
@@ -75,9 +71,9 @@ async def test_a_plan_is_what_the_cluster_decides(roomy: Fleet, client: Client) 
     """Of all shapes at once; each waits for its last pod, and is decided once."""
     kube = roomy.kube
     async with AsyncExitStack() as spaces:
-        entered = (spaces.enter_async_context(kube.namespace()) for _ in TOGETHER)
+        entered = (spaces.enter_async_context(kube.namespace()) for _ in NAMED)
         names = await asyncio.gather(*entered)
-        shapes = dict(zip(names, TOGETHER, strict=True))
+        shapes = dict(zip(names, NAMED, strict=True))
         applied = {name: _in_namespace(SHAPES[shapes[name]][0], name) for name in names}
         one = objects.requests(roomy.device_class)
         templates = [objects.template(name, "one", one) for name in names]
@@ -95,8 +91,11 @@ async def test_a_plan_is_what_the_cluster_decides(roomy: Fleet, client: Client) 
         await asyncio.gather(*map(kube.create, last))
         decided = await _decided(kube, client, foretold)
     for name, shape in shapes.items():
+        gangs = SHAPES[shape][1]
+        pods = sum(count for members in gangs.values() for _, count, _ in members)
         assert (shape, decided[name]) == (shape, foretold[name])
-        assert (shape, decided[name].gangs) == (shape, SHAPES[shape][1])
+        assert (shape, decided[name].gangs) == (shape, gangs)
+        assert (shape, decided[name].claims) == (shape, pods)
 
 
 def _in_namespace(shape: Sequence[Json], namespace: str) -> list[Json]:
@@ -147,10 +146,15 @@ async def _apply(kube: Kube, shape: list[Json]) -> list[Json]:
 async def _create_all_but_last(kube: Kube, makers: list[Json], gangs: Gangs) -> Json:
     """Create pods, or what makes them; gives what is missing.
 
-    Nothing (`{}`) is, where Kubernetes makes all pods or fewer are enough.
+    Nothing (`{}`) is, where Kubernetes makes all pods, fewer are enough, or each is
+    decided alone.
     """
     members = [member for each in gangs.values() for member in each]
-    is_late = len(makers) > 1 and all(count == least for _, count, least in members)
+    is_late = (
+        len(makers) > 1
+        and any(count > 1 for _, count, _ in members)
+        and all(count == least for _, count, least in members)
+    )
     for each in makers[: -1 if is_late else None]:
         await kube.create(each)
     return makers[-1] if is_late else {}

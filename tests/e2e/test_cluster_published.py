@@ -170,7 +170,7 @@ async def _told_missing(kube: Kube, names: set[str]) -> None:
                 missing.discard(event["metadata"]["namespace"])
         return not missing
 
-    await eventually(told, lambda: f"told of pods in {missing}", 60.0)
+    await eventually(told, lambda: f"told of pods in {missing}", 120.0)
 
 
 async def _decided(
@@ -192,7 +192,7 @@ async def _decided(
                 running[space] += 1
         return running == {name: each.claims for name, each in foretold.items()}
 
-    await eventually(all_run, lambda: f"pods of {foretold}: {running}", 60.0)
+    await eventually(all_run, lambda: f"pods of {foretold}: {running}", 120.0)
     records = await client.fetch_gangs()
     gangs = [each.submission.gang for each in records if each.submission is not None]
     claims = [

@@ -173,17 +173,18 @@ def _make_job(raw: Mapping[str, Any]) -> Iterator[_Made]:
     yield _Made(body=body, path="spec.jobTemplate")
 
 
-def _maker_of(kind: str, *fields: str) -> _Maker:
+def _maker_of(kind: str, *fields: str, suffix: str = DRAWN) -> _Maker:
     """Return a maker of an object of the same group that some fields describe.
 
-    Where they are empty, such as of a RayJob, it uses one that is there.
+    Where they are empty, such as of a RayJob, it uses one that is there. `suffix`: of
+    its name.
     """
 
     def make(raw: Mapping[str, Any]) -> Iterator[_Made]:
         spec = _dig(raw, *fields)
         body = {"apiVersion": raw["apiVersion"], "kind": kind, "spec": spec}
         if spec:
-            yield _Made(body=body, path=".".join(fields))
+            yield _Made(body=body, path=".".join(fields), suffix=suffix)
 
     return make
 
@@ -296,8 +297,10 @@ _MAKERS: dict[tuple[str, str], _Maker] = {
     ("batch", "CronJob"): _make_job,
     ("ray.io", "RayJob"): _maker_of("RayCluster", "spec", "rayClusterSpec"),
     ("ray.io", "RayService"): _maker_of("RayCluster", "spec", "rayClusterConfig"),
+    # It makes a RayJob, which makes the cluster: each draws a part of the name.
     ("ray.io", "RayCronJob"): _maker_of(
-        "RayCluster", "spec", "jobTemplate", "rayClusterSpec"
+        *("RayCluster", "spec", "jobTemplate", "rayClusterSpec"),
+        suffix=f"{DRAWN}-{DRAWN}",
     ),
     ("sparkoperator.k8s.io", "ScheduledSparkApplication"): _maker_of(
         "SparkApplication", "spec", "template"

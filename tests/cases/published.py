@@ -6,8 +6,10 @@ gang the members, each with its pods and with how many are enough.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from contracts.gang import Gang
 from contracts.names import GATE
 
 Json = dict[str, Any]
@@ -15,11 +17,20 @@ Gangs = dict[str, list[tuple[str, int, int]]]
 TEMPLATE: Json = {
     "spec": {
         "schedulingGates": [{"name": GATE}],
-        "containers": [{"name": "node", "resources": {"claims": [{"name": "gpus"}]}}],
+        "containers": [
+            {
+                "name": "node",
+                "image": "registry.invalid/none",
+                "resources": {"claims": [{"name": "gpus"}]},
+            }
+        ],
         "resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "one"}],
+        "restartPolicy": "Never",
     }
 }
-PLAIN: Json = {"spec": {"containers": [{"name": "head"}]}}
+PLAIN: Json = {
+    "spec": {"containers": [{"name": "head", "image": "registry.invalid/none"}]}
+}
 
 
 def _object(api_version: str, kind: str, spec: Json, name: str = "x") -> Json:
@@ -34,6 +45,18 @@ def _object(api_version: str, kind: str, spec: Json, name: str = "x") -> Json:
 
 def _of(count: int) -> Json:
     return {"replicas": count, "template": TEMPLATE}
+
+
+def _serving(count: int) -> Json:
+    """Describe pods that Kubernetes starts again, which it finds by a label."""
+    labels = {"app": "x"}
+    spec = {**TEMPLATE["spec"], "restartPolicy": "Always"}
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    return {
+        "replicas": count,
+        "selector": {"matchLabels": labels},
+        "template": template,
+    }
 
 
 def _kubeflow(kind: str, field: str, **more: Any) -> Json:
@@ -70,7 +93,10 @@ SHAPES: dict[str, tuple[list[Json], Gangs]] = {
             _object(
                 "batch/v1",
                 "CronJob",
-                {"jobTemplate": {"spec": {"parallelism": 2, "template": TEMPLATE}}},
+                {
+                    "schedule": "0 0 1 1 *",
+                    "jobTemplate": {"spec": {"parallelism": 2, "template": TEMPLATE}},
+                },
             )
         ],
         {"x-xxxxx": [("pod", 2, 2)]},
@@ -78,13 +104,15 @@ SHAPES: dict[str, tuple[list[Json], Gangs]] = {
     "StatefulSet, Parallel": (
         [
             _object(
-                "apps/v1", "StatefulSet", _of(2) | {"podManagementPolicy": "Parallel"}
+                "apps/v1",
+                "StatefulSet",
+                {**_serving(2), "podManagementPolicy": "Parallel", "serviceName": "x"},
             )
         ],
         {"x": [("pod", 2, 2)]},
     ),
     "Deployment": (
-        [_object("apps/v1", "Deployment", _of(2))],
+        [_object("apps/v1", "Deployment", _serving(2))],
         {f"x-{number}": [("pod", 1, 1)] for number in range(2)},
     ),
     "JobSet": (
@@ -279,7 +307,7 @@ SHAPES: dict[str, tuple[list[Json], Gangs]] = {
     ),
     "RayCronJob": (
         [_object("ray.io/v1", "RayCronJob", {"jobTemplate": {"rayClusterSpec": RAY}})],
-        {"x-xxxxx": [("gpu", 2, 2)]},
+        {"x-xxxxx-xxxxx": [("gpu", 2, 2)]},
     ),
     "SparkApplication": (
         [_object("sparkoperator.k8s.io/v1beta2", "SparkApplication", SPARK)],
@@ -296,3 +324,13 @@ SHAPES: dict[str, tuple[list[Json], Gangs]] = {
         {f"x-xxxxx{name}": members for name, members in EXECUTORS.items()},
     ),
 }
+
+
+def list_gangs(gangs: Iterable[Gang]) -> Gangs:
+    """Describe gangs as the table does; every member must be there once."""
+    found: Gangs = {}
+    for gang in gangs:
+        assert gang.metadata.name not in found
+        members = [(m.name, m.count, m.least) for m in gang.spec.members]
+        found[gang.metadata.name] = sorted(members)
+    return found

@@ -8,7 +8,7 @@ from moorings.plan.reading import Reader
 from moorings.plan.work import prepare_work
 from tests import builders
 from tests.builders.inputs import entries
-from tests.cases.published import SHAPES, Gangs, Json
+from tests.cases.published import SHAPES, Gangs, Json, list_gangs
 
 
 @pytest.mark.parametrize(("objects", "gangs"), SHAPES.values(), ids=SHAPES)
@@ -17,12 +17,5 @@ def test_a_shape_is_the_gangs_of_the_table(objects: list[Json], gangs: Gangs) ->
     said: list[str] = []
     read = Reader(said.append).read_list(objects)
     work = prepare_work([*entries(one), *read])
-    found = [
-        (
-            message.gang.metadata.name,
-            [(m.name, m.count, m.least) for m in message.gang.spec.members],
-        )
-        for message in work.gangs
-    ]
-    assert sorted(found) == sorted(gangs.items())
+    assert list_gangs(message.gang for message in work.gangs) == gangs
     assert (said, list(work.waiting)) == ([], [])

@@ -15,28 +15,24 @@ from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
-CRDS = {
-    "jobset.x-k8s.io/v1alpha2": "JobSet",
-    "batch.volcano.sh/v1alpha1": "Job",
-    "kubeflow.org/v1": "PyTorchJob",
-    "kubeflow.org/v2beta1": "MPIJob",
-    "ray.io/v1": "RayCluster",
-    "scheduling.x-k8s.io/v1alpha1": "PodGroup",
-    "workload.codeflare.dev/v1beta2": "AppWrapper",
-}
+_KUEUE_KINDS = ("Workload", "AdmissionCheck")
+_OF_CLUSTER = ("AdmissionCheck", "ClusterTrainingRuntime")
+"""Kinds whose objects are in no namespace."""
 
 
-async def serve(
-    kube: Kube, kinds: Iterable[tuple[str, str]] = tuple(CRDS.items())
-) -> list[Json]:
+async def serve(kube: Kube, kinds: Iterable[tuple[str, str]]) -> list[Json]:
     """Let the API server serve the kinds of the projects; gives what it was told."""
-    return await _serve(kube, [_crd(*item) for item in kinds])
+    versions: dict[tuple[str, str], list[str]] = {}
+    for api_version, kind in kinds:
+        group, _, version = api_version.partition("/")
+        versions.setdefault((group, kind), []).append(version)
+    return await _serve(kube, [_crd(*item, *each) for item, each in versions.items()])
 
 
 async def serve_kueue(kube: Kube) -> list[Json]:
     """Let the API server serve the two kinds of Kueue that a check is about."""
-    workload, check = _crd(KUEUE, "Workload"), _crd(KUEUE, "AdmissionCheck")
-    check["spec"]["scope"] = "Cluster"
+    group, _, version = KUEUE.partition("/")
+    workload, check = (_crd(group, kind, version) for kind in _KUEUE_KINDS)
     for crd in (workload, check):
         crd["spec"]["versions"][0]["subresources"] = {"status": {}}
     return await _serve(kube, [workload, check])
@@ -58,16 +54,19 @@ async def _serve(kube: Kube, made: list[Json]) -> list[Json]:
     return made
 
 
-def _crd(api_version: str, kind: str) -> Json:
-    group, _, version = api_version.partition("/")
+def _crd(group: str, kind: str, *versions: str) -> Json:
+    """Describe a kind whose objects are stored in the first of its versions."""
     plural = f"{kind.lower()}s"
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    served = {
-        "name": version,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-    }
+    served = [
+        {
+            "name": version,
+            "served": True,
+            "storage": version == versions[0],
+            "schema": {"openAPIV3Schema": schema},
+        }
+        for version in versions
+    ]
     # Groups of kubernetes.io and k8s.io are their community's: it wants to be asked.
     approval = {"api-approved.kubernetes.io": "unapproved, for tests"}
     return {
@@ -76,9 +75,9 @@ def _crd(api_version: str, kind: str) -> Json:
         "metadata": {"name": f"{plural}.{group}", "annotations": approval},
         "spec": {
             "group": group,
-            "scope": "Namespaced",
+            "scope": "Cluster" if kind in _OF_CLUSTER else "Namespaced",
             "names": {"plural": plural, "kind": kind, "listKind": f"{kind}List"},
-            "versions": [served],
+            "versions": served,
         },
     }
 

@@ -38,17 +38,21 @@ def counts(entry: PlanObject) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "spec"),
+    ("kind", "spec", "name"),
     [
-        ("RayJob", {"rayClusterSpec": GROUPS}),
-        ("RayService", {"rayClusterConfig": GROUPS}),
-        ("RayCronJob", {"jobTemplate": {"rayClusterSpec": GROUPS}}),
+        ("RayJob", {"rayClusterSpec": GROUPS}, "train-xxxxx"),
+        ("RayService", {"rayClusterConfig": GROUPS}, "train-xxxxx"),
+        (
+            "RayCronJob",
+            {"jobTemplate": {"rayClusterSpec": GROUPS}},
+            "train-xxxxx-xxxxx",
+        ),
     ],
 )
-def test_kinds_of_ray_make_a_cluster(kind: str, spec: Json) -> None:
+def test_kinds_of_ray_make_a_cluster(kind: str, spec: Json, name: str) -> None:
     (made,) = list_made_objects(read(RAY, kind, spec))
     meta = made.decoded.value.metadata
-    assert (made.decoded.kind, meta.name) == ("RayCluster", "train-xxxxx")
+    assert (made.decoded.kind, meta.name) == ("RayCluster", name)
     assert (meta.controller.kind, meta.controller.name) == (kind, "train")
     assert counts(made) == {"headgroupspec": 1, "small": 2}
 

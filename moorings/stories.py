@@ -133,6 +133,8 @@ class GangStory(Struct, frozen=True, kw_only=True):
 
         Without `held` nobody knows which are gone.
         """
+        if not self.records:
+            return sum(report.pods for report in self.reports)
         waiting = sum(r.pods for r in self.reports if r.phase == WAITING)
         if any(record.phase is not GangPhase.RUNNING for record in self.living):
             waiting = 0  # they are those of the submission

@@ -9,9 +9,16 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from contracts import names
-from contracts.names import GATE, OURS
+from contracts.names import GANG, GATE, OURS
 from contracts.workload import Pod, PodSpec
 
+UNGATED = (
+    f"have the label {GANG} but not the gate {GATE}: kube-scheduler binds them one by "
+    "one"
+)
+"""What is wrong with pods that are in a gang and do not wait for it."""
+_NEAR = 0.9
+"""How alike a domain is to ours, of 1, if it is most likely ours misspelt."""
 _KNOWN = frozenset(
     value
     for value in vars(names).values()
@@ -32,10 +39,15 @@ def find_unknown_mark(pod: Pod) -> str | None:
 
 
 def list_unknown_gates(spec: PodSpec) -> Iterator[tuple[int, str]]:
-    """Yield the unknown scheduling gates in our name, by index."""
+    """Yield the unknown scheduling gates in our name, or nearly so, by index."""
     for index, gate in enumerate(spec.scheduling_gates):
-        if gate.name.startswith(OURS) and gate.name != GATE:
+        if gate.name != GATE and _is_nearly_ours(gate.name):
             yield index, f"nobody opens the gate {gate.name}; did you mean {GATE}?"
+
+
+def _is_nearly_ours(name: str) -> bool:
+    domain = name.partition("/")[0]
+    return bool(get_close_matches(domain, [OURS.rstrip("/")], cutoff=_NEAR))
 
 
 def _suggest_key(key: str) -> str:

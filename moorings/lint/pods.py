@@ -16,8 +16,8 @@ from contracts.claim import (
 from contracts.counts import counted
 from contracts.ids import object_key
 from contracts.meta import OwnerReference
-from contracts.names import GANG, GATE
-from contracts.pods.marks import list_unknown_gates
+from contracts.names import GANG
+from contracts.pods.marks import UNGATED, list_unknown_gates
 from contracts.quantity import NANO
 from contracts.validate.pods import (
     check_pod_spec,
@@ -64,10 +64,6 @@ _BYPASSED = (
 )
 _DIVISIBLE = "cpu"
 """The one resource of which there are parts."""
-_UNGATED = (
-    f"its pods have the label {GANG} but not the gate {GATE}: kube-scheduler "
-    "binds them one by one"
-)
 _Requests = Mapping[str, frozenset[str]]
 """By `namespace/name` of a claim or template, the names of its requests."""
 
@@ -96,7 +92,7 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
             yield from _check_references(entry, spec, path, claims, templates)
             yield from _check_fractions(entry, spec, path)
             if GANG in meta.labels and not has_gate(spec):
-                place, message = f"{path}.schedulingGates", _UNGATED
+                place, message = f"{path}.schedulingGates", f"its pods {UNGATED}"
                 found = _make_finding(entry, place, LintRule.NO_EFFECT, message)
                 yield structs.replace(found, severity=Severity.WARNING)
 

@@ -124,7 +124,9 @@ class GangController:
         """
         self._leads.set()
         self._patches.forget_refusals()
-        await self._queue.add({*self._observer.view.groups(), *self._gangs.groups()})
+        view = self._observer.view
+        groups = {*view.groups(), *view.strays.groups(), *self._gangs.groups()}
+        await self._queue.add(groups)
         await lost.wait()
         self._leads.clear()
         self._patches.forget_refusals()

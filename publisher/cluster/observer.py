@@ -50,13 +50,16 @@ class Observer:
         now: Callable[[], str],
         late_gates: Iterable[str] = (),
         bypassed: BypassedPods | None = None,
+        allocates_alone: bool = False,
     ) -> None:
         """`claims` is the kind ResourceClaim in the version that the cluster serves.
 
         `changed` is told which groups a page of changes is about; `apis` put pods
-        together that have no label of ours; `late_gates`, `bypassed`: see `View`.
+        together that have no label of ours; the others: see `View`.
         """
-        self.view = View(frozenset(apis), late_gates, bypassed)
+        self.view = View(
+            frozenset(apis), late_gates, bypassed, allocates_alone=allocates_alone
+        )
         self._owners = list_owner_kinds(apis)
         self.refusals = SeenRefusals()
         """Pods that kube-scheduler refuses, and since when."""

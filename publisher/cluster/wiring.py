@@ -177,6 +177,8 @@ def _build_parts(
         now=now,
         late_gates=config.late_gates,
         bypassed=BypassedPods(owns, owns_classes=bool(ownership.classes)),
+        # Classes say which claims are ours, taints keep kube-scheduler from them.
+        allocates_alone=bool(ownership.classes and ownership.drivers),
     )
     gangs = GangBus(cluster, bus, queue.add, observer.view.groups, traces)
     # Then who writes: state on the bus; patches, statuses and events for gangs;

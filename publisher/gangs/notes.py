@@ -33,17 +33,19 @@ UNOWNED = (
     f"scheduling gate {GATE}, and kube-scheduler may allocate the same devices to "
     "others"
 )
+_UNDECIDED = "Undecided"
+_OWN_QUEUE: tuple[str, ...] = (Rule.QUEUED, Rule.UNEVALUATED, _UNDECIDED)
+"""Reasons that pass once we have come so far."""
 _ORDINARY: tuple[str, ...] = (
+    *_OWN_QUEUE,
     Rule.TAKEN,
     Rule.ALL_DEVICES,
     Rule.JOINT,
     Rule.OUTRANKED,
     Rule.NODE_RESOURCES,
     Rule.GROWING,
-    "Undecided",
 )
 """Reasons that end when others end: nobody has to do anything. All else is wrong."""
-_UNDECIDED = "Undecided"
 _SOON_S, _SLOW_S = 3.0, 30.0
 _FLEETING = {
     "PodsMissing": _SOON_S,
@@ -51,8 +53,10 @@ _FLEETING = {
     "VolumesMissing": _SOON_S,
     "DeviceRemoved": _SOON_S,
     "NodeNamed": _SOON_S,
+    "MarkHasNoEffect": _SOON_S,
     # kube-controller-manager, and our own queue, are slow when many pods come.
     "ClaimsMissing": _SLOW_S,
+    "GateMissing": _SLOW_S,
     _UNDECIDED: _SLOW_S,
 }
 """Reasons that any gang has while it comes, or that a new slice may end: each with the
@@ -111,7 +115,8 @@ def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[N
 def list_pointers(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
     """Point pods that wait to the object whose events say why, if it is another.
 
-    Not while nobody has decided yet: nothing is wrong with them.
+    Not while nobody has decided yet: nothing is wrong with them. It is a Warning, as
+    kube-scheduler has them for pods that wait, unless our own queue is what is slow.
     """
     pointed: set[str] = set()
     for report in reports:
@@ -123,18 +128,19 @@ def list_pointers(reports: Iterable[StatusReport], gang: Gang | None) -> Iterato
             for pod in ordered[:_POINTED]:
                 if pod.metadata.uid not in {*pointed, note.regarding.uid}:
                     pointed.add(pod.metadata.uid)
-                    yield _make_pointer(pod, note)
+                    yield _make_pointer(pod, note, report.reason)
 
 
-def _make_pointer(pod: Pod, note: Note) -> Note:
+def _make_pointer(pod: Pod, note: Note, reason: str) -> Note:
     about = note.regarding
+    gate = f" at scheduling gate {GATE}" if is_gated(pod) else ""
     return Note(
         regarding=_subject_of_pod(pod),
         related=about,
-        type=note.type,
+        type="Normal" if reason in _OWN_QUEUE else "Warning",
         reason=POINTER,
-        message=f"waits at scheduling gate {GATE} with its gang: the events of "
-        f"{about.kind} {about.name} say why",
+        message=f"waits{gate} with its gang: the events of {about.kind} "
+        f"{about.name} say why",
         after_s=_SLOW_S,
     )
 

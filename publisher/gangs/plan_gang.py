@@ -42,6 +42,7 @@ from publisher.gangs.running.recreation import plan_removal
 from publisher.gangs.submit.bypassed import sort_bypassed
 from publisher.gangs.submit.plan_submission import plan_reservation, plan_submission
 from publisher.gangs.submit.split import UnsubmittedGang, split_waiting
+from publisher.gangs.submit.strays import report_strays
 from publisher.gangs.view import claim_keys, is_bypassed, is_gated, uids_of
 
 
@@ -54,7 +55,9 @@ def plan_gang(context: PlanContext) -> NextSteps:
     steps = (
         plan_repairs(context.pods, context.view)
         + plan_avoidance(context, refused.pods, steps.recreations)
-        + NextSteps(look_again_s=refused.look_again_s)
+        + NextSteps(
+            reports=tuple(report_strays(context)), look_again_s=refused.look_again_s
+        )
         + steps
     )
     gang = context.gang

@@ -36,6 +36,7 @@ from publisher.gangs.failed_devices import SeenFailures
 from publisher.gangs.known_nodes import KnownNode, KnownNodes
 from publisher.gangs.offered_devices import OfferedDevices
 from publisher.gangs.owners import GangOwners
+from publisher.gangs.stray_pods import StrayPods
 from publisher.gangs.volumes import Volumes
 
 _GONE = 10_000
@@ -68,11 +69,14 @@ class View:
         apis: Container[WorkloadAPI] = (),
         late_gates: Iterable[str] = (),
         bypassed: BypassedPods | None = None,
+        *,
+        allocates_alone: bool = False,
     ) -> None:
         """`apis` put pods together that have no label of ours.
 
         `late_gates` are gates of others that open after devices are decided. Without
-        `bypassed` no pod is ours that was bound without us.
+        `bypassed` no pod is ours that was bound without us. With `allocates_alone`
+        nobody else allocates the claims that we own.
         """
         self._apis = apis
         self.late_gates = frozenset(late_gates)
@@ -100,6 +104,8 @@ class View:
         """What says how many pods a gang has."""
         self.ungated_users = UngatedUsers()
         """Claims that pods use which are not ours."""
+        self.strays: StrayPods[GroupKey] = StrayPods(by_claims=allocates_alone)
+        """Pods that are meant for us and are not ours."""
         self.offered = OfferedDevices()
         """What slices offer; `groups_using` says whom its claims concern."""
         self.failures = SeenFailures()
@@ -118,8 +124,9 @@ class View:
                 yield key
 
     def has_group(self, group: GroupKey) -> bool:
-        """True if a group has pods or a Gang object."""
-        return group in self._groups or self.gang(group) is not None
+        """True if a group has pods, if only stray ones, or a Gang object."""
+        is_seen = group in self._groups or self.strays.has(group)
+        return is_seen or self.gang(group) is not None
 
     def pods(self, group: GroupKey) -> tuple[Pod, ...]:
         """Return our pods of a group, in the order of the numbers in their names."""
@@ -241,6 +248,7 @@ class View:
             holders.add(key)
             concerned |= holders
         touched = self.groups_using(concerned)
+        touched |= self.strays.groups_of(self.ungated_users.of(key))
         if self._bypassed is not None:
             users = {*self._users.get(key, ()), *self.ungated_users.of(key)}
             for pod_key, pod in self._bypassed.of(users):
@@ -292,6 +300,9 @@ class View:
         """Take in a pod that is not ours; returns the groups that it concerns."""
         used = () if pod is None or is_done(pod) else claim_keys(pod).values()
         touched = set(self.groups_using(self.ungated_users.apply(key, used)))
+        is_stray = pod is not None and not is_over(pod) and self.strays.is_one(pod)
+        stray = (self.group_of(pod), pod) if pod is not None and is_stray else None
+        touched |= self.strays.apply(key, stray)
         membership = None if pod is None else self.membership(pod)
         if membership is not None and membership.api is None:
             membership = None

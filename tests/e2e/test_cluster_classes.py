@@ -66,7 +66,10 @@ async def test_a_gate_removed_by_hand_gives_nobody_an_owned_device(
         await template(site, count=2)
         owned = site.driver
         async with cluster.stack(
-            control_plane, tmp_path, PUBLISHER_OWNED_DRIVERS=owned
+            control_plane,
+            tmp_path,
+            PUBLISHER_OWNED_DRIVERS=owned,
+            PUBLISHER_OWNED_CLASSES=site.device_class,
         ):
             rule = named(RESOURCE, "DeviceTaintRule", f"moorings-owned-{owned}")
             await kube.until(rule, exists)
@@ -76,3 +79,5 @@ async def test_a_gate_removed_by_hand_gives_nobody_an_owned_device(
             await site.failed(ahead, times=1)
             claim = await site.generated(ahead)
             assert not allocated(claim)
+            note = await until_told(kube, ahead, "GangGateMissing")
+            assert "create them again with the gate" in note

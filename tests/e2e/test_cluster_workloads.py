@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+from pathlib import Path
+
 from contracts.lifecycle import GangRecord
 from contracts.names import GATE, WORKLOAD
 from moorings.client import Client
@@ -17,6 +21,7 @@ from tests.cases.published import SHAPES
 from tests.lab import workloads
 from tests.lab.cluster import (
     GATES,
+    Stack,
     gang_pod,
     is_running,
     name_of,
@@ -24,6 +29,7 @@ from tests.lab.cluster import (
     template,
     uid_of,
 )
+from tests.lab.command_line import moorings
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.services import eventually
@@ -114,6 +120,38 @@ async def test_a_gate_of_others_holds_the_whole_gang(site: Fleet, kube: Kube) ->
     assert is_gated(await kube.get(made[0]))
     await kube.patch(made[1], {"spec": {"schedulingGates": GATES}})
     await pods_in(site, 2, "staged", running=True)
+
+
+async def test_pods_that_never_come_to_our_gate_are_known(
+    site: Fleet, kube: Kube, stack: Stack, tmp_path: Path
+) -> None:
+    """Theirs is misspelt, or the label is all that they have."""
+    await template(site, count=2)
+    job = workloads.made_job(site, "stray", 2, "pair")
+    gates = [{"name": "moorings.dev/gang"}]
+    job["spec"]["template"]["spec"]["schedulingGates"] = gates
+    await kube.create(job)
+    pods = await pods_in(site, 2, "stray")
+    advice = f"nobody opens the gate moorings.dev/gang; did you mean {GATE}?"
+    assert advice in await until_told(kube, pods[0], "GangMarkHasNoEffect")
+    alone = gang_pod(site.namespace, "bare", gang="bare", templates={"d": "pair"})
+    del alone["spec"]["schedulingGates"]
+    alone = await kube.create(alone)
+    assert "but not the gate" in await until_told(kube, alone, "GangMarkHasNoEffect")
+
+    async def says(*command: str) -> str:
+        command = (*command, "-n", site.namespace)
+        run = partial(moorings, *command, home=tmp_path, server=stack.nats.url)
+        return (await asyncio.to_thread(run)).stdout
+
+    async def are_listed() -> bool:
+        gangs = await says("get", "gangs")
+        return "stray" in gangs and "bare" in gangs
+
+    await eventually(are_listed, "both are listed", 60.0)
+    for what in ("stray", f"pod/{name_of(pods[1])}"):
+        assert advice in await says("explain", what)
+    assert "MarkHasNoEffect" in await says("explain", "pod/bare")
 
 
 # --- kinds of other projects ----------------------------------------------------------

@@ -14,6 +14,7 @@ from contracts.allocation import Reason
 from contracts.claim import ResourceClaim
 from contracts.counts import counted
 from contracts.names import GATE
+from contracts.pods.marks import list_unknown_gates
 from contracts.pods.membership import KUEUE
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
@@ -64,16 +65,20 @@ def find_missing(pods: Sequence[Pod], view: View) -> NotReady | None:
 
 def _find_other_gate(pod: Pod, view: View) -> NotReady | None:
     """Return the gate of others at which a pod waits; None: at ours alone."""
-    for gate in pod.spec.scheduling_gates:
+    unknown = dict(list_unknown_gates(pod.spec))
+    for number, gate in enumerate(pod.spec.scheduling_gates):
         if gate.name.startswith(KUEUE):
             return NotReady(
                 reason="QuotaPending",
                 message=f"pod {pod.metadata.name}: Kueue has not admitted it yet",
             )
         if gate.name != GATE and gate.name not in view.late_gates:
+            why = f"waits at {gate.name}"
+            if number in unknown:
+                why = f"waits for ever: {unknown[number]}"
             return NotReady(
                 reason="OtherGates",
-                message=f"pod {pod.metadata.name} waits at {gate.name}",
+                message=f"pod {pod.metadata.name} {why}",
             )
     return None
 

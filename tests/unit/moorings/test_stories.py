@@ -126,6 +126,9 @@ def test_pods_that_wait_count_beside_those_that_run_and_once() -> None:
     assert story.count_pods(None) == 2
     (story,) = collect_stories([], [reported(MISSING)])
     assert story.count_pods(None) == 3
+    bound = replace(MISSING, phase=GangPhase.RUNNING, reason="MarkHasNoEffect", pods=1)
+    (story,) = collect_stories([], [reported(MISSING, bound)])
+    assert story.count_pods(None) == 4
 
 
 def test_a_story_that_is_over_has_its_last_phase() -> None:

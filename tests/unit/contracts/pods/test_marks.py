@@ -26,8 +26,17 @@ def test_a_misspelt_mark_is_found() -> None:
 
 
 def test_a_gate_in_our_name_is_ours_or_nobodys() -> None:
-    names = ("example.com/gate", "moorings.dev/alocation", GATE)
+    """Also where the domain is misspelt."""
+    names = (
+        "example.com/gate",
+        "moorings.dev/alocation",
+        GATE,
+        "mooring.dev/allocation",
+        "moorings.example/allocation",
+    )
     gates = tuple(PodSchedulingGate(name=name) for name in names)
     found = list(list_unknown_gates(PodSpec(scheduling_gates=gates)))
-    assert [index for index, _ in found] == [1]
-    assert found[0][1].endswith(f"did you mean {GATE}?")
+    assert [index for index, _ in found] == [1, 3]
+    assert found[1][1] == (
+        f"nobody opens the gate mooring.dev/allocation; did you mean {GATE}?"
+    )

@@ -49,7 +49,7 @@ def test_a_class_or_a_mark_makes_it_ours(
     view = seeing(owns=owns, owns_classes=owns_classes)
     view.apply_claim(CLAIM_KEY, real_claim("a-gpus", managed=False))
     touched = view.apply_pod(POD_KEY, bound(gang=gang))
-    assert touched == ({LONE} if is_ours else frozenset())
+    assert (LONE in touched) is is_ours
     assert bool(view.pods(LONE)) is is_ours
 
 
@@ -86,7 +86,7 @@ def test_it_is_left_alone_once_others_have_allocated_its_claim() -> None:
     view.apply_claim(CLAIM_KEY, real_claim("a-gpus", managed=False))
     view.apply_pod(POD_KEY, bound(gang="train"))
     theirs = real_claim("a-gpus", managed=False, allocated=ALLOCATED, version=2)
-    assert view.apply_claim(CLAIM_KEY, theirs) == {LONE}
+    assert view.apply_claim(CLAIM_KEY, theirs) >= {LONE}
     assert not view.has_group(LONE)
     assert view.ungated_users.has(CLAIM_KEY)
 

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from contracts.allocation import Rule
 from contracts.gang import Gang, GangPhase
 from contracts.meta import OwnerReference
-from contracts.workload import Pod
+from contracts.reports import WAITING
+from contracts.workload import Pod, PodSpec
 from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import POINTER, Note, list_notes, list_pointers
 from publisher.gangs.running.plan_repairs import HELD_TWICE
@@ -100,6 +101,7 @@ def test_reports_of_one_reason_are_one_note() -> None:
         (GangPhase.PENDING, Rule.NO_CANDIDATE, "Warning"),
         (GangPhase.PENDING, Rule.SELECTOR_ERROR, "Warning"),
         (GangPhase.PENDING, "Undecided", "Normal"),
+        (GangPhase.PENDING, Rule.QUEUED, "Normal"),
         ("Waiting", "PodsMissing", "Warning"),
         ("Waiting", "ClaimsDiffer", "Warning"),
         (GangPhase.RUNNING, "PlacementLost", "Warning"),
@@ -148,7 +150,7 @@ def test_the_first_pods_of_a_waiting_gang_are_pointed_to_it() -> None:
         ("Pod", f"train-{number:04}") for number in range(32)
     ]
     (first, *_) = pointers
-    assert (first.reason, first.type, first.after_s) == (POINTER, "Normal", 30)
+    assert (first.reason, first.type, first.after_s) == (POINTER, "Warning", 30)
     assert first.message.endswith("with its gang: the events of Job train say why")
     assert first.related is not None
     assert (first.related.kind, first.related.name) == ("Job", "train")
@@ -159,6 +161,18 @@ def test_the_first_pods_of_a_waiting_gang_are_pointed_to_it() -> None:
     ]
     twice = [report(*OF_A_JOB[:2]), report(*OF_A_JOB[:2], reason="PodsMissing")]
     assert len(list(list_pointers(twice, None))) == 2
+
+
+def test_a_pod_that_our_own_queue_keeps_is_not_warned() -> None:
+    queued = report(*OF_A_JOB[:2], reason=Rule.QUEUED)
+    assert {note.type for note in list_pointers([queued], None)} == {"Normal"}
+
+
+def test_a_pod_at_no_gate_of_ours_is_not_said_to_be_there() -> None:
+    alike = (replace(pod, spec=PodSpec()) for pod in OF_A_JOB[:2])
+    waits = replace(report(*alike, reason="MarkHasNoEffect"), phase=WAITING)
+    (first, _) = list_pointers([waits], None)
+    assert first.message == "waits with its gang: the events of Job train say why"
 
 
 @pytest.mark.parametrize(

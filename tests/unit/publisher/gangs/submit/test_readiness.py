@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from contracts.claim import ResourceClaim
+from contracts.names import GATE
 from contracts.pods.membership import KUEUE
 from contracts.workload import Pod, PodSchedulingGate
 from publisher.gangs.claims import (
@@ -135,3 +136,17 @@ def test_a_pod_at_a_gate_of_others_asks_for_nothing(late: tuple[str, ...]) -> No
     assert found is not None
     assert found.reason == "OtherGates"
     assert found.message == "pod a waits at example.com/staged"
+
+
+def test_a_gate_that_nobody_opens_is_told_with_the_one_that_was_meant() -> None:
+    """A policy adds ours beside it."""
+    waiting = waiting_pod("a")
+    gates = (
+        PodSchedulingGate(name="moorings.dev/gang"),
+        *waiting.spec.scheduling_gates,
+    )
+    pod = replace(waiting, spec=replace(waiting.spec, scheduling_gates=gates))
+    assert missing(pod) == (
+        "pod a waits for ever: nobody opens the gate moorings.dev/gang; did you mean "
+        f"{GATE}?"
+    )

@@ -53,6 +53,7 @@ from publisher.gangs.running.attachment import (
     report_unattached,
 )
 from publisher.gangs.running.avoidance import find_avoidance, find_end
+from publisher.gangs.running.broken_gangs import describe_end
 from publisher.gangs.running.growth_rules import find_gone_pod
 from publisher.gangs.submit.readiness import plan_prepare
 from publisher.gangs.view import claim_keys, claims_of, is_gated
@@ -79,7 +80,9 @@ def plan_submitted(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
         report = _report_taken(submitted, decision, fault)
         steps = NextSteps(reports=(report,))
     elif fault:
-        steps = plan_giving_up(context, submitted, fault)
+        # Pods may run, and be ended, before all gates were said to be open.
+        end = "" if submitted.alive else describe_end(context, submitted.record)
+        steps = plan_giving_up(context, submitted, end or fault)
     elif decision is None:
         steps = _plan_undecided(context, submitted)
     elif refusal:

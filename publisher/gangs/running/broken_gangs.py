@@ -70,16 +70,17 @@ def find_broken(context: PlanContext, submitted: SubmittedGang) -> StatusReport 
     )
 
 
-def find_disruption(context: PlanContext, record: PodGangRecord) -> str:
-    """Return why Kubernetes ended the pods of a gang of which none runs.
+def describe_end(context: PlanContext, record: PodGangRecord) -> str:
+    """Describe how Kubernetes ended the pods of a gang of which none runs.
 
     Empty: it did not, or one of them finished by itself.
     """
     ends = context.view.ended.of(context.group)
     own = [end for end in ends if end.gang == record.uid]
-    if any(end.has_finished for end in own):
+    disruption = _describe_ends(own)
+    if not disruption or any(end.has_finished for end in own):
         return ""
-    return _describe_ends(own)
+    return f"{GANG_BROKEN}: no pod runs: {disruption}"
 
 
 # --- which pods are missing -----------------------------------------------------------

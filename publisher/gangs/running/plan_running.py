@@ -32,9 +32,8 @@ from publisher.gangs.running.avoidance import (
     find_refusal,
 )
 from publisher.gangs.running.broken_gangs import (
-    GANG_BROKEN,
+    describe_end,
     find_broken,
-    find_disruption,
 )
 from publisher.gangs.running.recreation import plan_recreation, wants_recreation
 from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
@@ -95,10 +94,10 @@ def _plan_end(context: PlanContext, record: PodGangRecord) -> NextSteps:
     """Say that a gang is over, of which no pod is left, unless somebody has."""
     if record.command is not None:
         return NextSteps()
-    address, disruption = context.address(record), find_disruption(context, record)
-    if not disruption:
+    address, end = context.address(record), describe_end(context, record)
+    if not end:
         return NextSteps(messages=(ReleaseGang(**address),))
-    reason = f"{PUBLISHER}{GANG_BROKEN}: no pod runs: {disruption}"[:MAX_REASON]
+    reason = f"{PUBLISHER}{end}"[:MAX_REASON]
     return NextSteps(messages=(CancelGang(**address, reason=reason),))
 
 

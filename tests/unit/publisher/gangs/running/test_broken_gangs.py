@@ -8,21 +8,24 @@ from msgspec.structs import replace
 
 from contracts.gang import Gang
 from contracts.ids import GangUID
-from contracts.messages import Place, PodRef, SubmitGang
+from contracts.messages import CancelGang, Place, PodRef, SubmitGang
 from contracts.names import GANG_UID
 from contracts.pods.gang_owners import GangOwner, OwnerRole, ScaledNumber
 from contracts.pods.membership import OwnerKey
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext, StatusReport
+from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.running.broken_gangs import find_broken, find_disruption
+from publisher.gangs.running.broken_gangs import describe_end, find_broken
 from publisher.gangs.view import View
 from tests import builders
+from tests.builders.decisions import gang_allocated
 from tests.builders.plans import (
     context_about,
     context_of,
     gang_of,
     opened_record_of,
+    record_of,
     submission_of,
     view_of,
 )
@@ -283,14 +286,27 @@ def test_pods_of_a_gang_that_nobody_named_are_counted_by_the_decision() -> None:
 
 def ending(view: View, record: PodGangRecord = RECORD) -> str:
     context: PlanContext = context_of(view, record)
-    return find_disruption(context, record)
+    return describe_end(context, record)
 
 
 def test_the_end_of_a_gang_of_which_none_runs_is_told() -> None:
     view = view_of(PODS)
     assert ending(view) == ""
     end(view, *map(preempted, PODS))
-    assert ending(view) == ("a, b, c, d were preempted by kube-scheduler (no room)")
+    assert ending(view) == (
+        "GangBroken: no pod runs: a, b, c, d were preempted by kube-scheduler (no room)"
+    )
+
+
+def test_it_is_told_of_a_gang_whose_open_gates_were_not_confirmed_yet() -> None:
+    """Its pods ran and were preempted before that was on the bus."""
+    message = submission_of(PODS)
+    decision = replace(gang_allocated(pods=4), uid=message.uid)
+    view = view_of(PODS)
+    end(view, *map(preempted, PODS))
+    (said,) = plan_gang(context_of(view, record_of(message, decision))).messages
+    assert isinstance(said, CancelGang)
+    assert "GangBroken: no pod runs: a, b, c, d were preempted" in said.reason
 
 
 def test_it_has_completed_if_one_finished_by_itself() -> None:
@@ -305,5 +321,5 @@ def test_many_are_counted() -> None:
     view = view_of(pods)
     end(view, *map(preempted, pods))
     assert ending(view, opened_record_of(message, opened=7)).startswith(
-        "p-0, p-1, p-2, p-3, p-4 and 2 more were preempted"
+        "GangBroken: no pod runs: p-0, p-1, p-2, p-3, p-4 and 2 more were preempted"
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from contracts.allocation import Reason, Rule
 from contracts.counts import counted
+from solver.explain.pods import describe_alone
 from solver.problem.affinity.rules import APART, CARRIER, NEAR, SPREAD, Take
 from solver.problem.gangs import GangPart, MemberPart
 from solver.snapshot.parts import NodePart
@@ -84,10 +85,7 @@ def explain_domains(gang: GangPart) -> Reason | None:
         return None
     member, rule = rules[0]
     abouts = dict.fromkeys(rule.about for _, rule in rules)
-    fit = "its pod fits on some node, but not"
-    if gang.pods > 1:
-        fit = f"each of {counted(gang.pods, 'pod')} fits on some node, but not all"
-    message = f"{fit} with {'; '.join(abouts)}"
+    message = f"{describe_alone(gang.pods)} with {'; '.join(abouts)}"
     return Reason(
         rule=_RULE_OF_KIND[rule.kind],
         subject=member.name,

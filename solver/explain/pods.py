@@ -52,6 +52,13 @@ def explain_joint(gang: GangPart, fits: Fits) -> Reason:
     return add_room(reason, gang, fits)
 
 
+def describe_alone(pods: int) -> str:
+    """Begin to say that pods fit alone, but not by a rule that follows."""
+    if pods == 1:
+        return "its pod fits on some node, but not"
+    return f"each of {counted(pods, 'pod')} fits on some node, but not all"
+
+
 def add_room(reason: Reason, gang: GangPart, fits: Fits) -> Reason:
     """Add how many pods of its only member have a place at once, where it is known."""
     if gang.pods == 1 or len(gang.members) > 1 or fits(gang, False) is not False:

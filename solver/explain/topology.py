@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from contracts.allocation import Reason, Rule
 from contracts.counts import counted
 from contracts.gang_rules import GangTopology
+from solver.explain.pods import describe_alone
 from solver.explain.sharing import explain_reach
 from solver.explain.values import RoomByName, describe_rooms
 from solver.kinds.counting import bound_pods, bound_uses, bound_uses_together
@@ -71,12 +72,7 @@ def explain_together(gang: GangPart) -> Reason | None:
     names = dict.fromkeys(filter(None, [*required, *compared]))
     if not names:
         return None
-    pods = counted(gang.pods, "pod")
-    fit = f"each of {pods} fits on some node, but not all" if gang.pods > 1 else ""
-    message = (
-        f"{fit or 'its pod fits on some node, but not'} by the gang's rules for "
-        f"{', '.join(names)}"
-    )
+    message = f"{describe_alone(gang.pods)} by the gang's rules for {', '.join(names)}"
     if gang.standing:
         message += f" beside its {counted(len(gang.standing), 'placed pod')}"
     rule = Rule.GANG_TOPOLOGY if required else Rule.CONSTRAINT

@@ -247,10 +247,10 @@ def find_with_room(
         bits = view.facts.bits_by_name.get(share.device, 0) & chosen
         if bits and share.consumed:
             consumed = {name: amount.nano for name, amount in share.consumed}
+            domain = domain_of(view.driver, features)
             amounts = _list_amounts(view.part, kind.capacity, features)
             for index in indices_of(bits):
                 device = view.devices[index]
-                domain = domain_of(view.driver, features)
                 used = spell_shares(consumed, device, domain)
                 if not _is_large_enough(device, used, amounts[index]):
                     chosen &= ~(1 << index)

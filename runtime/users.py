@@ -31,6 +31,9 @@ ACCOUNTS = {
 USERS = tuple(ACCOUNTS)
 VOUCHED = (NODEAGENT, PLATFORM)
 """Users that show a Kubernetes token, where servers ask the auth callout."""
+MAX_MESSAGE_MIB = {NODEAGENT: 4, PLATFORM: 1, VIEWER: 1}
+"""The largest message of a user outside of CORE, where accounts are ours; the server
+ends the connection of who sends more."""
 CALLOUT = "authcallout"
 """The user that answers servers about tokens, in an account of its own."""
 CALLOUT_SUBJECT = "$SYS.REQ.USER.AUTH"
@@ -89,6 +92,12 @@ def is_outside(user: str) -> bool:
 def api_prefix(user: str) -> str:
     """Return the prefix of a user's subjects for JetStream requests."""
     return _IMPORTED_API if is_outside(user) else _JETSTREAM_API
+
+
+def max_message_bytes(user: str, server_bytes: int) -> int:
+    """Return the largest message of a user, where its server takes so many bytes."""
+    mebibytes = MAX_MESSAGE_MIB.get(role_of(user))
+    return server_bytes if mebibytes is None else min(server_bytes, mebibytes << 20)
 
 
 def reads_by_subject(user: str) -> bool:

@@ -81,6 +81,10 @@ class BusSettings(Struct, frozen=True, kw_only=True):
         """The consumers that we may have of a stream; none: any."""
         return users.consumer_names(self.user)
 
+    def max_message_bytes(self, server_bytes: int) -> int:
+        """Return the largest message that we may send, if the server takes so many."""
+        return users.max_message_bytes(self.user, server_bytes)
+
     @property
     def reads_by_subject(self) -> bool:
         """True if we may read the last message of a subject only by its full name."""

@@ -100,7 +100,7 @@ class Connection:
     def max_bytes(self) -> int:
         """The largest body that a message may have."""
         limit = self._client.max_payload if self._client else _DEFAULT_PAYLOAD_BYTES
-        return int(limit) - _HEADROOM_BYTES
+        return self.settings.max_message_bytes(int(limit)) - _HEADROOM_BYTES
 
     @property
     def server_version(self) -> str:

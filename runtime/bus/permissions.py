@@ -18,6 +18,8 @@ from runtime.users import (
     CALLOUT,
     CALLOUT_SUBJECT,
     CORE,
+    MAX_MESSAGE_MIB,
+    NODEAGENT,
     PLATFORM,
     USERS,
     VIEWER,
@@ -45,17 +47,27 @@ MAX_CONSUMERS = 4_096
 """Of one stream, whoever made them (nats-server counts so)."""
 _NEXT = "CONSUMER.MSG.NEXT"
 """The one request with more than one answer."""
-_READING = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", _NEXT)
+_READING = ("CONSUMER.INFO", "CONSUMER.DELETE", _NEXT)
 _API = api_prefix("")
 _CALLOUT_ACCOUNT = "CALLOUT"
 _PREFIXES = {stream.name: stream.republish for stream in STREAMS}
+
+
+def _outside_limits(user: str, *, subscriptions: int, connections: int = 0) -> str:
+    """Write the limits of the account of a user outside of CORE."""
+    limits = [f"max_connections: {connections}"] if connections else []
+    limits += [f"max_subscriptions: {subscriptions}"]
+    limits += [f"max_payload: {MAX_MESSAGE_MIB[user]}MB"]
+    return f"limits {{ {', '.join(limits)} }}"
+
+
 _LIMITS = {
     CORE: (
         f"jetstream {{ max_streams: {len(STREAMS)}, max_consumers: {MAX_CONSUMERS} }}",
     ),
-    "AGENTS": ("limits { max_subscriptions: 65536, max_payload: 4MB }",),
-    "PLATFORMS": ("limits { max_connections: 4096, max_subscriptions: 65536 }",),
-    "VIEWERS": ("limits { max_connections: 256, max_subscriptions: 4096 }",),
+    "AGENTS": (_outside_limits(NODEAGENT, subscriptions=65_536),),
+    "PLATFORMS": (_outside_limits(PLATFORM, subscriptions=65_536, connections=4_096),),
+    "VIEWERS": (_outside_limits(VIEWER, subscriptions=4_096, connections=256),),
 }
 """So that no account uses up a server."""
 
@@ -80,6 +92,7 @@ def permissions_of(user: str) -> Permissions:
         # Of which streams, and what of a consumer, the imports of the account say.
         for name in names:
             publish |= {f"{consumers}*.*.{name}", f"{consumers}MSG.NEXT.*.{name}"}
+            publish |= {f"{consumers}CREATE.*.{name}.>"}
     return Permissions(
         publish=_order_subjects(publish),
         subscribe=_order_subjects((f"{inbox_prefix(user)}.>", *_list_subscribed(role))),
@@ -234,7 +247,7 @@ def _list_published(user: str) -> Iterator[str]:
             # A sender looks at what is there: before it begins, and when it is refused.
             yield f"{_API}.STREAM.MSG.GET.{topic.stream}"
         if user in topic.receivers:
-            yield from _list_read(topic.stream)
+            yield from _list_read(user, topic.stream)
             if user == PLATFORM and "namespace" in topic.names:
                 # By its subject, so that it can be allowed for one namespace.
                 yield last_of("", topic.stream, topic.any_subject)
@@ -254,9 +267,13 @@ def _list_published(user: str) -> Iterator[str]:
         yield f"{_API}.DIRECT.GET.{BLOBS.stream}.{BLOBS.any_subject}"
 
 
-def _list_read(stream: str) -> Iterator[str]:
+def _list_read(user: str, stream: str) -> Iterator[str]:
     yield f"{_API}.STREAM.INFO.{stream}"
     yield f"{_API}.STREAM.MSG.GET.{stream}"
+    # With one filter, which its subject says: many cost the server their square.
+    yield f"{_API}.CONSUMER.CREATE.{stream}.*.>"
+    if not is_outside(user):
+        yield f"{_API}.CONSUMER.CREATE.{stream}.*"
     yield from (f"{_API}.{operation}.{stream}.*" for operation in _READING)
 
 

@@ -181,7 +181,7 @@ async def test_user_reads_streams_that_the_table_lets_it_read(
         topic.stream
         for topic in TOPICS
         if await refusals.is_answered(
-            f"{api_prefix(user)}.CONSUMER.CREATE.{topic.stream}.{name}"
+            f"{api_prefix(user)}.CONSUMER.CREATE.{topic.stream}.{name}.>"
         )
     }
 

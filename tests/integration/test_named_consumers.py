@@ -42,6 +42,7 @@ async def test_who_reads_leaves_services_their_consumers(
         for name in others:
             # By the subject; and by what its body says on a subject that is allowed.
             await client.publish(f"{api}.CONSUMER.CREATE.DEC.{name}", b"{}")
+            await client.publish(f"{api}.CONSUMER.CREATE.DEC.{name}.>", b"{}")
             await make_consumer(client, api, "DEC", own[0], name=name)
         for legacy in ("CREATE.DEC", f"DURABLE.CREATE.DEC.{own[0]}"):
             await client.publish(f"{api}.CONSUMER.{legacy}", b"{}")
@@ -83,7 +84,7 @@ async def test_a_reader_finds_that_its_consumer_was_changed(
 
         async def interfere() -> None:
             (config,) = await _configs(hostile, api)
-            config["filter_subjects"] = ["dec.v1.changed.shown.*"]
+            config["filter_subject"] = "dec.v1.changed.shown.*"
             name = config.pop("name")
             await make_consumer(hostile, api, "DEC", name, action="update", **config)
             for name in ("hidden", "shown"):

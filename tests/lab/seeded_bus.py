@@ -41,20 +41,31 @@ async def make_consumer(
     /,
     *,
     action: str = "",
+    filter_subject: str = ">",
     **config: Any,
 ) -> None:
     """Ask for a consumer of this name, or to change it; an answer is enough."""
+    body = consumer_request(
+        stream, name, action=action, filter_subject=filter_subject, **config
+    )
+    with suppress(NoRespondersError):
+        await client.request(
+            f"{api}.CONSUMER.CREATE.{stream}.{name}.{filter_subject}",
+            body,
+            timeout=ANSWER_S,
+        )
+
+
+def consumer_request(
+    stream: str, name: str, /, *, action: str = "", **config: Any
+) -> bytes:
+    """Write the body of a request for a consumer of this name, or to change it."""
     body = {
         "stream_name": stream,
         "action": action,
         "config": {"name": name, "ack_policy": "none", "mem_storage": True, **config},
     }
-    with suppress(NoRespondersError):
-        await client.request(
-            f"{api}.CONSUMER.CREATE.{stream}.{name}",
-            json.dumps(body).encode(),
-            timeout=ANSWER_S,
-        )
+    return json.dumps(body).encode()
 
 
 async def drop_consumer(client: Client, api: str, stream: str, name: str) -> None:

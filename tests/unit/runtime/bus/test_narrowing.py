@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from contracts.topics import TOPICS
@@ -11,16 +13,17 @@ from runtime.users import NamespaceRights
 
 ALL = NamespaceRights(namespace="team-a", submit=True, command=True, read=True)
 EVERYWHERE = NamespaceRights(namespace=None, submit=True, command=True, read=True)
+_OWN_NAME = re.compile(r"platform(-\d+)+")
 
 
 def _covers(pattern: str, subject: str) -> bool:
     """Whether the account imports a subject, or what ends with `>` in part."""
+    if ".CONSUMER." in pattern:  # each user has consumers of its own
+        pattern, subject = (_OWN_NAME.sub("own", one) for one in (pattern, subject))
     if pattern.endswith(".>"):
         return subject.startswith(pattern.removesuffix(">"))
     wide, narrow = pattern.split("."), subject.removesuffix(".>").split(".")
     is_open = subject.endswith(".>")
-    if ".CONSUMER." in pattern:
-        wide[-1] = "*"  # each user has its own
     return (len(narrow) < len(wide) if is_open else len(narrow) == len(wide)) and all(
         one in ("*", other) for one, other in zip(wide, narrow, strict=False)
     )

@@ -49,6 +49,11 @@ STREAM_LAG = Gauge(
     "Stored messages of a stream that are not read yet.",
     ("stream",),
 )
+CONSUMERS_STALLED = Counter(
+    "moorings_consumers_stalled_total",
+    "Consumers that were made anew because they delivered nothing of what was pending.",
+    ("stream",),
+)
 REFUSED = Counter(
     "moorings_refused_total",
     "Messages and objects that were skipped, by what they are about and by "

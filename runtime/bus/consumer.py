@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import random
 import uuid
 from collections import deque
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from runtime import metrics
 from runtime.bus.connection import Connection
 from runtime.bus.jetstream import (
     CONSUMER_EXISTS,
@@ -36,6 +38,8 @@ BATCH = 500
 _PULL_BYTES = 16 << 20
 _PULL_S = 30
 _HEARTBEAT_S = 0.5
+_STALLED_S = 5.0
+"""What was pending when a pull expired comes by the next one within so long."""
 _SILENCE_S = 2.5
 """Without a message or heartbeat for so long, the consumer is taken for dead."""
 _UNUSED_S = 60
@@ -82,10 +86,13 @@ def _is_filled(status: Delivery) -> bool:
 
 
 def _list_changed_settings(made: ConsumerInfo, now: ConsumerInfo) -> tuple[str, ...]:
-    """Name the settings that were changed, except the server's own labels."""
+    """Name the settings that were changed and that messages depend on.
+
+    Not the server's own labels, nor a pause: it delays messages and loses none.
+    """
     return tuple(
         field
-        for field in sorted({*made.config, *now.config} - {"metadata"})
+        for field in sorted({*made.config, *now.config} - {"metadata", "pause_until"})
         if made.config.get(field) != now.config.get(field)
     )
 
@@ -131,6 +138,10 @@ class Consumer:
         """When it was last asked whether it is ours and as we made it."""
         self._last = 0
         """The sequence of what was taken last."""
+        self._has_expired = False
+        """True if the last pull ended with room for more messages."""
+        self._stalled_s = math.inf
+        """When it is taken for stalled, unless it brings something before."""
         self.name = ""
         """Empty until the server says that it is made."""
         self.is_changed = False
@@ -151,8 +162,12 @@ class Consumer:
             and silent_s < _SILENCE_S
         )
 
-    async def create(self, subjects: Sequence[str], policy: dict[str, Any]) -> None:
+    async def create(
+        self, subjects: Sequence[str], policy: dict[str, Any], within_s: float
+    ) -> None:
         """Create it on the server and ask for the first messages.
+
+        An answer is awaited for `within_s`, for each name that is tried.
 
         Raises:
             BusError: it cannot be created now.
@@ -175,7 +190,7 @@ class Consumer:
         self.sure = self._last = policy.get("opt_start_seq", 1) - 1
         # In no order, so that those who start at once seldom try the same.
         for name in random.sample(names, len(names)) or [self._maker]:
-            if await self._try_name(name, config):
+            if await self._try_name(name, config, within_s):
                 await self.pull()
                 return
         raise BusRefusedError(
@@ -185,7 +200,9 @@ class Consumer:
             CONSUMER_EXISTS,
         )
 
-    async def _try_name(self, name: str, config: dict[str, Any]) -> bool:
+    async def _try_name(
+        self, name: str, config: dict[str, Any], within_s: float
+    ) -> bool:
         """Create it with a name, unless that is in use."""
         seen_s = asyncio.get_running_loop().time()
         body = {
@@ -197,9 +214,7 @@ class Consumer:
         if filter_subject := config.get("filter_subject"):
             operation = f"{operation}.{filter_subject}"
         try:
-            made = await call(
-                self._connection, operation, body, ConsumerInfo, REQUEST_S
-            )
+            made = await call(self._connection, operation, body, ConsumerInfo, within_s)
         except BusRefusedError as error:
             if error.code != CONSUMER_EXISTS:
                 raise
@@ -221,6 +236,7 @@ class Consumer:
             return
         self._pull += 1
         self._expected = BATCH
+        self._has_expired = False
         self._heard_s = asyncio.get_running_loop().time()
         request = {
             "batch": BATCH,
@@ -237,8 +253,17 @@ class Consumer:
         )
 
     def take(self) -> list[tuple[Position, Delivery]]:
-        """Return what has arrived, up to the first gap; a gap ends the consumer."""
+        """Return what has arrived, up to the first gap; a gap ends the consumer.
+
+        So does silence about messages that the server says it has for it.
+        """
         taken = []
+        if self._buffer:
+            self._stalled_s = math.inf
+        elif asyncio.get_running_loop().time() > self._stalled_s:
+            self._broken = True
+            metrics.CONSUMERS_STALLED.labels(self._stream).inc()
+            log.warning("consumer.stalled", stream=self._stream, consumer=self.name)
         while self._buffer:
             delivery = self._buffer.popleft()
             position = read_position(delivery.reply)
@@ -270,12 +295,17 @@ class Consumer:
     async def _check_consumer(self) -> None:
         """Find out whether it is ours and as we made it, if that was long ago.
 
-        While no pull is under way, so what it gave has come.
+        And whether it owes us messages, if it had time to give them: it may be paused,
+        or have forgotten them as its leader changed. While no pull is under way, so
+        what it gave has come.
         """
         now_s = asyncio.get_running_loop().time()
-        if not self._is_shared or now_s - self._seen_s < _SURE_S:
+        is_sure = not self._is_shared or now_s - self._seen_s < _SURE_S
+        if is_sure and not self._has_expired:
             return
         own = await self._find_own()
+        if self._has_expired and own is not None and own.num_pending > 0:
+            self._stalled_s = min(self._stalled_s, now_s + _STALLED_S)
         # Where more was given than we have, somebody else pulled from it.
         if own is None or self.is_changed or own.delivered.consumer_seq != self._number:
             self._broken = True
@@ -322,6 +352,7 @@ class Consumer:
         if delivery.status == "100" or not delivery.subject.endswith(f".{self._pull}"):
             return
         if delivery.status in ("404", "408") or _is_filled(delivery):
+            self._has_expired = not _is_filled(delivery)
             self._expected = 0
         else:
             self._broken = True

@@ -33,6 +33,10 @@ Start = Literal["last_per_subject", "all", "new"] | int
 Skips = Callable[[str], bool]
 """Predicate of subjects whose messages are skipped unread."""
 
+_PATIENCE_S = 60.0
+"""An answer is awaited for so long at most, and each time twice as long as before."""
+_ONCE_S = 10.0
+"""And so long by who asks once."""
 _IDLE_S = 1.0
 _SAME_S = 0.001
 """Two ways to read the time of one message agree to less."""
@@ -89,6 +93,9 @@ class _Reader:
     ) -> None:
         self._connection = connection
         self._patient = patient
+        self._patience_s = REQUEST_S if patient else _ONCE_S
+        """How long an answer is awaited. To make a consumer of many subjects takes the
+        server seconds, and who did not wait for it makes another."""
         self._skips = skips
         self._stream = stream
         self._subjects = tuple(subjects)
@@ -209,11 +216,13 @@ class _Reader:
         consumer = Consumer(self._connection, self._stream, self.wake.set)
         try:
             policy = await self._start_policy()
-            await consumer.create(self._subjects, policy)
+            await consumer.create(self._subjects, policy, self._patience_s)
+            self._patience_s = min(self._patience_s, REQUEST_S)
         except BusError as error:
             await consumer.discard()
             if not self._patient:
                 raise
+            self._patience_s = min(2 * self._patience_s, _PATIENCE_S)
             if not self._complained:
                 log.warning("follow.delayed", stream=self._stream, reason=str(error))
             self._complained = True
@@ -228,14 +237,12 @@ class _Reader:
         same = info.created == self._created and info.state.last_seq >= self._sequence
         same = same and await self._has_last_message()
         if self._created and same and not (forgotten and self._sequence):
-            return (
-                _start_behind(self._sequence) if self._sequence else self._beginning()
-            )
+            return self._beginning(info)
         if self._created:
             log.info("follow.restarted", stream=self._stream)
             self._restarted = True
         self._begin_reading(info)
-        return self._beginning()
+        return self._beginning(info)
 
     async def _has_last_message(self) -> bool:
         """True if the stream still has our last message in its place.
@@ -280,10 +287,19 @@ class _Reader:
         self._sequence = self._end_sequence = sequence
         self._synced, self._seen, self._missing = False, None, 1
 
-    def _beginning(self) -> dict[str, Any]:
-        if self._start == "last_per_subject":
+    def _beginning(self, info: StreamInfo) -> dict[str, Any]:
+        """Choose what a consumer begins with.
+
+        To find the last of each subject costs the server ten times what it costs to
+        begin at a sequence, so it is not asked where it keeps nothing else.
+        """
+        keeps_others = info.config.get("max_msgs_per_subject") != 1
+        if self._start == "last_per_subject" and not self._sequence and keeps_others:
             return {"deliver_policy": "last_per_subject"}
-        return _start_behind(self._sequence)
+        return {
+            "deliver_policy": "by_start_sequence",
+            "opt_start_seq": max(1, self._sequence + 1),
+        }
 
     async def _measure_progress(self, *, idle: bool) -> None:
         """Find out whether everything has come that existed when we began.
@@ -324,7 +340,7 @@ class _Reader:
         return False
 
     async def _info(self) -> StreamInfo:
-        return await read_info(self._connection, self._stream, REQUEST_S)
+        return await read_info(self._connection, self._stream, self._patience_s)
 
 
 def _keeps_subjects(config: Mapping[str, Any]) -> bool:
@@ -339,10 +355,3 @@ def _keeps_subjects(config: Mapping[str, Any]) -> bool:
         and not config.get("discard_new_per_subject")
         and not config.get("max_age")
     )
-
-
-def _start_behind(sequence: int) -> dict[str, Any]:
-    return {
-        "deliver_policy": "by_start_sequence",
-        "opt_start_seq": max(1, sequence + 1),
-    }

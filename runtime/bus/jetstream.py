@@ -121,6 +121,8 @@ class ConsumerInfo(Struct, frozen=True):
     """The server's time: another one of the same name has another."""
     config: dict[str, Any]
     delivered: Delivered = Delivered()
+    num_pending: int = 0
+    """Stored messages that it was not asked for yet."""
 
 
 class _StoredMessage(Struct, frozen=True):

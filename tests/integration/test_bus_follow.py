@@ -6,6 +6,8 @@ import asyncio
 import random
 import shutil
 from collections.abc import Iterable
+from contextlib import aclosing
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,8 +15,11 @@ from msgspec.structs import replace
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import DevicesAnnounced
 from contracts.topics import INVENTORIES
+from runtime import metrics
+from runtime.bus import consumer, follower
 from runtime.bus.bus import Bus
-from runtime.bus.follower import Start
+from runtime.bus.follower import Start, follow
+from runtime.bus.jetstream import call
 from runtime.wire import BusSettings, Outgoing, Received
 from tests.lab.nats_server import LabServer
 
@@ -335,6 +340,59 @@ async def test_what_was_overwritten_is_no_loss(
             stop.set()
 
     assert got == [1, 2, 3, 4, 5, 0, 6, 7, 8, 9, 10]
+
+
+async def test_a_follower_waits_longer_each_time_for_its_consumer(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 300,000 subjects a busy server takes longer than a first try waits."""
+    monkeypatch.setattr(follower, "REQUEST_S", 1e-5)
+    await bus.publish_many([state(n) for n in range(10)])
+
+    async with asyncio.timeout(60):
+        assert len(await synced(bus)) == 10
+
+
+async def test_a_consumer_that_delivers_nothing_is_made_anew(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A paused one still sends its heartbeats."""
+    monkeypatch.setattr(consumer, "_PULL_S", 1)
+    monkeypatch.setattr(consumer, "_STALLED_S", 0.5)
+    stop = asyncio.Event()
+    read: list[str] = []
+    before = stalled()
+    async with aclosing(
+        follow(bus._connection, "STATE", ["state.>"], stop, "all")
+    ) as pages:
+        assert (await anext(pages)).synced
+        await pause_consumers(bus, "STATE")
+        await bus.publish_many([state(1)])
+        async with asyncio.timeout(60):
+            while not read:
+                page = await anext(pages)
+                read += [message.subject for message in page.messages]
+
+    assert read == [state(1).subject]
+    assert stalled() == before + 1
+
+
+def stalled() -> float:
+    return metrics.CONSUMERS_STALLED.labels("STATE")._value.get()
+
+
+async def pause_consumers(bus: Bus, stream: str) -> None:
+    """As an operator may, or whoever has the password of a service."""
+    listed = await call(
+        bus._connection, f"CONSUMER.NAMES.{stream}", None, dict[str, Any]
+    )
+    for name in listed["consumers"]:
+        await call(
+            bus._connection,
+            f"CONSUMER.PAUSE.{stream}.{name}",
+            {"pause_until": "2099-01-01T00:00:00Z"},
+            dict[str, Any],
+        )
 
 
 async def test_heartbeats_forgotten_by_a_restart_are_read_anew(

@@ -115,7 +115,7 @@ async def test_a_reader_leaves_alone_whoever_has_its_name_now(
     api = api_prefix(VIEWER)
     async with _bus_of(seeded, VIEWER) as bus, seeded.client(VIEWER) as client:
         late = consumer.Consumer(bus._connection, "DEC", lambda: None)
-        await late.create(["dec.v1.none.>"], {"deliver_policy": "all"})
+        await late.create(["dec.v1.none.>"], {"deliver_policy": "all"}, ANSWER_S)
         async with asyncio.timeout(60):
             while "config" in await _info(client, api, late.name):  # noqa: ASYNC110 # no event
                 await asyncio.sleep(0.05)
@@ -130,9 +130,7 @@ async def test_a_reader_leaves_alone_whoever_has_its_name_now(
         await drop_consumer(client, api, "DEC", late.name)
 
 
-async def test_who_got_no_answer_ends_nobodys_consumer(
-    seeded: SecuredNats, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_got_no_answer_ends_nobodys_consumer(seeded: SecuredNats) -> None:
     """The name that it asked for may be another's."""
     api, own = api_prefix(VIEWER), consumer_names(VIEWER)
     async with (
@@ -144,10 +142,8 @@ async def test_who_got_no_answer_ends_nobodys_consumer(
             await make_consumer(client, api, "DEC", name)
         await _until_consumers(solver, len(own))
         unanswered = consumer.Consumer(bus._connection, "DEC", lambda: None)
-        with monkeypatch.context() as hurried:
-            hurried.setattr(consumer, "REQUEST_S", 1e-9)
-            with pytest.raises(BusUnavailableError, match="no answer"):
-                await unanswered.create(["dec.v1.>"], {})
+        with pytest.raises(BusUnavailableError, match="no answer"):
+            await unanswered.create(["dec.v1.>"], {}, 1e-9)
         await unanswered.discard()
 
         assert len(await _configs(client, api)) == len(own)

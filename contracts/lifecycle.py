@@ -58,6 +58,13 @@ PUBLISHER = "publisher: "
 """Begins the reason of a cancellation by which the publisher itself ends a gang."""
 
 
+class SubmissionSeen(Struct, frozen=True, kw_only=True):
+    """A submission, and when the server stored it: seconds since the epoch."""
+
+    key: GangKey
+    at_s: float
+
+
 class GangRecord(Struct, frozen=True, kw_only=True):
     """One gang: the message of each stream that counts, and what follows from them."""
 

@@ -20,7 +20,7 @@ from contracts.fence import SolverSeen
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangKey, GangUID, Namespace, NodeName
 from contracts.kubernetes.defaults import default_gang
-from contracts.lifecycle import GangRecord
+from contracts.lifecycle import GangRecord, SubmissionSeen
 from contracts.liveness import PublisherLeads
 from contracts.messages import (
     AllocationWritten,
@@ -35,6 +35,7 @@ from contracts.tokens import token
 from contracts.topics import (
     COMMANDS,
     CONFIRMATIONS,
+    DECISIONS,
     FENCE,
     GANG_TOPICS,
     INVENTORIES,
@@ -205,6 +206,25 @@ class Client:
                     records[message.key] = record.apply(message, sequence)
         submitted = [record for record in records.values() if record.submission]
         return sorted(submitted, key=lambda record: record.submission_sequence)
+
+    async def fetch_longest_undecided(self) -> SubmissionSeen | None:
+        """Fetch the submission that has no decision for longest; None: all have one.
+
+        Raises:
+            CannotReadError: what is said of gangs cannot be read.
+        """
+        submitted = {
+            incoming.message.key: incoming.time_s
+            async for incoming in self._read_incoming(SUBMISSIONS, (self.cluster,))
+            if incoming.message is not None
+        }
+        # Later, so that what has none then had none before.
+        async for message, _ in self.read(DECISIONS):
+            submitted.pop(message.key, None)
+        if not submitted:
+            return None
+        key = min(submitted, key=submitted.__getitem__)
+        return SubmissionSeen(key=key, at_s=submitted[key])
 
     async def fetch_reports(self) -> list[GroupReported]:
         """Fetch what pods wait for that are not submitted, and what befell others.

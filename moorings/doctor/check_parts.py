@@ -21,6 +21,8 @@ _OLDEST_KUBELET = 34
 """Of 1.34, the first with resource.k8s.io/v1."""
 _MOST_SKEW = 3
 """Minor releases by which a kubelet may be behind its API server."""
+_DECIDED_S = 60.0
+"""A solver that leads gives a first decision within less, if only a reason."""
 _MINOR = re.compile(r"v?(\d+)\.(\d+)")
 _RUNTIME = re.compile(r"containerd://(\d+)\.(\d+)")
 _FIRST_CDI = (1, 7)
@@ -197,6 +199,27 @@ def check_solver(facts: BusFacts, now_s: float) -> CheckLine:
     if why := describe_no_solver(facts.cluster, seen, now):
         return fail(name, why, "start a solver on this bus, or check its log")
     return ok(name, f"{seen.claim.holder if seen else 'a solver'} leads")
+
+
+def check_decisions(facts: BusFacts, now_s: float) -> CheckLine:
+    """Check that a solver that leads decides; `now_s` is the server's clock.
+
+    A submission that cannot be allocated has a decision all the same, the reason.
+    """
+    name, oldest = "parts.decisions", facts.undecided
+    if isinstance(oldest, Unread):
+        return unread(name, oldest)
+    if oldest is None:
+        return ok(name, "every gang that was submitted has a decision")
+    gang = f"gang {oldest.key}"
+    waited_s = max(0, round(now_s - oldest.at_s))
+    if waited_s <= _DECIDED_S:
+        return ok(name, f"{gang} waits for its first decision for {waited_s} s")
+    return warn(
+        name,
+        f"{gang} waits for its first decision for {waited_s} s",
+        "look at the solver's log; restart the solver if it says nothing",
+    )
 
 
 def _parse_time(text: str) -> datetime:

@@ -15,6 +15,7 @@ from moorings.doctor.check_nodes import (
     check_published_pools,
 )
 from moorings.doctor.check_parts import (
+    check_decisions,
     check_leader,
     check_lease,
     check_parts,
@@ -70,5 +71,6 @@ def _list_lines(
         yield from check_bus_clock(bus)
         ahead_s = 0.0 if isinstance(bus.clock, Unread) else bus.clock.ahead_s
         yield check_solver(bus, now_s - ahead_s)
+        yield check_decisions(bus, now_s - ahead_s)
         yield from check_leader(bus, now)
         yield from check_announced_pools(bus)

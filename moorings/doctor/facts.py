@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from contracts.fence import SolverSeen
 from contracts.ids import ClusterName, NodeName
+from contracts.lifecycle import SubmissionSeen
 from contracts.liveness import PublisherLeads
 from contracts.messages import DevicesAnnounced
 from runtime.bus.streams import StreamHealth
@@ -149,3 +150,5 @@ class BusFacts(Struct, frozen=True, kw_only=True):
     """The cluster whose gangs are read."""
     solver: Reading[SolverSeen | None]
     """That led last there; None: none ever did."""
+    undecided: Reading[SubmissionSeen | None]
+    """The submission that has no decision for longest; None: all have one."""

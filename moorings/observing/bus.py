@@ -48,6 +48,7 @@ async def observe_bus(
         leader=await _read_or_unread(client.fetch_leader()),
         cluster=client.cluster,
         solver=await _read_or_unread(_fetch_solver(client)),
+        undecided=await _read_or_unread(client.fetch_longest_undecided()),
     )
 
 

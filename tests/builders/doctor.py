@@ -130,6 +130,7 @@ def bus_facts(**changes: Any) -> BusFacts:
         "leader": None,
         "cluster": ClusterName("local"),
         "solver": solver_seen(NOW_S - 1),
+        "undecided": None,
     }
     return BusFacts(**{**fine, **changes})
 

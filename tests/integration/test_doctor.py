@@ -25,7 +25,8 @@ from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.nats_server import LabServer
 from tests.lab.secured_nats import SecuredNats
-from tests.lab.services import CLUSTER, announce
+from tests.lab.services import CLUSTER, announce, submit
+from tests.lab.two_nodes import wanted
 
 Lines = Mapping[str, tuple[str, str]]
 """By check, its level and why."""
@@ -208,9 +209,14 @@ async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_se
         "nats.room": "ok",
         "nats.sync": "warn",
         "parts.solver-on-bus": "fail",
+        "parts.decisions": "ok",
         "clock.nats": "ok",
         "pools.bus": "ok",
     }
+    await submit(bus, wanted(1, 1))
+    waits = (await examine(tmp_path, server=nats_server.url))["parts.decisions"]
+    assert waits[0] == "ok"
+    assert "waits for its first decision for" in waits[1]
     for node in map(NodeName, "ab"):
         pools = (pool(*devices(2), name="shared"),)
         await announce(bus, DevicesAnnounced(cluster=CLUSTER, node=node, pools=pools))

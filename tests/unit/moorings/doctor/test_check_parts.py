@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from contracts.fence import SolverSeen
-from contracts.ids import ClusterName, NodeName
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace, NodeName
+from contracts.lifecycle import SubmissionSeen
 from contracts.liveness import PublisherLeads
 from contracts.messages import DevicesAnnounced
 from moorings.doctor.check_nodes import (
@@ -18,6 +19,7 @@ from moorings.doctor.check_nodes import (
     check_published_pools,
 )
 from moorings.doctor.check_parts import (
+    check_decisions,
     check_leader,
     check_lease,
     check_parts,
@@ -132,6 +134,21 @@ def test_a_solver_that_lets_its_lease_run_out_is_found() -> None:
     # Who let go of the epoch has no lease left, and nobody took over.
     assert found(solver_seen(NOW_S - 31, lease_s=0)).level == "fail"
     assert "no solver has ever led in cluster local" in found(None).why
+
+
+def test_a_submission_that_a_solver_does_not_decide_is_found() -> None:
+    key = GangKey(Namespace("team-a"), GangUID("g-1"))
+
+    def found(at_s: float) -> CheckLine:
+        seen = SubmissionSeen(key=key, at_s=at_s)
+        return check_decisions(bus_facts(undecided=seen), NOW_S)
+
+    assert check_decisions(bus_facts(), NOW_S).level == "ok"
+    assert found(NOW_S - 60).level == "ok"
+    assert found(NOW_S + 5).level == "ok"
+    late = found(NOW_S - 61)
+    assert late.level == "warn"
+    assert late.why == "gang team-a/g-1 waits for its first decision for 61 s"
 
 
 def test_a_publisher_that_is_silent_on_the_bus_is_found() -> None:

@@ -6,6 +6,7 @@ line of that task.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from typing import Any
@@ -25,6 +26,20 @@ def get_logger(name: str) -> FilteringBoundLogger:
     """Return the logger of a module."""
     logger: FilteringBoundLogger = structlog.get_logger(module=name)
     return logger
+
+
+class _StdoutLogger(structlog.PrintLogger):
+    """Prints lines; what stdout does not take, such as on a full disk, is lost.
+
+    A service that cannot say what it does still does it.
+    """
+
+    def msg(self, message: str) -> None:
+        with contextlib.suppress(OSError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = msg
+    fatal = failure = err = error = critical = exception = msg
 
 
 def configure_logging(service: str, *, level: str = "info") -> None:
@@ -49,7 +64,7 @@ def configure_logging(service: str, *, level: str = "info") -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
-        logger_factory=structlog.PrintLoggerFactory(sys.stdout),
+        logger_factory=lambda *_: _StdoutLogger(sys.stdout),
         cache_logger_on_first_use=False,
     )
     bind_facts(service=service)

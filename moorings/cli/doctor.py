@@ -133,6 +133,9 @@ async def _observe_bus(
     """Observe the bus; why it cannot be read is a finding like any other."""
     ca_file = os.environ.get("MOORINGS_BUS_CA_FILE", "")
     try:
+        if not server:
+            stack = find_stack(state_dir or find_state_home())
+            monitor = monitor or stack.monitor
         async with connect(server, state_dir, cluster) as client:
             return await observe_bus(client, server or LOCAL_STACK, monitor, ca_file)
     except (BadInputError, LocalStackError) as error:

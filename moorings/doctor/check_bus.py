@@ -19,6 +19,7 @@ ENOUGH_PAYLOAD = 8 << 20
 """Bytes of the largest message; more is refused where it is read."""
 FULL, FILLING = 0.95, 0.70
 _ALWAYS = "always"
+_FULL_DISK = ("no space left", "write error")
 _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 _GIB = 1 << 30
 
@@ -163,13 +164,26 @@ def _check_room(streams: Mapping[str, StreamHealth]) -> CheckLine:
     return ok(name, f"the fullest stream that must lose nothing is {most:.0%} full")
 
 
+def _check_health(failure: str) -> CheckLine:
+    name = "nats.health"
+    if not failure:
+        return ok(name, "the server stores messages")
+    if any(words in failure for words in _FULL_DISK):
+        return fail(
+            name,
+            f"disk full: {failure}",
+            "make room; kubelet or `moorings up` then starts the server again, as it "
+            "stores nothing before (elsewhere: restart it)",
+        )
+    return fail(name, failure, "look at the log of nats-server")
+
+
 def _check_monitor(facts: BusFacts) -> Iterator[CheckLine]:
     name, monitor = "nats.sync", facts.monitor
-    if isinstance(monitor, Unread) and facts.server == LOCAL_STACK:
-        return  # the stack set it up itself, and has no port to ask
     if isinstance(monitor, Unread):
         yield unread(name, monitor)
         return
+    yield _check_health(monitor.failure)
     if monitor.sync == _ALWAYS:
         yield ok(name, "acknowledged messages are on disk")
     else:

@@ -124,6 +124,9 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
 class ServerMonitor(Struct, frozen=True, kw_only=True):
     """A nats-server's report on its monitoring port."""
 
+    failure: str = ""
+    """Why it is not healthy, in its words; empty: it is."""
+
     sync: str
     """How often it syncs to disk, such as `always` or `2m0s`."""
     max_payload: int

@@ -131,22 +131,37 @@ class LocalServer:
         """Ask it to end, and insist after some seconds; harmless when it is gone."""
         self.process.stop()
 
+    @property
+    def monitor(self) -> str:
+        """The URL where it says how it is."""
+        return f"http://127.0.0.1:{self.monitor_port}"
+
+    def read_failure(self) -> str:
+        """Read what the server says is wrong with it; empty: nothing.
+
+        Raises:
+            OSError: it does not answer.
+        """
+        try:
+            url = f"{self.monitor}/healthz"
+            with urllib.request.urlopen(url, timeout=1):  # noqa: S310 # loopback
+                return ""
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.read().decode(errors="replace")
+
     def wait_healthy(self) -> None:
         """Return when the server says that it is healthy.
 
         Raises:
             LocalServerError: it ends, or takes too long.
         """
-        url = f"http://127.0.0.1:{self.monitor_port}/healthz"
         until_s = time.monotonic() + _START_S
         while time.monotonic() < until_s:
             if self.process.has_ended:
                 raise LocalServerError(self._last_line())
-            with (
-                contextlib.suppress(OSError, urllib.error.URLError),
-                urllib.request.urlopen(url, timeout=1) as answer,  # loopback
-            ):
-                if answer.status == 200:
+            with contextlib.suppress(OSError):
+                if not self.read_failure():
                     return
             time.sleep(_POLL_S)
         self.stop()

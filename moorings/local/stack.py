@@ -29,6 +29,7 @@ from moorings.errors import BadInputError, LocalStackError
 from moorings.local.bus_users import LocalUsers
 from moorings.local.cluster import ClusterAccess, wait_leading
 from moorings.local.fleets import count_nodes, find_fleet, make_classes
+from moorings.local.full_disk import DiskWatch
 from moorings.local.nats_server import LocalServer
 from moorings.local.process import ChildProcess
 from moorings.local.restarts import MOST_ENDS, Restarts
@@ -199,7 +200,9 @@ class LocalStack:
                 "SOLVER_LEASE_S": "5",
             }
         )
-        running = RunningStack(server=self.server, users=self.users.folder)
+        running = RunningStack(
+            server=self.server, users=self.users.folder, monitor=self.nats.monitor
+        )
         write_state(self.folder, running)
 
     def _make_bus_variables(self, service: str) -> dict[str, str]:
@@ -244,8 +247,11 @@ class LocalStack:
         Raises:
             LocalStackError: something does not stay up.
         """
+        disk = DiskWatch(self.nats)
         while not stop.is_set():
-            for line in self.tend_once():
+            if line := await disk.look():
+                yield line
+            for line in () if disk.is_full else self.tend_once():
                 yield line
             await first_of(stop, within_s=0.5)
 

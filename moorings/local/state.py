@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from moorings.errors import LocalStackError
 
@@ -33,6 +33,8 @@ class RunningStack(Struct, frozen=True):
     server: str
     users: Path
     """The folder of its users."""
+    monitor: str
+    """The URL where its nats-server says how it is."""
 
 
 def find_stack(folder: Path) -> RunningStack:
@@ -82,7 +84,7 @@ def claim_folder(folder: Path) -> Iterator[None]:
 
 def write_state(folder: Path, stack: RunningStack) -> None:
     """Let other commands find a stack that holds the folder."""
-    state = {"server": stack.server, "users": str(stack.users)}
+    state = {name: str(value) for name, value in structs.asdict(stack).items()}
     (folder / _STATE_FILE).write_text(json.dumps(state))
 
 
@@ -90,7 +92,11 @@ def _read_state(folder: Path) -> RunningStack | None:
     """Return what is written down of a stack; None: nothing is."""
     try:
         state = json.loads((folder / _STATE_FILE).read_text())
-        return RunningStack(server=str(state["server"]), users=Path(state["users"]))
+        return RunningStack(
+            server=str(state["server"]),
+            users=Path(state["users"]),
+            monitor=str(state["monitor"]),
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

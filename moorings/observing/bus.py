@@ -93,15 +93,12 @@ def _read_monitor(url: str, ca_file: str) -> Reading[ServerMonitor]:
         )
     try:
         trusted = ssl.create_default_context(cafile=ca_file or None)
-        asked = f"{url.rstrip('/')}/varz"
-        # The scheme is checked above: no file is opened.
-        with urllib.request.urlopen(  # noqa: S310
-            asked, timeout=_MONITOR_S, context=trusted
-        ) as answer:
-            said = json.load(answer)
+        said = json.loads(_ask_monitor(f"{url.rstrip('/')}/varz", trusted))
+        health = json.loads(_ask_monitor(f"{url.rstrip('/')}/healthz", trusted))
         config = said["jetstream"]["config"]
         always = config.get("sync_always", False)
         return ServerMonitor(
+            failure=str(health.get("error", "")),
             sync="always" if always else _format_nanoseconds(config["sync_interval"]),
             max_payload=int(said["max_payload"]),
             room_bytes=int(config["max_storage"]),
@@ -109,6 +106,23 @@ def _read_monitor(url: str, ca_file: str) -> Reading[ServerMonitor]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         words = f"{type(error).__name__}: {error}"
         return Unread(f"{url}: {words}", "check --monitor, and MOORINGS_BUS_CA_FILE")
+
+
+def _ask_monitor(url: str, trusted: ssl.SSLContext) -> bytes:
+    """Return an answer, be it that the server is not healthy.
+
+    Raises:
+        OSError: there is none.
+    """
+    try:
+        # The scheme was checked: no file is opened.
+        with urllib.request.urlopen(  # noqa: S310
+            url, timeout=_MONITOR_S, context=trusted
+        ) as answer:
+            return bytes(answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.read()
 
 
 def _format_nanoseconds(interval: object) -> str:

@@ -39,8 +39,9 @@ def describe_no_solver(
         return ""
     return (
         f"no solver leads in cluster {cluster}: {seen.claim.holder} was last "
-        f"heard from at {format_time(seen.at_s)}. Nothing is decided until one "
-        "runs again"
+        f"heard from at {format_time(seen.at_s)}. Nothing is decided until one runs "
+        "again, or until NATS stores messages again, if its disk is full (`moorings "
+        "doctor` tells)"
     )
 
 

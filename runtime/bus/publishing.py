@@ -45,6 +45,10 @@ _TAKEN = "per subject"
 _FULL = frozenset({10023, 10028, 10047, _STORE_FAILED})
 """No room on the server, in its memory, on its disk, or in the stream."""
 _FULL_ATTEMPTS = 5
+_STORES_NOTHING = (
+    "the server is there and stores nothing, as when its disk is full or most of its "
+    "peers are away; `moorings doctor` tells"
+)
 _STALE = frozenset({10071, 10164})
 _PASSING = frozenset({10167, 10176})
 """Too many requests; a batch that the server lost the beginning of."""
@@ -84,6 +88,11 @@ async def publish(
 
     try:
         return await retry(message.subject, attempt, on=BusUnavailableError)
+    except BusUnavailableError as error:
+        if not connection.connected or isinstance(error, BusFullError):
+            raise
+        reason = f"{error.reason}; {_STORES_NOTHING}"
+        raise BusUnavailableError(message.subject, reason) from error
     except BusRefusedError as error:
         raise PublishRefusedError(message.subject, "other", error.reason) from error
 

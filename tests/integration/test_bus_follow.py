@@ -378,7 +378,7 @@ async def test_a_consumer_that_delivers_nothing_is_made_anew(
 
 
 def stalled() -> float:
-    return metrics.CONSUMERS_STALLED.labels("STATE")._value.get()
+    return float(metrics.CONSUMERS_STALLED.labels("STATE")._value.get())
 
 
 async def pause_consumers(bus: Bus, stream: str) -> None:

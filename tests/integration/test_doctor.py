@@ -207,6 +207,7 @@ async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_se
         "nats.copies": "ok",
         "nats.settings": "ok",
         "nats.room": "ok",
+        "nats.health": "ok",
         "nats.sync": "warn",
         "parts.solver-on-bus": "fail",
         "parts.decisions": "ok",

@@ -1,4 +1,4 @@
-"""A disk of a few pages, to be filled and emptied by a test."""
+"""A small disk, to be filled and emptied by a test."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-_SIZE = "128k"
 
 
 def why_not() -> str:
@@ -26,12 +24,13 @@ class SmallDisk:
     def fill(self) -> None:
         """Leave no room for a single byte."""
         with self._filling.open("ab", buffering=0) as file:
-            try:
-                while True:
-                    file.write(bytes(1024))
-            except OSError as error:
-                if error.errno != errno.ENOSPC:
-                    raise
+            for size in (1 << 20, 1 << 10, 1):
+                try:
+                    while True:
+                        file.write(bytes(size))
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
 
     def make_room(self) -> None:
         """Take away what fills it."""
@@ -39,10 +38,10 @@ class SmallDisk:
 
 
 @contextmanager
-def small_disk(mountpoint: Path) -> Iterator[SmallDisk]:
+def small_disk(mountpoint: Path, size: str = "128k") -> Iterator[SmallDisk]:
     """Mount one while the block runs; nobody may be in it at the end."""
     mountpoint.mkdir(parents=True)
-    command = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE}", "tmpfs", str(mountpoint)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(mountpoint)]
     subprocess.run(command, check=True)
     try:
         yield SmallDisk(mountpoint)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import structlog
@@ -69,3 +72,15 @@ def test_a_traceback_tells_no_values(capsys: pytest.CaptureFixture[str]) -> None
     line = capsys.readouterr().out
     assert "test_log.py" in line
     assert "locals" not in line
+
+
+def test_a_service_goes_on_where_its_log_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    full = Path("/dev/full").open("w")  # noqa: SIM115 # closing it fails, too
+    monkeypatch.setattr(sys, "stdout", full)
+    configure_logging("solver")
+    get_logger("a.b").info("gang.decided", reason="long " * 10_000)
+    get_logger("a.b").info("gang.decided")
+    with suppress(OSError):
+        full.close()

@@ -49,7 +49,7 @@ async def ask(server: str = "", state_dir: Path | None = None) -> object:
 async def test_the_nearest_answer_to_where_the_server_is_counts(home: Path) -> None:
     """Said, then that of the usual stack, then where NATS usually is."""
     with claim_folder(home):
-        write_state(home, RunningStack("nats://usual", home))
+        write_state(home, RunningStack("nats://usual", home, ""))
         assert await ask(OTHER) == f"{OTHER} c as said"
         assert await ask() == "nats://usual c as viewer"
     nobody = str(await ask())
@@ -64,8 +64,8 @@ async def test_one_of_two_stacks_is_named_by_its_folder(
     """Which is meant more than a variable, and not together with a server."""
     second = tmp_path / "second"
     with claim_folder(home), claim_folder(second):
-        write_state(home, RunningStack("nats://usual", home))
-        write_state(second, RunningStack("nats://second", second))
+        write_state(home, RunningStack("nats://usual", home, ""))
+        write_state(second, RunningStack("nats://second", second, ""))
         assert await ask(state_dir=second) == "nats://second c as viewer"
         monkeypatch.setenv(SERVER_VARIABLE, OTHER)
         assert await ask(OTHER, state_dir=second) == "nats://second c as viewer"

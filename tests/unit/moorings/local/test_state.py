@@ -19,13 +19,13 @@ from moorings.local.state import (
 )
 
 SERVER = "nats://127.0.0.1:9"
-STACK = RunningStack(SERVER, Path("/users"))
+STACK = RunningStack(SERVER, Path("/users"), "http://127.0.0.1:8")
 HOLDER = """
 import os, sys
 from pathlib import Path
 from moorings.local.state import RunningStack, claim_folder, write_state
 with claim_folder(Path(sys.argv[1])):
-    write_state(Path(sys.argv[1]), RunningStack(sys.argv[2], Path("/users")))
+    write_state(Path(sys.argv[1]), RunningStack(sys.argv[2], Path("/users"), "http://127.0.0.1:8"))
     print("held", flush=True)
     sys.stdin.read()
 """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from contracts.names import ATTEMPT, GANG_UID, INDEX, MANAGED, OWNED, SOLVE, VOID
 from tests.lab.controlplane import objects
-from tests.lab.controlplane.client import Json, Kube, RefusedError
+from tests.lab.controlplane.client import Json, Kube, RefusedError, path_of
 from tests.lab.personas import BY_NAME
 
 CLASS, FOREIGN = "gpu.moorings.dev", "gpu.example.com"
@@ -55,6 +56,46 @@ async def test_publishers_annotations_of_pods_are_its_own(
     await admin.patch(pod, {"metadata": {"annotations": {"own": "x"}}})
 
 
+@pytest.mark.parametrize("subresource", ["status", "resize", "ephemeralcontainers"])
+async def test_no_subresource_of_a_pod_writes_an_annotation_of_the_publisher(
+    admin: Kube, space: str, subresource: str
+) -> None:
+    """The status would; by others 1.37 leaves all annotations as they are."""
+    pod = await admin.create(objects.pod(space, "p"))
+    with suppress(RefusedError):
+        await admin.patch(pod, noted(GANG_UID), subresource)
+    await admin.patch(pod, noted("own"), subresource)
+    assert GANG_UID not in (await admin.get(pod))["metadata"].get("annotations", {})
+
+
+async def test_no_binding_writes_an_annotation_of_the_publisher(
+    admin: Kube, space: str
+) -> None:
+    """A Binding's annotations become its pod's."""
+
+    async def bind(annotation: str) -> None:
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {
+                "name": "p",
+                "namespace": space,
+                **noted(annotation)["metadata"],
+            },
+            "target": {"apiVersion": "v1", "kind": "Node", "name": "n"},
+        }
+        await admin.request("POST", path_of(pod, "binding"), binding)
+
+    pod = await admin.create(objects.pod(space, "p"))
+    with pytest.raises(RefusedError, match=f"annotation {GANG_UID}: only Moorings'"):
+        await bind(GANG_UID)
+    await bind("own")
+
+
+def noted(name: str) -> dict[str, Any]:
+    return {"metadata": {"annotations": {name: "x"}}}
+
+
 async def test_publishers_mark_of_claims_is_its_own(admin: Kube, space: str) -> None:
     """Whoever writes it could have the publisher free what others allocated."""
     words = f"annotation {MANAGED}: only Moorings' publisher writes it"
@@ -66,6 +107,8 @@ async def test_publishers_mark_of_claims_is_its_own(admin: Kube, space: str) -> 
         await admin.create(template)
     with pytest.raises(RefusedError, match=words):
         await admin.patch(created, {"metadata": {"annotations": {MANAGED: "true"}}})
+    await admin.patch(created, noted(MANAGED), "status")  # leaves annotations alone
+    assert MANAGED not in (await admin.get(created))["metadata"].get("annotations", {})
     claim["metadata"] |= {"name": "d", "annotations": {MANAGED: "true"}}
     with pytest.raises(RefusedError, match=words):
         await admin.create(claim)

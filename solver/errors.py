@@ -38,6 +38,8 @@ of ours catches it.
 
 from __future__ import annotations
 
+import signal
+
 from contracts.allocation import Reason
 from contracts.ids import SolveID
 
@@ -60,9 +62,14 @@ class SandboxUnavailableError(SolverError):
     def __init__(self, exit_code: int, said: str) -> None:
         self.exit_code = exit_code
         self.said = said
+        how = f"ended with {exit_code}"
+        hint = "it said nothing (is moorings[solver] installed?)"
+        if exit_code < 0:
+            how = f"was killed by {signal.Signals(-exit_code).name}"
+            hint = "it said nothing (is there enough memory?)"
         super().__init__(
-            f"selectors cannot be evaluated: the sandbox ended with {exit_code} at its "
-            f"start: {said or 'it said nothing (is moorings[solver] installed?)'}"
+            f"selectors cannot be evaluated: the sandbox {how} at its start: "
+            f"{said or hint}"
         )
 
 

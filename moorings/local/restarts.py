@@ -1,7 +1,7 @@
-"""When a child process that ended is started again, and when it is given up. Pure.
+"""When a child process that ended is started again. Pure.
 
-Ends are counted in a window of time: what dies now and then runs on for weeks, what
-does not stay up is given up within a minute.
+Ends are counted in a window of time: pauses grow while a child does not stay up, and
+are short again for what dies now and then.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import deque
 
 WINDOW_S = 300.0
-MOST_ENDS = 5
-"""Within the window; with one more the child is given up."""
 _FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 30.0
 
 
 class Restarts:
@@ -20,15 +19,17 @@ class Restarts:
     def __init__(self) -> None:
         self._ends_s: deque[float] = deque()
 
-    def note_end(self, now_s: float, most_ends: int = MOST_ENDS) -> float | None:
+    @property
+    def ends(self) -> int:
+        """How often it ended within the window."""
+        return len(self._ends_s)
+
+    def note_end(self, now_s: float) -> float:
         """Note an end; returns the seconds to wait before the next start.
 
-        They double with each end in the window. None: it ended more than `most_ends`
-        times within it.
+        They double with each end in the window, up to half a minute.
         """
         while self._ends_s and self._ends_s[0] <= now_s - WINDOW_S:
             self._ends_s.popleft()
         self._ends_s.append(now_s)
-        if len(self._ends_s) > most_ends:
-            return None
-        return float(_FIRST_PAUSE_S * 2 ** (len(self._ends_s) - 1))
+        return float(min(_FIRST_PAUSE_S * 2 ** (self.ends - 1), _LONGEST_PAUSE_S))

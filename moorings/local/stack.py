@@ -32,7 +32,7 @@ from moorings.local.fleets import count_nodes, find_fleet, make_classes
 from moorings.local.full_disk import DiskWatch
 from moorings.local.nats_server import LocalServer
 from moorings.local.process import ChildProcess
-from moorings.local.restarts import MOST_ENDS, Restarts
+from moorings.local.restarts import Restarts
 from moorings.local.state import RunningStack, claim_folder, write_state
 from publisher.errors import FolderError
 from publisher.folder.files import Folder
@@ -45,7 +45,10 @@ _MOST_ENDS_AT_START = 2
 
 
 class TendedChild:
-    """A child that is started again when it ends, unless it does so too often."""
+    """A child that is started again when it ends, and given up only at the start.
+
+    So that one that does not stay up never takes the bus from the others.
+    """
 
     def __init__(
         self, name: str, process: ChildProcess, start_again: Callable[[], None]
@@ -58,11 +61,11 @@ class TendedChild:
         """When it is started again; None: it runs, as far as is known."""
         self._end = ""
 
-    def tend(self, now_s: float, most_ends: int = MOST_ENDS) -> str:
+    def tend(self, now_s: float, most_ends: int | None = None) -> str:
         """Start it again once that is due; returns what there is to say, or nothing.
 
         Raises:
-            LocalStackError: it ended too often.
+            LocalStackError: it ended more often than that in five minutes.
         """
         if self._due_s is None:
             if not self._process.has_ended:
@@ -70,8 +73,8 @@ class TendedChild:
             self._end = self._process.describe_end()
             if reason := self._process.read_last_reason():
                 self._end += f" ({reason})"
-            pause_s = self._restarts.note_end(now_s, most_ends)
-            if pause_s is None:
+            pause_s = self._restarts.note_end(now_s)
+            if most_ends is not None and self._restarts.ends > most_ends:
                 words = self._process.read_last_words(5)
                 reason = f"{self._end}, as it did before, too often\n{words}"
                 raise LocalStackError(self._name, reason)
@@ -80,7 +83,9 @@ class TendedChild:
             return ""
         self._due_s = None
         self._start_again()
-        return f"{self._name} {self._end} and was started again"
+        line = f"{self._name} {self._end} and was started again"
+        ends = self._restarts.ends
+        return line if ends == 1 else f"{line}, {ends} times in five minutes"
 
 
 class Component:
@@ -242,11 +247,7 @@ class LocalStack:
         self.nats.stop()
 
     async def tend(self, stop: asyncio.Event) -> AsyncIterator[str]:
-        """Watch over everything until `stop`; yields a line for each restart.
-
-        Raises:
-            LocalStackError: something does not stay up.
-        """
+        """Watch over everything until `stop`; yields a line for each restart."""
         disk = DiskWatch(self.nats)
         while not stop.is_set():
             if line := await disk.look():
@@ -255,11 +256,11 @@ class LocalStack:
                 yield line
             await first_of(stop, within_s=0.5)
 
-    def tend_once(self, most_ends: int = MOST_ENDS) -> Iterator[str]:
+    def tend_once(self, most_ends: int | None = None) -> Iterator[str]:
         """Start again what has ended and is due; yields a line for each.
 
         Raises:
-            LocalStackError: something does not stay up.
+            LocalStackError: something ended more often than that in five minutes.
         """
         now_s = asyncio.get_running_loop().time()
         for child in (self._tended_nats, *(c.tended for c in self.components)):

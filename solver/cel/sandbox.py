@@ -111,15 +111,26 @@ class Sandbox:
     def wait_ready(self) -> Confinement:
         """Wait for the process, and tell what the kernel takes from it.
 
+        One that is killed, such as by the kernel for its memory, is started once more.
+
         Raises:
             SandboxUnavailableError: no process can be started here.
         """
+        code = self._try_ready()
+        if code < 0:
+            code = self._try_ready()
+        if self._confinement is None:
+            raise SandboxUnavailableError(code, self._said)
+        return self._confinement
+
+    def _try_ready(self) -> int:
+        """Start and wait until it is ready; gives its exit code if it ended before."""
         self.start()
         try:
-            return self._await_ready()
+            self._await_ready()
         except (EOFError, OSError, DecodeError):
-            code = self._end()
-            raise SandboxUnavailableError(code, self._said) from None
+            return self._end()
+        return 0
 
     def evaluate(
         self,

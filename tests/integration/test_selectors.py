@@ -292,3 +292,26 @@ def test_a_sandbox_that_does_not_start_says_why(
         sandbox.wait_ready()
     with pytest.raises(SandboxUnavailableError, match=r"OSError: no such kernel$"):
         sandbox.evaluate("true", [(DRIVER, GPU)])
+
+
+def test_a_sandbox_that_is_killed_at_its_start_is_started_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever did it, such as the kernel for want of memory; twice is told."""
+    killed = tmp_path / "killed"
+    (tmp_path / "cel_expr_python.py").write_text(
+        "import os, signal, pathlib\n"
+        f"once = pathlib.Path({str(killed)!r})\n"
+        "if not once.exists():\n"
+        "    once.touch()\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "raise OSError('the second start')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(SandboxUnavailableError, match="the second start"):
+        Sandbox().wait_ready()
+    (tmp_path / "cel_expr_python.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    with pytest.raises(SandboxUnavailableError, match=r"killed by SIGKILL .* memory"):
+        Sandbox().wait_ready()

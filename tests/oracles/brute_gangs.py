@@ -120,16 +120,19 @@ def preferences_cost(gang: GangPart, pods: tuple[Member, ...], world: World) -> 
     """Add up what is preferred and not had."""
     total = 0
     for rule in gang.topology:
+        about = [p for p in pods if p.name in (rule.members or (p.name,))]
+        if rule.group_size == "Even":
+            used = {(p.name, domain(rule, p, world)) for p in about}
+            total += len(used) - len({p.name for p in about})
         if rule.mode == "Required":
             continue
-        about = [p for p in pods if p.name in (rule.members or (p.name,))]
         at = {
             p: found if (found := domain(rule, p, world)) is not None else p
             for p in about
         }
         if rule.group_size is None and rule.max_per_domain is None and about:
             total += len(set(at.values())) - 1
-        if rule.group_size is not None:
+        if isinstance(rule.group_size, int):
             for group in {(p.name, p.index // rule.group_size) for p in about}:
                 here = {
                     at[p]
@@ -187,8 +190,17 @@ def _near(rule: GangTopology, pods: tuple[Member, ...], world: World) -> bool:
         return len(set(at.values())) <= 1
     for one in about:
         for other in about:
-            if (
-                rule.group_size is not None
+            if one.name == other.name and rule.group_size == "Even":
+                parts = [
+                    sum(
+                        p.stands_for for p in about if (p.name, at[p]) == (one.name, to)
+                    )
+                    for to in (at[one], at[other])
+                ]
+                if parts[0] != parts[1]:
+                    return False
+            elif (
+                isinstance(rule.group_size, int)
                 and one.name == other.name
                 and one.index // rule.group_size == other.index // rule.group_size
                 and at[one] != at[other]

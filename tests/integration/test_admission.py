@@ -269,8 +269,11 @@ async def test_policies_leave_the_cluster_itself_alone(admin: Kube) -> None:
 async def test_misspelt_mark_is_refused(admin: Kube, space: str, key: str) -> None:
     """Labels, annotations and gates alike, and what nearly has our domain."""
     meant = f"did you mean moorings.dev/{key.partition('/')[2]}?"
-    for field in ("labels", "annotations"):
-        pod = objects.pod(space, "p", **{field: {key: "x"}})
+    mark = {key: "x"}
+    for pod in (
+        objects.pod(space, "p", labels=mark),
+        objects.pod(space, "p", annotations=mark),
+    ):
         assert find_unknown_mark(_read(pod)) is not None
         with pytest.raises(RefusedError) as refused:
             await admin.create(pod, dryRun="All")

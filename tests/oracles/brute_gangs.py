@@ -116,6 +116,22 @@ def allowed(
     )
 
 
+def divided(gang: GangPart, pods: tuple[Member, ...], world: World) -> bool:
+    """Say whether these pods, and no more of them, are even where a rule says so."""
+    for rule in gang.topology:
+        if rule.group_size != "Even":
+            continue
+        sizes: dict[str, dict[object, int]] = {}
+        for pod in pods:
+            if not rule.members or pod.name in rule.members:
+                of_member = sizes.setdefault(pod.name, {})
+                at = domain(rule, pod, world)
+                of_member[at] = of_member.get(at, 0) + pod.stands_for
+        if any(len({*of_member.values()}) > 1 for of_member in sizes.values()):
+            return False
+    return True
+
+
 def preferences_cost(gang: GangPart, pods: tuple[Member, ...], world: World) -> int:
     """Add up what is preferred and not had."""
     total = 0
@@ -190,16 +206,7 @@ def _near(rule: GangTopology, pods: tuple[Member, ...], world: World) -> bool:
         return len(set(at.values())) <= 1
     for one in about:
         for other in about:
-            if one.name == other.name and rule.group_size == "Even":
-                parts = [
-                    sum(
-                        p.stands_for for p in about if (p.name, at[p]) == (one.name, to)
-                    )
-                    for to in (at[one], at[other])
-                ]
-                if parts[0] != parts[1]:
-                    return False
-            elif (
+            if (
                 isinstance(rule.group_size, int)
                 and one.name == other.name
                 and one.index // rule.group_size == other.index // rule.group_size

@@ -117,7 +117,6 @@ def construct(
 def find_unknown(demand: Demand) -> frozenset[int]:
     """Find the gangs whose rules are not known here; these are left out.
 
-    Of even parts: none is known.
     Of claims that pods on several nodes share: such that ask for all devices, since
     those depend on the node, and gangs with domains of devices, since what is shared
     counts there.
@@ -125,18 +124,15 @@ def find_unknown(demand: Demand) -> frozenset[int]:
     return frozenset(
         rules.gang
         for rules in demand.gang_rules
-        if rules.even
-        or (
-            rules.shared
-            and (
-                any(key.column is not None for key, _ in rules.placed)
-                or any(rule.key.column is not None for rule in rules.together)
-                or any(rule.key.column is not None for rule in rules.spread)
-                or any(
-                    ask.all_devices
-                    for shared in rules.shared
-                    for ask in demand.member_kinds[shared.claim].asks
-                )
+        if rules.shared
+        and (
+            any(key.column is not None for key, _ in rules.placed)
+            or any(rule.key.column is not None for rule in rules.together)
+            or any(rule.key.column is not None for rule in rules.spread)
+            or any(
+                ask.all_devices
+                for shared in rules.shared
+                for ask in demand.member_kinds[shared.claim].asks
             )
         )
     )

@@ -5,6 +5,8 @@ Part of the Gang's document; what each rule means is in docs/semantics.md.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from contracts.errors import DecodeError
@@ -13,6 +15,8 @@ from contracts.structs import Int32, KubernetesStruct
 
 ATTRIBUTE_KEY = "attribute:"
 """Begins a topology key that is an attribute of devices, not a label of nodes."""
+EVEN: Literal["Even"] = "Even"
+"""Size of the groups of a topology rule: pods in equal parts, a domain each."""
 MAX_CONSTRAINTS, MAX_PATHS = 16, 32
 """Of a gang, and of one constraint; these limits are those of the Gang kind."""
 MAX_TOPOLOGY, MAX_MEMBERS = 8, 64
@@ -41,9 +45,10 @@ class GangTopology(KubernetesStruct, frozen=True, kw_only=True):
     """Members whose pods the rule is about; empty: all members."""
     mode: str = "Required"
     """`Required` or `Preferred`."""
-    group_size: Int32 | None = None
+    group_size: Int32 | Literal["Even"] | None = None
     """So many pods of each member, by index, are in one domain; absent: all are, unless
-    `max_per_domain` is given."""
+    `max_per_domain` is given. `Even`: each domain has as many pods of a member as any
+    other that has some, and these domains are few."""
     max_per_domain: Int32 | None = None
     """Most pods in one domain; absent: any number."""
 
@@ -53,6 +58,16 @@ class GangTopology(KubernetesStruct, frozen=True, kw_only=True):
         if not self.key.startswith(ATTRIBUTE_KEY):
             return None
         return FullyQualifiedName(self.key.removeprefix(ATTRIBUTE_KEY))
+
+    @property
+    def is_even(self) -> bool:
+        """True if pods are in equal parts, in domains of their own."""
+        return self.group_size == EVEN
+
+    @property
+    def size(self) -> int | None:
+        """The pods of each group by index; None: there are no such groups."""
+        return self.group_size if isinstance(self.group_size, int) else None
 
     def is_about(self, member: str) -> bool:
         """True if the rule is about the member."""

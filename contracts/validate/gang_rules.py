@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from contracts.errors import DecodeError
 from contracts.gang import Member
 from contracts.gang_rules import (
+    EVEN,
     MAX_CONSTRAINTS,
     MAX_MEMBERS,
     MAX_PATHS,
@@ -51,12 +52,12 @@ def check_topology(
     topology: tuple[GangTopology, ...], members: Iterable[Member], path: str
 ) -> Violations:
     """Require keys that nodes or devices may have, and members that exist."""
-    known = frozenset(member.name for member in members)
+    by_name = {member.name: member for member in members}
     yield from check_each(
         topology,
         MAX_TOPOLOGY,
         path,
-        lambda rule, place: _check_rule(rule, known, place),
+        lambda rule, place: _check_rule(rule, by_name, place),
     )
 
 
@@ -98,7 +99,9 @@ def _check_path(entry: str, members: dict[str, Member], path: str) -> Violations
             yield invalid(path, entry, message)
 
 
-def _check_rule(value: GangTopology, members: frozenset[str], path: str) -> Violations:
+def _check_rule(
+    value: GangTopology, members: dict[str, Member], path: str
+) -> Violations:
     if value.attribute is None:
         yield from names.check_label_key(value.key, f"{path}.key")
     else:
@@ -112,13 +115,28 @@ def _check_rule(value: GangTopology, members: frozenset[str], path: str) -> Viol
         str,
     )
     for field, number in (
-        ("groupSize", value.group_size),
+        ("groupSize", value.size),
         ("maxPerDomain", value.max_per_domain),
     ):
         if number is not None and number < 1:
             yield invalid(f"{path}.{field}", number, "must be greater than zero")
+    if value.is_even:
+        yield from _check_even(value, members.values(), f"{path}.groupSize")
 
 
-def _check_member_name(name: str, members: frozenset[str], path: str) -> Violations:
+def _check_even(
+    value: GangTopology, members: Iterable[Member], path: str
+) -> Violations:
+    """Require that how many pods are divided is known."""
+    if value.mode != "Required":
+        yield invalid(path, EVEN, "needs the mode Required")
+    for member in members:
+        least = member.count if member.min_count is None else member.min_count
+        if value.is_about(member.name) and least < member.count:
+            message = f"member {member.name} may have fewer pods (minCount)"
+            yield invalid(path, EVEN, message)
+
+
+def _check_member_name(name: str, members: dict[str, Member], path: str) -> Violations:
     if name not in members:
         yield invalid(path, name, f"there is no member {name}")

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from contracts.counts import counted
+from contracts.even_parts import find_even_parts
 from contracts.gang_rules import GangTopology
 from solver.problem.attributes import Element
 
@@ -40,6 +41,12 @@ def find_topology_shortfall(
     `counts`: pods by member. Only members that the topology names are looked at.
     """
     named = [member for member in counts if topology.is_about(member)]
+    if topology.is_even:
+        found = (
+            _find_even_shortfall(topology, member, counts[member], rooms)
+            for member in named
+        )
+        return next(filter(None, found), None)
     if topology.group_size is not None:
         for member in named:
             asked, room = counts[member], rooms.get(member, {})
@@ -99,7 +106,7 @@ def _find_group_shortfall(
     topology: GangTopology, member: str, asked: int, room: Mapping[str, int]
 ) -> Shortfall | None:
     """Count the whole groups that domains have room for."""
-    size = topology.group_size or asked
+    size = topology.size or asked
     most = topology.max_per_domain
     capped = {d: pods if most is None else min(pods, most) for d, pods in room.items()}
     groups, rest = divmod(asked, size)
@@ -116,6 +123,23 @@ def _find_group_shortfall(
         f"{_describe_rooms(capped, size)}",
         asked=groups,
         room=found,
+        domains=len(room),
+    )
+
+
+def _find_even_shortfall(
+    topology: GangTopology, member: str, asked: int, rooms: Rooms
+) -> Shortfall | None:
+    """Look for a division of which each part has a domain of its own."""
+    room = rooms.get(member, {})
+    nearest = find_even_parts(asked, room.values(), topology.max_per_domain)
+    if nearest.found >= nearest.parts:
+        return None
+    return Shortfall(
+        message=f"{member}: {nearest.describe(topology.key)}; "
+        f"{_describe_rooms(room, asked)}",
+        asked=nearest.parts,
+        room=nearest.found,
         domains=len(room),
     )
 

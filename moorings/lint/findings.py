@@ -31,7 +31,7 @@ class LintRule(StrEnum):
     FRACTION = "AmountFractional"
     """A container asks for a part of what is counted in whole numbers."""
     NO_EFFECT = "MarkHasNoEffect"
-    """A gate that nobody opens, or a gang of pods that do not wait for us."""
+    """A mark that nobody reads, or a gang of pods that do not wait for us."""
     GANG_WAITS = "GangWaits"
     """Pods would wait for what never comes: a size, or what their Gang says."""
     SIZE_DIFFERS = "GangSizeDiffers"

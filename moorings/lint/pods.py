@@ -17,7 +17,7 @@ from contracts.counts import counted
 from contracts.ids import object_key
 from contracts.meta import OwnerReference
 from contracts.names import GANG
-from contracts.pods.marks import UNGATED, list_unknown_gates
+from contracts.pods.marks import UNGATED, find_unknown_mark, list_unknown_gates
 from contracts.quantity import NANO
 from contracts.validate.pods import (
     check_pod_spec,
@@ -27,6 +27,7 @@ from contracts.validate.pods import (
 from contracts.workload import Pod, PodSpec, Workload
 from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.plan.asking import WaitingGang, WaitReason
+from moorings.plan.extended_resources import asks_for_devices
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import has_gate, list_patterns
 from publisher.gangs.submit.plan_submission import SIZE_DIFFERS
@@ -95,6 +96,12 @@ def check_pods(objects: list[PlanObject]) -> Iterator[Finding]:
                 place, message = f"{path}.schedulingGates", f"its pods {UNGATED}"
                 found = _make_finding(entry, place, LintRule.NO_EFFECT, message)
                 yield structs.replace(found, severity=Severity.WARNING)
+            if not has_gate(spec) and not asks_for_devices(spec):
+                # All others are of gangs, which wait for it.
+                unknown = find_unknown_mark(Pod(metadata=meta, spec=spec))
+                if unknown is not None:
+                    place = f"{path.removesuffix('spec')}metadata"
+                    yield _make_finding(entry, place, LintRule.NO_EFFECT, unknown)
 
 
 def _is_bound(pod: Pod) -> bool:

@@ -1,6 +1,7 @@
 """Pods that are meant for us and are not at our gate: nobody holds them for their gang.
 
-Their gate is misspelt, or they have none. An index beside the View. Knows no plan.
+Their gate or another mark is misspelt, or they have no gate. An index beside the View.
+Knows no plan.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from contracts.names import GANG
-from contracts.pods.marks import list_unknown_gates
+from contracts.pods.marks import find_unknown_mark, list_unknown_gates
 from contracts.workload import Pod
 
 K = TypeVar("K")
@@ -19,8 +20,9 @@ _CLUSTERS_OWN = "kube-system"
 class StrayPods(Generic[K]):
     """Finds them by their group, of whatever key groups have.
 
-    A pod is one if it has the gang label or a gate that is nearly ours; with
-    `by_claims`, if it is to be scheduled and uses claims, too. Then its claims tell.
+    A pod is one if it has the gang label, or a gate, label or annotation that is nearly
+    ours; with `by_claims`, if it is to be scheduled and uses claims, too. Then its
+    claims tell.
     """
 
     def __init__(self, *, by_claims: bool) -> None:
@@ -48,8 +50,12 @@ class StrayPods(Generic[K]):
         """True if a pod is one; it is not over and never passed our gate."""
         if pod.metadata.namespace == _CLUSTERS_OWN:
             return False
-        has_mark = GANG in pod.metadata.labels or any(list_unknown_gates(pod.spec))
-        return has_mark or self.needs_gate(pod)
+        return (
+            GANG in pod.metadata.labels
+            or any(list_unknown_gates(pod.spec))
+            or find_unknown_mark(pod) is not None
+            or self.needs_gate(pod)
+        )
 
     def needs_gate(self, pod: Pod) -> bool:
         """True if a pod is to be scheduled, and nobody else may allocate its claims."""

@@ -56,7 +56,9 @@ class LeftoverSearch:
         demand, kinds = self._demand, self._kinds
         pods = sum(demand.pods)
         is_tiny = pods * sum(len(kind.nodes) for kind in kinds) <= TINY
-        if is_tiny and pods > 1:
+        # Fewer domains for even parts are worth more than what is left over.
+        is_divided = any(rules.even for rules in demand.gang_rules)
+        if is_tiny and pods > 1 and not is_divided:
             return self._decide(demand, kinds)
         if pods > MOST_PODS:
             return self._decide_without_value()

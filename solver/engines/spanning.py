@@ -59,18 +59,18 @@ def loosen(gang: GangPart, *, keeps_labels: bool) -> GangPart:
 def _list_required_labels(gang: GangPart) -> Iterable[GangTopology]:
     for rule in gang.topology:
         is_about_domain = rule.attribute is None and rule.max_per_domain is None
-        if is_about_domain and rule.mode != PREFERRED:
+        if is_about_domain and rule.mode != PREFERRED and not rule.is_even:
             yield rule
 
 
 def _require(gang: GangPart) -> GangPart:
-    """Ask for what a gang prefers as if it were required."""
-    return structs.replace(
-        gang,
-        topology=tuple(
-            structs.replace(rule, mode=REQUIRED)
-            if rule.mode == PREFERRED and rule.max_per_domain is None
-            else rule
-            for rule in gang.topology
-        ),
-    )
+    """Ask for what a gang prefers as if it were required: one domain, of even ones."""
+    topology = []
+    for rule in gang.topology:
+        if rule.max_per_domain is not None:
+            topology.append(rule)
+        elif rule.is_even:
+            topology.append(structs.replace(rule, group_size=None))
+        else:
+            topology.append(structs.replace(rule, mode=REQUIRED))
+    return structs.replace(gang, topology=tuple(topology))

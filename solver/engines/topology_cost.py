@@ -81,6 +81,9 @@ def _cost_of(
             domains = _count_pods(demand, together.key, together.kinds, placed)
             new = [at for at, alone in domains if alone or at not in together.standing]
             cost += len(new) if together.standing else max(len(new) - 1, 0)
+    for even in rules.even:
+        domains = _count_pods(demand, even.key, even.kinds, placed)
+        cost += max(len(domains) - 1, 0)
     for spread in rules.spread:
         if not spread.required:
             domains = _count_pods(demand, spread.key, spread.kinds, placed)

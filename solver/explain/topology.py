@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 
 from contracts.allocation import Reason, Rule
 from contracts.counts import counted
+from contracts.even_parts import find_even_parts
 from contracts.gang_rules import GangTopology
 from solver.explain.pods import describe_alone
 from solver.explain.sharing import explain_reach
@@ -90,8 +91,10 @@ def _explain_topology(
         )
         if index not in demand.gangs[0].claim_members and rule.is_about(member.name)
     ]
+    if rule.is_even:
+        return _explain_even(rooms, number, rule)
     pods = sum(count for count, _ in rooms)
-    size, most = rule.group_size, rule.max_per_domain
+    size, most = rule.size, rule.max_per_domain
     if size is not None:
         asked = sum(-(-count // size) for count, _ in rooms)
         by_domain = _add_up((count, room, size) for count, room in rooms)
@@ -117,6 +120,27 @@ def _explain_topology(
         message=f"{wants} of {rule.key}; {describe_rooms(by_domain, whole)}",
         facts={"asked": asked, "room": found, "domains": len(by_domain)},
     )
+
+
+def _explain_even(
+    rooms: Iterable[tuple[int, RoomByName]], number: int, rule: GangTopology
+) -> Reason | None:
+    """Explain the first member of which no division has a domain for each part."""
+    for count, by_domain in rooms:
+        nearest = find_even_parts(count, by_domain.values(), rule.max_per_domain)
+        if nearest.found < nearest.parts:
+            return Reason(
+                rule=Rule.GANG_TOPOLOGY,
+                field=f"spec.topology[{number}]",
+                message=f"{nearest.describe(rule.key)}; "
+                f"{describe_rooms(by_domain, counted(count, 'pod'))}",
+                facts={
+                    "asked": nearest.parts,
+                    "room": nearest.found,
+                    "domains": len(by_domain),
+                },
+            )
+    return None
 
 
 def _count_by_domain(

@@ -129,7 +129,7 @@ def _preferences_are_counted(
     """What preferences about topology cost is what the tier says, if there are any."""
     said = [tier.value for tier in decision.objective if tier.tier is Tier.TOPOLOGY]
     is_asked = problem.parameters.last_tier.place >= Tier.TOPOLOGY.place and any(
-        topology.mode == "Preferred"
+        topology.mode == "Preferred" or topology.group_size == "Even"
         for gang in problem.gangs
         if not gang.refused
         for topology in gang.topology

@@ -133,19 +133,25 @@ def judge_gang(
 
 
 def preference_cost(facts: Facts, gang: GangPart, pods: Sequence[GangPod]) -> int:
-    """Count what the preferred topology of one gang that is in costs."""
+    """Count what the topology of one gang that is in costs.
+
+    What is preferred, and the domains over which pods are even, less one.
+    """
     cost = 0
     for topology in gang.topology:
+        named = _list_named(topology, pods)
+        if topology.group_size == "Even":
+            parts = _count_even(facts, topology, named)
+            cost += sum(max(len(counts) - 1, 0) for counts in parts.values())
         if topology.mode != "Preferred":
             continue
-        named = _list_named(topology, pods)
         domains = [
             _find_domain(facts, topology, pod) or ("alone", pod) for pod in named
         ]
         places = dict(zip(named, domains, strict=True))
         if topology.group_size is None and topology.max_per_domain is None:
             cost += max(len(set(domains)) - 1, 0)
-        if topology.group_size is not None:
+        if isinstance(topology.group_size, int):
             for group in _list_groups(topology.group_size, named):
                 cost += len({places[pod] for pod in group}) - 1
         if topology.max_per_domain is not None:
@@ -212,7 +218,11 @@ def _topology_holds(
     is_plain = rule.group_size is None and rule.max_per_domain is None
     if is_plain and len(set(domains.values())) > 1:
         yield f"podsTogether: {gang.name} is in several domains of {rule.key}"
-    if rule.group_size is not None:
+    if rule.group_size == "Even":
+        for member, counts in _count_even(facts, rule, named).items():
+            if len(set(counts.values())) > 1:
+                yield f"podsEven: {gang.name}/{member} is uneven over {rule.key}"
+    elif rule.group_size is not None:
         for group in _list_groups(rule.group_size, named):
             if len({domains[pod] for pod in group}) > 1:
                 first = f"{gang.name}/{group[0]}"
@@ -236,6 +246,17 @@ def _list_groups(size: int, pods: Sequence[GangPod]) -> Iterator[list[GangPod]]:
 
     for _, group in groupby(sorted(pods, key=group_of), group_of):
         yield list(group)
+
+
+def _count_even(
+    facts: Facts, rule: GangTopology, pods: Sequence[GangPod]
+) -> dict[str, Counter[Domain]]:
+    """Count the pods of each member by domain."""
+    counts: dict[str, Counter[Domain]] = {}
+    for pod in pods:
+        domain = _find_domain(facts, rule, pod) or ()
+        counts.setdefault(pod.member, Counter())[domain] += pod.count
+    return counts
 
 
 def _count_pods(domains: Mapping[GangPod, Domain | None]) -> Counter[Domain]:

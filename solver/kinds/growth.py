@@ -120,6 +120,10 @@ def _resolve_gang(gang: GangPart, known: _Known) -> GangPart:
         if find_shared_claims(gang.members):
             field = "a claim that pods share beside pods that have a place"
             raise not_modelled(gang.name, field)
+        for number, rule in enumerate(gang.topology):
+            if rule.is_even:
+                field = f"spec.topology[{number}].groupSize"
+                raise not_modelled(gang.name, f"{field} beside pods that have a place")
         sets = tuple(_list_sets(gang, known))
         pods = tuple(
             StandingPod(
@@ -202,8 +206,8 @@ def _check_topology(
     counts: Counter[Hashable] = Counter()
     for pod in named:
         domain = pod.domains[number]
-        if rule.group_size is not None:
-            group = (pod.member, pod.index // rule.group_size)
+        if rule.size is not None:
+            group = (pod.member, pod.index // rule.size)
             groups.setdefault(group, set()).add(domain)
         elif rule.max_per_domain is None:
             groups.setdefault("", set()).add(domain)

@@ -81,6 +81,16 @@ class PodsSpread(Struct, frozen=True):
         return max(self.most - dict(self.standing).get(domain, 0), 0)
 
 
+class PodsEven(Struct, frozen=True):
+    """Pods of a member of which each domain has none, or as many as any other.
+
+    Each domain beyond the first costs, as where pods prefer to be together.
+    """
+
+    key: DomainKey
+    kinds: tuple[int, ...]
+
+
 class ClaimShared(Struct, frozen=True):
     """A claim of which pods on several nodes must reach every device."""
 
@@ -99,9 +109,10 @@ class GangRules(Struct, frozen=True):
     """Pods that must have a domain, by member kind."""
     together: tuple[PodsTogether, ...] = ()
     spread: tuple[PodsSpread, ...] = ()
+    even: tuple[PodsEven, ...] = ()
     shared: tuple[ClaimShared, ...] = ()
     has_preferences: bool = False
-    """True if some topology is preferred, even if that can cost nothing."""
+    """True if some topology is preferred, or few domains are, even at no cost."""
 
 
 class DomainQuery(Protocol):
@@ -148,6 +159,7 @@ def build_rules(
         sets.extend(_SetRules(number, gang, cells, scope_of).make())
     pods = [number not in gang.claim_members for number in range(len(cells))]
     placed, together, spread = [], list[PodsTogether](), list[PodsSpread]()
+    even = list[PodsEven]()
     for number, rule in enumerate(gang.topology):
         key = _key_of(rule, query)
         required = rule.mode != PREFERRED
@@ -162,13 +174,17 @@ def build_rules(
             placed.append((key, kinds))
         if rule.group_size is None and rule.max_per_domain is None:
             together.append(PodsTogether(key, kinds, required, standing.domains()))
-        elif rule.group_size is not None and rule.group_size > 1:
+        elif rule.is_even:
+            even.extend(
+                PodsEven(key, tuple(cell.kind for cell in own)) for _, own in named
+            )
+        elif rule.size is not None and rule.size > 1:
             together.extend(
                 PodsTogether(
                     key, group, required, standing.domains_of(member.name, place)
                 )
                 for member, own in named
-                for place, group in _list_groups(own, rule.group_size, member.first)
+                for place, group in _list_groups(own, rule.size, member.first)
             )
         if rule.max_per_domain is not None:
             most = rule.max_per_domain
@@ -179,6 +195,7 @@ def build_rules(
         tuple(placed),
         tuple(together),
         tuple(spread),
+        tuple(even),
         tuple(
             ClaimShared(
                 cells[claim.member][0].kind,
@@ -186,7 +203,9 @@ def build_rules(
             )
             for claim in gang.separated
         ),
-        has_preferences=any(rule.mode == PREFERRED for rule in gang.topology),
+        has_preferences=any(
+            rule.mode == PREFERRED or rule.is_even for rule in gang.topology
+        ),
     )
 
 
@@ -386,7 +405,7 @@ def split_into_cells(gang: GangPart, member: MemberPart) -> tuple[int, ...]:
     """
     ends = {member.count}
     for rule in gang.topology:
-        size = rule.group_size
+        size = rule.size
         if size is not None and size > 1 and rule.is_about(member.name):
             ends.update(range(size - member.first % size, member.count, size))
     starts = [0, *sorted(ends)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from contracts.claim import DeviceConstraint, DeviceRequest
 from contracts.gang import Gang, GangSpec, Member, MemberClaim, MemberNode
@@ -147,7 +147,7 @@ def topology_rule(
     key: str = "topology.kubernetes.io/rack",
     *members: str,
     mode: str = "Required",
-    group_size: int | None = None,
+    group_size: int | Literal["Even"] | None = None,
     max_per_domain: int | None = None,
 ) -> GangTopology:
     """Make a rule that all pods, or those of some members, share a domain."""

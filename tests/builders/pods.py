@@ -54,6 +54,7 @@ def waiting_pod(
     version: int = 1,
     phase: str = "Pending",
     deleting: bool = False,
+    labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
     owner: str = "",
     **spec: Any,
@@ -64,9 +65,9 @@ def waiting_pod(
     `opened_by` is the uid of the gang for which the gate was opened already, `owner`
     that of the Job that makes the pod.
     """
-    labels = {GANG: gang} if gang else {}
+    marks = dict(labels or {}) | ({GANG: gang} if gang else {})
     if member:
-        labels[MEMBER] = member
+        marks[MEMBER] = member
     notes = dict(annotations or {})
     if size is not None:
         notes[GANG_SIZE] = str(size)
@@ -78,7 +79,7 @@ def waiting_pod(
         templates={key: f"{key}-template" for key in names},
         claims=shared or {},
         uid=uid or uid_of(name),
-        labels=labels,
+        labels=marks,
         annotations=notes,
         scheduling_gates=() if opened_by else (PodSchedulingGate(name=GATE),),
         node_name=NodeName(node) if node else None,

@@ -18,7 +18,7 @@ from contracts.claim import DerivedAttribute, DeviceRequest
 from contracts.device import Device, NodeSelector, ResourcePool, ResourceSlice
 from contracts.features import Features
 from contracts.gang import Gang, Member, MemberClaim
-from contracts.gang_rules import GangConstraint, GangTopology
+from contracts.gang_rules import EVEN, GangConstraint, GangTopology
 from contracts.ids import DeviceID, NodeName
 from contracts.workload import Node
 from solver.problem.gangs import GangPart, MemberPart
@@ -186,7 +186,8 @@ class _World:
         """Let some gangs be in with fewer pods than they ask for."""
         draw = self._draw
         shares = any(c.claim_name for m in drawn.spec.members for c in m.claims)
-        if shares or draw.random() < 0.6:
+        is_even = any(rule.is_even for rule in drawn.spec.topology)
+        if shares or draw.random() < 0.6 or is_even:
             return drawn
         members = [
             structs.replace(each, min_count=draw.randint(0, each.count))
@@ -208,7 +209,8 @@ class _World:
         draw = self._draw
         shares = any(c.claim_name for m in drawn.members for c in m.claims)
         rules = drawn.topology or any(c.scope != "Pod" for c in drawn.constraints)
-        if shares or drawn.refused or not rules or draw.random() < 0.6:
+        is_even = any(rule.is_even for rule in drawn.topology)
+        if shares or drawn.refused or not rules or draw.random() < 0.6 or is_even:
             return drawn
         standing, members = list[StandingPart](), []
         for each in drawn.members:
@@ -339,6 +341,8 @@ class _World:
                 key = f"attribute:{POWER}"
             mode = draw.choice(("Required", "Required", "Preferred"))
             group = draw.choice((None, None, None, 1, 2, 2, 3))
+            is_even = group == 3 and mode == "Required"
+            self._seen["even"] += is_even
             most = draw.choice((None, None, None, 1, 2))
             named = [draw.choice(members).name] if draw.random() < 0.3 else []
             sort = "attribute" if key.startswith("attribute") else "label"
@@ -347,7 +351,11 @@ class _World:
             self._seen["spread"] += most is not None
             found.append(
                 topology_rule(
-                    key, *named, mode=mode, group_size=group, max_per_domain=most
+                    key,
+                    *named,
+                    mode=mode,
+                    group_size=EVEN if is_even else group,
+                    max_per_domain=most,
                 )
             )
         return found

@@ -106,6 +106,8 @@ def _of(info: inspect.Type) -> SearchStrategy[Any]:
             return st.dictionaries(TEXTS, _of(info.value_type), max_size=3)
         case inspect.UnionType():
             return st.one_of([_of(member) for member in info.types])
+        case inspect.LiteralType():
+            return st.sampled_from(info.values)
         case inspect.EnumType():
             return st.sampled_from([member.value for member in info.cls])
         case inspect.CustomType():

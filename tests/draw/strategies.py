@@ -71,6 +71,8 @@ def _of(info: inspect.Type) -> SearchStrategy[Any]:
             return st.dictionaries(TEXT, _of(info.value_type), max_size=2)
         case inspect.UnionType():
             return st.one_of([_of(member) for member in info.types])
+        case inspect.LiteralType():
+            return st.sampled_from(info.values)
         case inspect.EnumType():
             return st.sampled_from(list(info.cls))
         case inspect.CustomType():

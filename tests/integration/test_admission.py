@@ -10,7 +10,9 @@ import pytest
 
 from contracts.claim import ResourceClaim
 from contracts.kubernetes.decode import decode_object
-from contracts.names import CONSTRAINTS, TOPOLOGY
+from contracts.names import CONSTRAINTS, GANG, TOPOLOGY
+from contracts.pods.marks import KNOWN_MARKS, find_unknown_mark
+from contracts.workload import Pod
 from publisher.gangs.claims import is_prepared
 from tests.integration.conftest import Installed
 from tests.lab.controlplane import objects
@@ -32,6 +34,31 @@ GATED: dict[str, dict[str, Any]] = {
     "constraints": {"annotations": {CONSTRAINTS: "[]"}},
     "topology": {"annotations": {TOPOLOGY: '[{"key": "example.com/rack"}]'}},
 }
+MISSPELT = (
+    "moorings.dev/topolgy",
+    "mooring.dev/gang",
+    "mooorings.dev/gang-size",
+    "moorings.dve/topology",
+    "noorings.dev/constraints",
+    "moorings.de/recovery",
+    "moorings.io/gang",
+    "moorings.dev.io/gang-size",
+)
+THEIRS = (
+    "app",
+    "moorings.dev",
+    "moorings.de",
+    "moorings.de/app",
+    "moorings.com/workload",
+    "mornings.dev/app",
+    "rings.dev/gang",
+    "example.com/gang",
+    "kubernetes.io/gang",
+    "app.kubernetes.io/name",
+    "kueue.x-k8s.io/queue-name",
+    "jobset.sigs.k8s.io/jobset-name",
+    "ray.io/cluster",
+)
 UNTOUCHED: dict[str, dict[str, Any]] = {
     "without-claims": {},
     "foreign-template": {"templates": {"x": "foreign"}},
@@ -233,6 +260,46 @@ async def test_policies_leave_the_cluster_itself_alone(admin: Kube) -> None:
     created = await admin.create(pod, dryRun="All")
 
     assert "schedulingGates" not in created["spec"]
+
+
+# --- marks that nobody reads ------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", MISSPELT)
+async def test_misspelt_mark_is_refused(admin: Kube, space: str, key: str) -> None:
+    """Labels, annotations and gates alike, and what nearly has our domain."""
+    meant = f"did you mean moorings.dev/{key.partition('/')[2]}?"
+    mark = {key: "x"}
+    for pod in (
+        objects.pod(space, "p", labels=mark),
+        objects.pod(space, "p", annotations=mark),
+    ):
+        assert find_unknown_mark(_read(pod)) is not None
+        with pytest.raises(RefusedError) as refused:
+            await admin.create(pod, dryRun="All")
+        assert f"{key} is unknown" in refused.value.message
+        assert meant in refused.value.message or key.startswith("moorings.dev/")
+
+
+async def test_misspelt_gate_is_refused(admin: Kube, space: str) -> None:
+    for gate in ("moorings.dev/alocation", "mooring.dev/x", "moorings.dve/allocation"):
+        pod = objects.pod(space, "p", schedulingGates=[{"name": gate}])
+        with pytest.raises(RefusedError, match=f"nobody opens the gate {gate}"):
+            await admin.create(pod, dryRun="All")
+
+
+async def test_marks_of_others_are_theirs(admin: Kube, space: str) -> None:
+    marks = dict.fromkeys((*THEIRS, *(KNOWN_MARKS - {GANG})), "x")
+    pod = objects.pod(space, "p", labels=marks, annotations=dict.fromkeys(THEIRS, "x"))
+    assert find_unknown_mark(_read(pod)) is None
+    pod["spec"]["schedulingGates"] = [{"name": "example.com/moorings"}]
+    await admin.create(pod, dryRun="All")
+
+
+def _read(pod: Json) -> Pod:
+    value = decode_object(pod).value
+    assert isinstance(value, Pod)
+    return value
 
 
 # --- what cannot be decided ahead -------------------------------------------------

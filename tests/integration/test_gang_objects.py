@@ -137,6 +137,17 @@ BROKEN: dict[str, tuple[Gang, str]] = {
         gang(topology=(topology_rule(group_size=0),)),
         "spec.topology[0].groupSize: Invalid value: 0",
     ),
+    "even parts that are preferred": (
+        gang(topology=(topology_rule(group_size="Even", mode="Preferred"),)),
+        "spec.topology[0].groupSize: Invalid value",
+    ),
+    "even parts of who knows how many": (
+        gang(
+            member(count=2, min_count=1),
+            topology=(topology_rule(group_size="Even"),),
+        ),
+        "groupSize Even needs all pods of its members",
+    ),
     "a domain of nobody": (
         gang(topology=(topology_rule(max_per_domain=0),)),
         "spec.topology[0].maxPerDomain: Invalid value: 0",
@@ -196,6 +207,19 @@ async def test_broken_gang_is_refused_at_the_door(admin: Kube, name: str) -> Non
         await admin.create(document)
     assert refused.value.status == 422
     assert reason in refused.value.message
+
+
+async def test_parts_are_even_or_of_some_size(admin: Kube) -> None:
+    """Another word is refused, and a member that the rule is not about may be few."""
+    rule = topology_rule("rack", "worker", group_size="Even")
+    others = member(name="other", count=2, min_count=1)
+    asked = gang(member(count=2), others, topology=(rule,))
+    assert await _come_back(admin, _document(asked, "few")) == asked.spec
+    document = _document(asked, "odd")
+    document["spec"]["topology"][0]["groupSize"] = "Odd"
+    with pytest.raises(RefusedError) as refused:
+        await admin.create(document)
+    assert 'spec.topology[0].groupSize: Invalid value: "Odd"' in refused.value.message
 
 
 async def test_priority_is_a_number(admin: Kube) -> None:

@@ -106,6 +106,10 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
         LintRule.NO_EFFECT,
         (written_pod("p", schedulingGates=[{"name": "moorings.dev/alocation"}]),),
     ),
+    (
+        LintRule.NO_EFFECT,
+        (written_pod("p", metadata={"labels": {"mooring.dev/gang": "g"}}),),
+    ),
     (LintRule.GANG_WAITS, (written_job("train", 2, gang="train"),)),
     (LintRule.SIZE_DIFFERS, (written_job("train", 3, gang="train", size=2),)),
     (LintRule.QUOTA, (SLICE, GPU, claim(), QUOTA)),

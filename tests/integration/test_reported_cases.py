@@ -55,6 +55,8 @@ class Reported(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str
     plan: PlanAnswer
     lint: LintAnswer | None = None
+    gates: str = ""
+    """Feature gates of the cluster that plan is told."""
     objects: list[Any]
     """Lists in it are objects as well."""
 
@@ -83,10 +85,11 @@ def run(folder: Path, case: Reported, *command: str) -> Result:
 
 @pytest.mark.parametrize("case", list(list_reported()))
 def test_plan_and_lint_answer_what_is_right(case: Reported, tmp_path: Path) -> None:
-    done = run(tmp_path, case, "plan", "-o", "json")
+    planning = ("plan", *(("--feature-gates", case.gates) if case.gates else ()))
+    done = run(tmp_path, case, *planning, "-o", "json")
     check_plan(case.plan, done)
     if case.plan.table:
-        printed = run(tmp_path, case, "plan").stdout
+        printed = run(tmp_path, case, *planning).stdout
         for pattern in case.plan.table:
             assert re.search(pattern, printed), printed
     if case.lint is not None:

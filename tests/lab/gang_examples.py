@@ -113,6 +113,10 @@ def _check_groups(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
     assert len(set(racks[:8])) == len(set(racks[8:])) == 1
 
 
+def _check_even(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
+    assert sorted(Counter(site.labels("rack", pods)).values()) == [6, 6]
+
+
 def _check_spread(site: ExampleSite, pods: Sequence[ExamplePod]) -> None:
     assert sorted(Counter(site.labels("rack", pods)).values()) == [1, 1, 1]
 
@@ -159,6 +163,7 @@ CHECKS: dict[str, Callable[[ExampleSite, Sequence[ExamplePod]], None]] = {
     "power": _check_power,
     "rack": _check_rack,
     "groups": _check_groups,
+    "even": _check_even,
     "scaled": _check_scaled,
     "spread": _check_spread,
     "levels": _check_levels,

@@ -20,6 +20,7 @@ from tests.oracles.brute_gangs import (
     Had,
     Member,
     allowed,
+    divided,
     is_plain,
     list_standing,
     may_grow,
@@ -163,6 +164,8 @@ class Brute:
         best: dict[tuple[Taken, ...], tuple[int, int, int]] = {}
         for (more, pods, extra), ranks in states.items():
             if shared and not allowed(gang, pods, self.world):
+                continue
+            if not divided(gang, pods, self.world):
                 continue
             cost = preferences_cost(gang, (*standing, *pods), self.world)
             cost -= preferences_cost(gang, standing, self.world)

@@ -116,20 +116,39 @@ def allowed(
     )
 
 
+def divided(gang: GangPart, pods: tuple[Member, ...], world: World) -> bool:
+    """Say whether these pods, and no more of them, are even where a rule says so."""
+    for rule in gang.topology:
+        if rule.group_size != "Even":
+            continue
+        sizes: dict[str, dict[object, int]] = {}
+        for pod in pods:
+            if not rule.members or pod.name in rule.members:
+                of_member = sizes.setdefault(pod.name, {})
+                at = domain(rule, pod, world)
+                of_member[at] = of_member.get(at, 0) + pod.stands_for
+        if any(len({*of_member.values()}) > 1 for of_member in sizes.values()):
+            return False
+    return True
+
+
 def preferences_cost(gang: GangPart, pods: tuple[Member, ...], world: World) -> int:
     """Add up what is preferred and not had."""
     total = 0
     for rule in gang.topology:
+        about = [p for p in pods if p.name in (rule.members or (p.name,))]
+        if rule.group_size == "Even":
+            used = {(p.name, domain(rule, p, world)) for p in about}
+            total += len(used) - len({p.name for p in about})
         if rule.mode == "Required":
             continue
-        about = [p for p in pods if p.name in (rule.members or (p.name,))]
         at = {
             p: found if (found := domain(rule, p, world)) is not None else p
             for p in about
         }
         if rule.group_size is None and rule.max_per_domain is None and about:
             total += len(set(at.values())) - 1
-        if rule.group_size is not None:
+        if isinstance(rule.group_size, int):
             for group in {(p.name, p.index // rule.group_size) for p in about}:
                 here = {
                     at[p]
@@ -188,7 +207,7 @@ def _near(rule: GangTopology, pods: tuple[Member, ...], world: World) -> bool:
     for one in about:
         for other in about:
             if (
-                rule.group_size is not None
+                isinstance(rule.group_size, int)
                 and one.name == other.name
                 and one.index // rule.group_size == other.index // rule.group_size
                 and at[one] != at[other]

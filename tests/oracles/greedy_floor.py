@@ -307,8 +307,8 @@ class _Filling:
 def _group_size(gang: GangPart, member: MemberPart) -> int | None:
     for rule in gang.topology:
         is_about = not rule.members or member.name in rule.members
-        if rule.mode == "Required" and rule.group_size is not None and is_about:
-            return rule.group_size
+        if rule.mode == "Required" and rule.size is not None and is_about:
+            return rule.size
     return None
 
 

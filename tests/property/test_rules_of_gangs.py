@@ -29,6 +29,7 @@ FEATURES = (
     "distinct Member",
     "distinct Pod",
     "elastic",
+    "even",
     "expected",
     "groups",
     "grows",

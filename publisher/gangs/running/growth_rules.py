@@ -79,7 +79,9 @@ class NodeRules:
             return False
         if rule.group_size is None:
             return any(rule.is_about(of) for of, _ in self._running)
-        size = rule.group_size
+        if rule.size is None:
+            return False
+        size = rule.size
 
         def list_groups(pods: Iterable[Pod]) -> set[int | None]:
             numbers = map(number_of, pods)
@@ -124,8 +126,13 @@ class NodeRules:
         if rule.max_per_domain is not None:
             coming = sum(rule.is_about(of) for of, _ in self._new)
             terms += self._exclude_full_domains(rule, old, coming)
-        if rule.group_size is not None:
-            group = self._find_running_group(rule.group_size, member)
+        if rule.is_even:
+            least = self._find_least_filled(rule, member)
+            if least is None:
+                return self._refuse_group(f"spec.topology[{number}].groupSize")
+            terms += self._require_domains(rule, least)
+        elif rule.size is not None:
+            group = self._find_running_group(rule.size, member)
             if group is None:
                 return self._refuse_group(f"spec.topology[{number}].groupSize")
             terms += self._require_domains(rule, group)
@@ -163,6 +170,20 @@ class NodeRules:
             if value is not None:
                 domains[value] += 1
         return domains
+
+    def _find_least_filled(self, rule: GangTopology, member: str) -> list[Pod] | None:
+        """List the running pods of the domains that have fewest of a member.
+
+        None: the new ones are too many to be sure that none gets more than the others.
+        """
+        old = [pod for of, pod in self._running if of == member]
+        domains = self._count_domains(rule, old)
+        least = min(domains.values(), default=0)
+        fewest = {domain for domain, count in domains.items() if count == least}
+        new = sum(of == member for of, _ in self._new)
+        if new > 1 and len(domains) > 1:
+            return None
+        return [pod for pod in old if self._count_domains(rule, [pod]).keys() & fewest]
 
     def _find_running_group(self, size: int, member: str) -> list[Pod] | None:
         """List the running pods of the one group that the new ones are of.

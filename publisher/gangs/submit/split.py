@@ -185,14 +185,17 @@ def split_pods_by_group(
 ) -> list[list[Pod]]:
     """Split pods that a running gang grows by into one submission for each group.
 
-    `rules` of which none has a `group_size` make no groups. Pods that are asked for
-    together are bound to one group.
+    `rules` of which none has groups make none. Pods that are asked for together are
+    bound to one group; where pods are even over domains, each goes alone to where there
+    are fewest.
     """
-    sizes = [rule.group_size for rule in rules if rule.group_size is not None]
+    sizes = [rule.size for rule in rules if rule.size is not None]
     groups: dict[object, list[Pod]] = {}
     for pod in pods:
         number = number_of(pod)
-        member = context.membership(pod).member if sizes else ""
-        key = (member, *(number and number // size for size in sizes))
+        member = context.membership(pod).member if rules else ""
+        alone = any(rule.is_even and rule.is_about(member) for rule in rules)
+        group = (number and number // size for size in sizes)
+        key = (member if sizes else "", *group, pod.metadata.uid if alone else "")
         groups.setdefault(key, []).append(pod)
     return list(groups.values())

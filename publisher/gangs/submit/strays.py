@@ -8,13 +8,13 @@ from msgspec import Struct
 
 from contracts.gang import GangPhase
 from contracts.names import GANG, GATE
-from contracts.pods.marks import UNGATED, list_unknown_gates
+from contracts.pods.marks import UNGATED, find_unknown_mark, list_unknown_gates
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext, StatusReport
 
 NO_EFFECT = "MarkHasNoEffect"
-"""A gate that nobody opens, or a gang of pods that do not wait for us; as lint says."""
+"""A mark that nobody reads, or a gang of pods that do not wait for us; as lint says."""
 GATE_MISSING = "GateMissing"
 """Nobody allocates the claims of pods that do not wait for us."""
 _UNALLOCATED = (
@@ -55,4 +55,5 @@ def _find_fault(pod: Pod, context: PlanContext) -> _Fault | None:
         return _Fault(phase, GATE_MISSING, _UNALLOCATED)
     if GANG in pod.metadata.labels:
         return _Fault(phase, NO_EFFECT, f"the pods {UNGATED}")
-    return None
+    unknown = find_unknown_mark(pod)
+    return None if unknown is None else _Fault(phase, NO_EFFECT, unknown)

@@ -10,14 +10,16 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from msgspec import Struct
 
+from contracts.even_parts import list_even_parts
+from contracts.pods.node_resources import PODS
 from solver.engines.construct.between import Between, Domain
-from solver.engines.construct.frame import Frame
+from solver.engines.construct.frame import Division, Frame
 from solver.engines.construct.open_nodes import OpenNodes
 from solver.engines.construct.stock import Stock
 from solver.kinds.demand import Demand
-from solver.kinds.topology import ClaimShared, PodsTogether, SetRule
+from solver.kinds.topology import ClaimShared, PodsEven, PodsTogether, SetRule
 
-DOMAIN, VALUE, NEAR, REACH = "domain", "value", "near", "reach"
+DOMAIN, VALUE, NEAR, REACH, PARTS = "domain", "value", "near", "reach", "parts"
 MOST_OPTIONS = 64
 """Options of one choice that are looked at."""
 
@@ -32,7 +34,8 @@ class Choice(Struct, frozen=True):
 
 
 Option = object
-"""A domain, a value, a domain of a rule between pods, or nodes; None: not chosen."""
+"""A domain, a value, a domain of a rule between pods, nodes, or a division; None: not
+chosen."""
 
 
 class Choices:
@@ -59,6 +62,10 @@ class Choices:
             for number, rule in enumerate(rules.sets)
             if rule.each is None and not rule.distinct and not rule.standing
         ]
+        choices += [
+            Choice(PARTS, number, frozenset(rule.kinds))
+            for number, rule in enumerate(rules.even)
+        ]
         choices.sort(key=lambda choice: -len(choice.kinds))
         choices[:0] = [
             Choice(REACH, number, frozenset((*shared.users, shared.claim)))
@@ -81,6 +88,8 @@ class Choices:
             rule = frame.rules.together[choice.number]
             options = self._list_domains(rule, wanted)
             return options if rule.required else [*options, None]
+        if choice.what == PARTS:
+            return self._list_divisions(frame.rules.even[choice.number])
         if choice.what == VALUE:
             return self._list_values(frame.rules.sets[choice.number])
         if choice.what == NEAR:
@@ -93,6 +102,8 @@ class Choices:
             return
         if choice.what == DOMAIN:
             frame.domains[choice.number] = frozenset([option])
+        elif isinstance(option, Division):
+            frame.divisions[choice.number] = option
         elif choice.what == VALUE:
             frame.common[choice.number] = frozenset([option])
         else:
@@ -132,6 +143,29 @@ class Choices:
         ]
         large.sort(key=lambda domain: (left[domain], str(domain)))
         return list(large[:MOST_OPTIONS])
+
+    def _list_divisions(self, rule: PodsEven) -> list[Option]:
+        """List the ways to divide pods of which enough domains have room for a part."""
+        label = rule.key.label
+        column = self._demand.query.resources.index(PODS)
+        weights = {k: self._demand.member_kinds[k].needs[column] for k in rule.kinds}
+        pods = sum(self._demand.pods[kind] * weights[kind] for kind in rule.kinds)
+        ways = list_even_parts(pods)
+        if label is None:
+            return [Division(parts, size) for parts, size in ways]
+        # Cells of a member are alike.
+        kind = rule.kinds[0]
+        rooms = {
+            domain: self._places.count_room(kind, label, domain) * weights[kind]
+            for domain in {view.shape.domains[label] for view in self._places.views}
+            if domain is not None
+        }
+        return [
+            Division(parts, size, large)
+            for parts, size in ways
+            for large in (frozenset(d for d, room in rooms.items() if room >= size),)
+            if len(large) >= parts
+        ]
 
     def _list_values(self, rule: SetRule) -> list[Option]:
         columns: dict[int, list[int]] = {}

@@ -31,6 +31,16 @@ class _Owned(Struct, frozen=True):
     values: Values | None
 
 
+class Division(Struct, frozen=True):
+    """How the pods of a member are divided evenly."""
+
+    parts: int
+    size: int
+    """The pods of each part."""
+    domains: frozenset[Hashable] | None = None
+    """Those that may have one; None: any."""
+
+
 class Saved(Struct, frozen=True):
     """What a frame was like."""
 
@@ -39,6 +49,8 @@ class Saved(Struct, frozen=True):
     owned: tuple[_Owned, ...]
     domains: dict[int, frozenset[Hashable]]
     crowds: dict[tuple[int, Hashable], int]
+    filled: dict[tuple[int, Hashable], int]
+    divisions: dict[int, Division]
     allowed: dict[int, frozenset[int]]
 
 
@@ -68,6 +80,10 @@ class Frame:
         }
         """By rule: where its pods are, of those that are preferred all of them."""
         self._crowds: dict[tuple[int, Hashable], int] = {}
+        self._filled: dict[tuple[int, Hashable], int] = {}
+        """Pods by even rule and domain."""
+        self.divisions: dict[int, Division] = {}
+        """By even rule, once one is chosen."""
         self.allowed: dict[int, frozenset[int]] = {}
         """Kind -> nodes, where somebody chose them."""
         self._is_bare = rules is None
@@ -80,6 +96,8 @@ class Frame:
             tuple(self._owned),
             dict(self.domains),
             dict(self._crowds),
+            dict(self._filled),
+            dict(self.divisions),
             dict(self.allowed),
         )
 
@@ -90,6 +108,8 @@ class Frame:
         self._owned = list(saved.owned)
         self.domains = dict(saved.domains)
         self._crowds = dict(saved.crowds)
+        self._filled = dict(saved.filled)
+        self.divisions = dict(saved.divisions)
         self.allowed = dict(saved.allowed)
 
     # --- before devices are chosen -------------------------------------------------
@@ -205,6 +225,11 @@ class Frame:
                 domain = self._find_domain(spread.key, shape, way.uses)
                 crowd = self._crowds.get((number, domain), 0)
                 self._crowds[number, domain] = crowd + weight
+        for number, even in enumerate(self.rules.even):
+            if kind in even.kinds:
+                domain = self._find_domain(even.key, shape, way.uses)
+                filled = self._filled.get((number, domain), 0)
+                self._filled[number, domain] = filled + weight
 
     def count_cost(self, kind: int, shape: NodeShape) -> int:
         """Count the preferences that a pod on a node would miss, by labels."""
@@ -247,7 +272,23 @@ class Frame:
                 crowd = self._crowds.get((number, domain), 0)
                 if domain is None or crowd + weight > spread.room_in(domain):
                     return False
-        return True
+        return all(
+            self._may_have(number, domain, weight)
+            for number, even in enumerate(self.rules.even)
+            if even.key == key and kind in even.kinds
+        )
+
+    def _may_have(self, number: int, domain: Hashable, weight: int) -> bool:
+        """True if a domain may have more pods of a member that is divided evenly."""
+        division = self.divisions.get(number)
+        if division is None or domain is None:
+            return False
+        if division.domains is not None and domain not in division.domains:
+            return False
+        begun = {each: pods for (n, each), pods in self._filled.items() if n == number}
+        if domain not in begun and len(begun) >= division.parts:
+            return False
+        return begun.get(domain, 0) + weight <= division.size
 
     def _find_domain(
         self, key: DomainKey, shape: NodeShape, uses: Sequence[Use]

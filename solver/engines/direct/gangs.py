@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import pairwise
 
+from contracts.even_parts import list_even_parts
 from contracts.pods.node_resources import PODS
 from solver.engines import cp_model
 from solver.engines.cpsat import Term, total
@@ -19,6 +20,7 @@ from solver.kinds.demand import GangKind
 from solver.kinds.topology import (
     DomainKey,
     GangRules,
+    PodsEven,
     PodsSpread,
     PodsTogether,
     SetRule,
@@ -162,12 +164,68 @@ def domains_are_not_crowded(placements: Placements) -> None:
             placements.model.add(total(_weigh(placements, pods)) <= room)
 
 
+def domains_are_even(placements: Placements) -> None:
+    """Each domain has no pods of a member, or a whole part of them; all as large.
+
+    Parts are of one size: sum(chosen[size]) = in[gang]. For each domain: pods[domain] =
+    sum(size * has[domain, size]), and for each size: sum(has[domain, size]) =
+    parts * chosen[size].
+    """
+    for rules in placements.demand.gang_rules:
+        gang = placements.gangs[_kind_of(placements, rules)]
+        for rule in rules.even:
+            domains = _domains_of(placements, rule.key, rule.kinds)
+            domains.pop(None, None)
+            weighed = [_weigh(placements, pods) for pods in domains.values()]
+            pods = _count_asked(placements, rule)
+            parts = _divide_evenly(placements.model, gang, weighed, pods)
+            placements.parts += [*parts, (gang, -1)]
+
+
+def _divide_evenly(
+    model: cp_model.CpModel,
+    gang: cp_model.IntVar,
+    domains: list[list[Term]],
+    pods: int,
+) -> list[Term]:
+    """Divide the pods of a gang that is in; returns in how many parts."""
+    rooms = [sum(_most(variable) * weight for variable, weight in d) for d in domains]
+    parts_in: list[list[Term]] = [[] for _ in domains]
+    ways = list[Term]()
+    for parts, size in list_even_parts(pods):
+        large = [number for number, room in enumerate(rooms) if room >= size]
+        if len(large) < parts:
+            continue
+        chosen = model.new_bool_var("")
+        ways.append((chosen, parts))
+        having = list[Term]()
+        for number in large:
+            has = model.new_bool_var("")
+            parts_in[number].append((has, -size))
+            having.append((has, 1))
+        model.add(total([*having, (chosen, -parts)]) == 0)
+    model.add(total([*((chosen, 1) for chosen, _ in ways), (gang, -1)]) == 0)
+    for weighed, inside in zip(domains, parts_in, strict=True):
+        model.add(total([*weighed, *inside]) == 0)
+    return ways
+
+
+def _count_asked(placements: Placements, rule: PodsEven) -> int:
+    """Count the pods that are divided, with those that a pod stands for."""
+    demand = placements.demand
+    column = demand.query.resources.index(PODS)
+    return sum(
+        demand.pods[kind] * demand.member_kinds[kind].needs[column]
+        for kind in rule.kinds
+    )
+
+
 def count_preferences(placements: Placements) -> list[Term]:
     """Count what preferences cost: domains used less one, and pods above the most.
 
     Beside pods that have their place only what is added to their domains costs.
     """
-    terms = list[Term]()
+    terms = list(placements.parts)
     for rules in placements.demand.gang_rules:
         kind = _kind_of(placements, rules)
         needed = dict(kind.members)

@@ -13,14 +13,17 @@ from collections.abc import Hashable, Iterable
 
 from msgspec import Struct
 
+from contracts.even_parts import list_even_parts
 from contracts.ids import NodeName
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand
 from solver.kinds.shapes import NodeKind
-from solver.kinds.topology import PodsSpread, PodsTogether
+from solver.kinds.topology import PodsEven, PodsSpread, PodsTogether
 
 Places = dict[int, frozenset[NodeName]]
 """Nodes by member kind."""
+FINER = 3
+"""Of even parts: divisions that are tried of those with enough domains by counting."""
 _EPSILON = 1e-9
 """Parts of nodes are floating-point numbers."""
 
@@ -30,7 +33,11 @@ def choose_places(demand: Demand, kinds: tuple[NodeKind, ...]) -> Places | None:
 
     Rules about attributes of devices are not looked at.
     """
-    return _Chooser(demand, kinds).run()
+    for finer in range(FINER):
+        places = _Chooser(demand, kinds, finer).run()
+        if places is not None or not demand.gang_rules[0].even:
+            return places
+    return None
 
 
 class _Lot(Struct, eq=False):
@@ -47,8 +54,10 @@ class _Lot(Struct, eq=False):
 class _Chooser:
     """One choice; `run` it once. Nodes are counted by kind until pods are given."""
 
-    def __init__(self, demand: Demand, kinds: tuple[NodeKind, ...]) -> None:
+    def __init__(self, demand: Demand, kinds: tuple[NodeKind, ...], finer: int) -> None:
+        """`finer`: divisions into even parts that are passed over."""
         self._demand = demand
+        self._finer = finer
         rules = demand.gang_rules[0]
         self._together = sorted(
             (r for r in rules.together if r.required and r.key.label is not None),
@@ -57,6 +66,9 @@ class _Chooser:
         self._spread = [
             r for r in rules.spread if r.required and r.key.label is not None
         ]
+        self._even = [r for r in rules.even if r.key.label is not None]
+        self._parts: dict[int, tuple[int, frozenset[str | None]]] = {}
+        """By even rule: the pods of each part, and the domains that have one."""
         self._kinds = kinds
         self._lots = [_Lot(k, 0, len(kind.nodes)) for k, kind in enumerate(kinds)]
         self._room_by_member: dict[object, list[int]] = {}
@@ -68,6 +80,8 @@ class _Chooser:
         """Domain of each rule's group, by the rule's place."""
         self._crowd: Counter[tuple[int, str | None]] = Counter()
         """Pods by rule that spreads them, and domain."""
+        self._filled: Counter[tuple[int, str | None]] = Counter()
+        """Pods by even rule, and domain."""
 
     def run(self) -> Places | None:
         """Place cell after cell."""
@@ -112,9 +126,34 @@ class _Chooser:
                 self._chosen[number] = domain
             chosen = self._chosen[number]
             lots = [lot for lot in lots if self._domain_of(lot, rule) == chosen]
+        for number, even in enumerate(self._even):
+            if kind in even.kinds:
+                if number not in self._parts:
+                    self._parts[number] = self._find_parts(kind, lots, even)
+                _, domains = self._parts[number]
+                lots = [lot for lot in lots if self._domain_of(lot, even) in domains]
         return lots
 
-    def _domain_of(self, lot: _Lot, rule: PodsTogether | PodsSpread) -> str | None:
+    def _find_parts(
+        self, kind: int, lots: list[_Lot], rule: PodsEven
+    ) -> tuple[int, frozenset[str | None]]:
+        """Find the tightest domains for parts of a member: pods of each, domains."""
+        rooms = Counter[str | None]()
+        for lot in lots:
+            rooms[self._domain_of(lot, rule)] += self._room_on(kind, lot) * lot.nodes
+        rooms.pop(None, None)
+        passed = self._finer
+        for parts, size in list_even_parts(self._count(rule.kinds)):
+            large = sorted((room, str(d)) for d, room in rooms.items() if room >= size)
+            if len(large) >= parts:
+                if not passed:
+                    return size, frozenset(domain for _, domain in large[:parts])
+                passed -= 1
+        return 0, frozenset()
+
+    def _domain_of(
+        self, lot: _Lot, rule: PodsTogether | PodsSpread | PodsEven
+    ) -> str | None:
         return self._kinds[lot.kind].shape.domains[rule.key.label or 0]
 
     def _find_tightest(
@@ -159,6 +198,9 @@ class _Chooser:
             for number, rule in enumerate(self._spread):
                 if kind in rule.kinds:
                     self._crowd[number, self._domain_of(node, rule)] += count
+            for number, even in enumerate(self._even):
+                if kind in even.kinds:
+                    self._filled[number, self._domain_of(node, even)] += count
             used.append(node)
             pods -= count
         return used
@@ -185,4 +227,9 @@ class _Chooser:
                 domain = self._domain_of(lot, rule)
                 crowd = self._crowd[number, domain]
                 room = 0 if domain is None else min(room, rule.room_in(domain) - crowd)
+        for number, even in enumerate(self._even):
+            if kind in even.kinds:
+                size, _ = self._parts[number]
+                filled = self._filled[number, self._domain_of(lot, even)]
+                room = min(room, size - filled)
         return room

@@ -23,6 +23,7 @@ from solver.engines.direct.between import (
 )
 from solver.engines.direct.gangs import (
     devices_agree,
+    domains_are_even,
     domains_are_not_crowded,
     extra_pods_follow,
     pods_are_together,
@@ -298,6 +299,7 @@ RULES: tuple[Callable[[Placements], None], ...] = (
     pods_have_domains,
     pods_are_together,
     domains_are_not_crowded,
+    domains_are_even,
     shared_claims_are_reached,
     single_lots_fill_in_order,
 )

@@ -74,6 +74,8 @@ class Placements:
         self.gangs: dict[GangKind, cp_model.IntVar] = {}
         self.extra: dict[tuple[GangKind, int], cp_model.IntVar] = {}
         """Pods of a member kind beyond the least, over the gangs of a kind."""
+        self.parts: list[Term] = []
+        """Parts beyond the first of members that are divided evenly."""
         for number, (kind, members) in enumerate(demand.gang_kinds.items()):
             self.gangs[kind] = model.new_int_var(0, len(members), f"in[{number}]")
             for of_kind, pods in kind.extra:

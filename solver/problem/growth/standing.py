@@ -77,7 +77,7 @@ class StandingView:
 
     def __init__(self, rules: StandingRules, number: int, rule: GangTopology) -> None:
         """`number`: the place of the entry."""
-        self._size = rule.group_size or 1
+        self._size = rule.size or 1
         self._pods = [
             (pod, pod.domains[number])
             for pod in rules.pods

@@ -18,6 +18,7 @@ from msgspec.inspect import (
 
 from contracts.claim import DeviceClaim, ResourceClaimSpec
 from contracts.gang import GangSpec
+from contracts.gang_rules import EVEN
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION
 from contracts.validate.gang_rules import MODES, SCOPES
@@ -86,4 +87,6 @@ def test_group_version_and_closed_sets_are_those_of_the_contract() -> None:
     assert f"{definition['group']}/{version['name']}" == API_VERSION
     assert tuple(spec["recovery"]["enum"]) == RECOVERIES
     assert tuple(spec["constraints"]["items"]["properties"]["scope"]["enum"]) == SCOPES
-    assert tuple(spec["topology"]["items"]["properties"]["mode"]["enum"]) == MODES
+    topology = spec["topology"]["items"]["properties"]
+    assert tuple(topology["mode"]["enum"]) == MODES
+    assert topology["groupSize"]["pattern"] == f"^{EVEN}$"

@@ -6,6 +6,7 @@ import re
 
 from contracts.messages import PodRef
 from contracts.names import MANAGED
+from contracts.pods.marks import KNOWN_MARKS
 from publisher.gangs import patches
 from publisher.gangs.carry_out.plan_claims import assignments_of, plan_gates
 from publisher.gangs.patches import Patch, Purpose
@@ -63,6 +64,10 @@ def test_policies_name_every_annotation_that_the_publisher_writes() -> None:
     assert _variable("moorings-publisher-pods", "written") == written["Pod"]
     assert written["ResourceClaim"] == {MANAGED}
     assert _variable("moorings-annotations", "names") == written["Pod"] | {MANAGED}
+
+
+def test_the_policy_of_marks_knows_what_we_know() -> None:
+    assert _variable("moorings-marks", "known") == KNOWN_MARKS
 
 
 def test_policies_mean_the_accounts_that_the_services_run_as() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from contracts.names import GATE
 from contracts.pods.marks import find_unknown_mark, list_unknown_gates
 from contracts.workload import PodSchedulingGate, PodSpec
@@ -23,6 +25,67 @@ def test_a_misspelt_mark_is_found() -> None:
         annotations={"moorings.dev/gang-size": "3"},
     )
     assert find_unknown_mark(known) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("mooring.dev/gang", "gang"),
+        ("morings.dev/gang-size", "gang-size"),
+        ("moorings.de/topology", "topology"),
+        ("mooorings.dev/topolgy", "topology"),
+        ("moorings.dve/constraints", "constraints"),
+        ("moorings.io/gang", "gang"),
+        ("moorings.dev.io/gang", "gang"),
+        ("mooring.com/gang-size", "gang-size"),
+    ],
+)
+def test_a_mark_in_a_domain_that_is_nearly_ours_is_found(key: str, meant: str) -> None:
+    """As a label and as an annotation."""
+    said = f"{key} is unknown; did you mean moorings.dev/{meant}?"
+    assert find_unknown_mark(pod(labels={key: "x"})) == f"label {said}"
+    assert find_unknown_mark(pod(annotations={key: "x"})) == f"annotation {said}"
+
+
+THEIRS = (
+    "app",
+    "gang",
+    "app.kubernetes.io/name",
+    "batch.kubernetes.io/job-name",
+    "batch.volcano.sh/task-spec",
+    "cluster.x-k8s.io/cluster-name",
+    "example.com/gang",
+    "jobset.sigs.k8s.io/jobset-name",
+    "k8s.v1.cni.cncf.io/networks",
+    "karpenter.sh/do-not-disrupt",
+    "kueue.x-k8s.io/queue-name",
+    "leaderworkerset.sigs.k8s.io/name",
+    "mooring.dev/backup",
+    "moorings.com/workload",
+    "moorings.de/app",
+    "morning.dev/gang",
+    "net.moorings.dev/rail",
+    "nvidia.com/gpu.product",
+    "pod-group.scheduling.sigs.k8s.io/name",
+    "ray.io/cluster",
+    "resource.kubernetes.io/pod-claim-name",
+    "rings.dev/gang",
+    "scheduling.k8s.io/group-name",
+    "scheduling.x-k8s.io/pod-group",
+    "sidecar.istio.io/inject",
+    "sparkoperator.k8s.io/app-name",
+    "topology.kubernetes.io/zone",
+    "training.kubeflow.org/replica-type",
+    "volcano.sh/queue-name",
+    "workload.codeflare.dev/appwrapper",
+    "workflows.argoproj.io/workflow",
+    "yunikorn.apache.org/task-group-name",
+)
+
+
+@pytest.mark.parametrize("key", THEIRS)
+def test_what_other_projects_write_is_theirs(key: str) -> None:
+    assert find_unknown_mark(pod(labels={key: "x"}, annotations={key: "x"})) is None
 
 
 def test_a_gate_in_our_name_is_ours_or_nobodys() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.gang import Gang, MemberClaim
-from contracts.gang_rules import DevicePath
+from contracts.gang_rules import EVEN, DevicePath
 from contracts.meta import ObjectMeta
 from contracts.pod_terms import HostPort
 from tests.builders import (
@@ -87,6 +87,18 @@ from tests.builders.violations import assert_broken
                 "maxPerDomain: Invalid value: -1": topology_rule(max_per_domain=-1),
             }.items()
         ),
+        (
+            gang(topology=(topology_rule(group_size=EVEN, mode="Preferred"),)),
+            'spec.topology[0].groupSize: Invalid value: "Even": needs the mode',
+        ),
+        (
+            gang(
+                member(count=2, min_count=1),
+                member(name="other", count=2, min_count=1),
+                topology=(topology_rule("rack", "other", group_size=EVEN),),
+            ),
+            'spec.topology[0].groupSize: Invalid value: "Even": member other may',
+        ),
         (gang(topology=(topology_rule(""),)), "spec.topology[0].key: Invalid value"),
         (
             gang(topology=(topology_rule(),) * 9),
@@ -164,6 +176,10 @@ def test_a_claim_of_a_member_is_written_out_or_named() -> None:
     assert_broken(gang(member(named)))
     assert_broken(gang(member(member_claim(claim="gpus-1"))))
     assert_broken(gang(member(template), constraints=(unknown,)))
+
+
+def test_even_parts_may_be_few_in_a_domain() -> None:
+    assert_broken(gang(topology=(topology_rule(group_size=EVEN, max_per_domain=4),)))
 
 
 def test_rules_across_claims_may_name_members_claims_and_alternatives() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
 import pytest
 
@@ -16,7 +17,7 @@ def message_of(
     counts: Mapping[str, int],
     rooms: Mapping[str, int] = RACKS,
     *,
-    group_size: int | None = None,
+    group_size: int | Literal["Even"] | None = None,
     max_per_domain: int | None = None,
 ) -> str:
     """Say what falls short where each member has the same room."""
@@ -51,13 +52,20 @@ def test_the_nearest_domains_are_named_with_what_they_have() -> None:
         # With at most four of a domain, three domains take one group each.
         ({"pod": 12}, {"group_size": 4, "max_per_domain": 4}, True),
         ({"pod": 16}, {"group_size": 4, "max_per_domain": 4}, False),
+        # 18 are two times nine, 24 six times four: only three domains have these.
+        ({"pod": 14}, {"group_size": "Even"}, True),
+        ({"pod": 18}, {"group_size": "Even"}, True),
+        ({"pod": 12}, {"group_size": "Even", "max_per_domain": 4}, True),
+        ({"pod": 12}, {"group_size": "Even", "max_per_domain": 3}, False),
+        ({"pod": 17}, {"group_size": "Even"}, False),
+        ({"pod": 24}, {"group_size": "Even"}, False),
         ({"pod": 4}, {"max_per_domain": 1}, True),
         ({"pod": 5}, {"max_per_domain": 1}, False),
         ({"a": 2, "b": 3}, {"max_per_domain": 1}, False),
     ],
 )
 def test_what_is_counted_as_enough(
-    counts: dict[str, int], rule: dict[str, int], *, is_enough: bool
+    counts: dict[str, int], rule: dict[str, Any], *, is_enough: bool
 ) -> None:
     assert bool(message_of(counts, RACKS, **rule)) is not is_enough
 
@@ -66,6 +74,14 @@ def test_groups_are_counted_whole() -> None:
     assert message_of({"pod": 17}, {"r1": 9, "r3": 7}, group_size=8) == (
         "groups of 8 pods of pod, each in one domain of rack: room for 1 of 3 "
         "groups; r1 has room for 9, r3 for 7"
+    )
+
+
+def test_even_parts_are_told_of_the_nearest_division() -> None:
+    assert message_of({"pod": 24}, group_size="Even") == (
+        "pod: its 24 pods must be in equal parts, each in its own domain of rack; at "
+        "best there is room for 2 of 3 parts of 8; r3 has room for 14 of 24, r1 for "
+        "9, r2 for 4, and 1 more for as many or fewer"
     )
 
 

@@ -37,6 +37,8 @@ def seeing(*pods: Pod, allocates_alone: bool = False) -> View:
         (stray("example.com/staged", gang="train"), TRAIN),
         (stray("moorings.dev/gang", gang="train"), TRAIN),
         (stray("mooring.dev/allocation"), LONE),
+        (stray(labels={"mooring.dev/gang": "train"}), LONE),
+        (stray(annotations={"moorings.dev/topolgy": "[]"}), LONE),
         (stray(gang="train", node="n1", phase="Running"), TRAIN),
     ],
 )
@@ -54,6 +56,7 @@ def test_a_label_or_a_misspelt_gate_makes_it_one(pod: Pod, group: GroupKey) -> N
     [
         stray(),
         stray("example.com/staged"),
+        stray(labels={"ray.io/cluster": "train"}),
         stray(GATE, "moorings.dev/gang", gang="train"),
         stray(gang="train", annotations={GANG_UID: "uid"}),
         stray(gang="train", phase="Succeeded"),

@@ -6,6 +6,7 @@ import pytest
 
 from contracts.allocation import Reason, Rule
 from contracts.gang import Gang
+from contracts.gang_rules import EVEN
 from solver.allocate import allocate
 from tests.builders import (
     device,
@@ -55,6 +56,15 @@ def reason_of(asked: Gang) -> Reason:
             (
                 "each of its 2 groups of 4 must be in one domain of rack; r0 has room "
                 "for 1 of 2 groups of 4, r1 for 0"
+            ),
+        ),
+        (
+            gang(member(count=8), topology=(topology_rule(RACK, group_size=EVEN),)),
+            Rule.GANG_TOPOLOGY,
+            (
+                "its 8 pods must be in equal parts, each in its own domain of rack; "
+                "at best there is room for 1 of 2 parts of 4; r0 has "
+                "room for 6 of 8 pods, r1 for 2"
             ),
         ),
         (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from msgspec import structs
 
-from contracts.gang_rules import GangConstraint, GangTopology
+from contracts.gang_rules import EVEN, GangConstraint, GangTopology
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from solver.allocate import allocate
 from solver.decision import Decision, TierValue
@@ -18,6 +18,7 @@ from solver.tiers import Tier
 from tests.builders import (
     DRIVER,
     device,
+    devices,
     gang,
     gang_constraint,
     member,
@@ -115,6 +116,10 @@ def with_rule(problem: Problem, rule: GangConstraint | GangTopology) -> Problem:
             topology_rule(RACK, max_per_domain=1),
             "domainNotCrowded: train has 2 pods in example.com/rack=r0",
         ),
+        Broken(
+            topology_rule(RACK, "b", group_size=EVEN),
+            "podHasDomain: train/b/0 has no example.com/rack",
+        ),
         Broken(topology_rule(BY_RAIL, "a"), "podHasDomain: train/a/0 has no"),
     ],
 )
@@ -124,6 +129,48 @@ def test_an_answer_that_breaks_a_rule_is_refused(broken: Broken) -> None:
     assert judge(problem, decision) == ()
     found = judge(with_rule(problem, broken.rule), decision)
     assert any(text.startswith(broken.says) for text in found), found
+
+
+@pytest.mark.parametrize(
+    ("racks", "says"),
+    [
+        ("aab", ("podsEven: train/worker is uneven over example.com/rack",)),
+        ("aabb", ()),
+        ("abc", ()),
+    ],
+)
+def test_uneven_parts_are_refused(racks: str, says: tuple[str, ...]) -> None:
+    pools = {
+        name: [pool(*devices(racks.count(name)), name=name)] for name in set(racks)
+    }
+    asked = gang(member(count=len(racks)))
+    nodes = [node(name, labels={RACK: name}) for name in pools]
+    problem = problem_of(observe_core(snapshot_of(pools, [asked]), *nodes))
+    problem.parameters = structs.replace(
+        problem.parameters, last_tier=Tier.ALTERNATIVES
+    )
+    decision = allocate(problem)
+    even = with_rule(problem, topology_rule(RACK, group_size=EVEN))
+    assert judge(problem, decision) == ()
+    assert judge(even, decision) == says
+
+
+def test_each_domain_of_even_parts_costs_but_the_first() -> None:
+    pools = {name: [pool(*devices(2), name=name)] for name in "abc"}
+    rule = topology_rule(RACK, group_size=EVEN)
+    asked = gang(member(count=4), topology=(rule,))
+    nodes = [node(name, labels={RACK: name}) for name in pools]
+    problem = problem_of(observe_core(snapshot_of(pools, [asked]), *nodes))
+    decision = allocate(problem)
+    tiers = {tier.tier: tier for tier in decision.objective}
+    cost = tiers[Tier.TOPOLOGY]
+    assert (cost.value, cost.bound) == (1, 1)
+    objective = tuple(
+        structs.replace(tier, value=0, bound=0) if tier is cost else tier
+        for tier in decision.objective
+    )
+    found = judge(problem, structs.replace(decision, objective=objective))
+    assert found == ("valueIsTrue: preferences cost 1, not [0]",)
 
 
 HOST = "kubernetes.io/hostname"

@@ -98,6 +98,19 @@ def test_domains_that_are_full_are_left_out() -> None:
     assert terms_of(rules(max_per_domain=3), old) == []
 
 
+def test_a_pod_goes_where_fewest_are_if_parts_are_even() -> None:
+    """One alone, since only then none gets more than the others."""
+    even = rules(group_size="Even")
+    old = [running("n0"), running("n1"), running("n2")]
+    assert terms_of(even, old) == [("rack", "In", ("r1",))]
+    assert terms_of(even, old[1:]) == [("rack", "In", ("r0", "r1"))]
+    assert terms_of(even, old[:2], 2, 3) == [("rack", "In", ("r0",))]
+    assert terms_of(even, old, of_old="driver") == []
+    told = terms_of(even, old, 3, 4)
+    assert isinstance(told, Reason)
+    assert (told.rule, told.field) == (Rule.NOT_MODELLED, "spec.topology[0].groupSize")
+
+
 def test_a_pod_joins_its_group_by_its_number() -> None:
     """Of a StatefulSet or an Indexed Job, which give it for good."""
     old = [running("n0", 0), running("n2", 2), running("n3", 3)]
@@ -134,6 +147,9 @@ def test_pods_of_several_groups_are_asked_for_apart() -> None:
     assert split_pods_by_group(
         pods, [topology_rule("rack")], context_of(view_of())
     ) == [pods]
+    even = [topology_rule("rack", group_size="Even")]
+    apart = split_pods_by_group(pods, even, context_of(view_of()))
+    assert apart == [[pod] for pod in pods]
     unnumbered = [waiting_pod("a"), waiting_pod("b")]
     assert split_pods_by_group(unnumbered, [rule], context_of(view_of())) == [
         unnumbered

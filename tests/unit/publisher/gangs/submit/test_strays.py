@@ -62,6 +62,15 @@ def test_pods_with_the_label_alone_are_told_that_it_does_nothing() -> None:
     assert f"have the label moorings.dev/gang but not the gate {GATE}" in bound.message
 
 
+def test_pods_with_a_misspelt_label_are_told_what_was_meant() -> None:
+    labels = {"mooring.dev/gang": "train"}
+    (report,) = planned(stray("a", gang="", labels=labels)).reports
+    assert (report.phase, report.reason) == (WAITING, NO_EFFECT)
+    assert report.message == (
+        "label mooring.dev/gang is unknown; did you mean moorings.dev/gang?"
+    )
+
+
 def test_lint_calls_it_the_same() -> None:
     assert LintRule.NO_EFFECT == NO_EFFECT
 

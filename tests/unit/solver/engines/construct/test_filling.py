@@ -172,6 +172,45 @@ CASES = (
         sizes=(2, 2, 2),
     ),
     Case(
+        name="even parts, in few domains that are large enough",
+        gangs=(
+            of(
+                1,
+                member(ONE, count=4),
+                topology=(topology_rule(ZONE, group_size="Even"),),
+            ),
+        ),
+        placed=("0011",),
+        zones="aabc",
+        sizes=(2, 2, 1, 3),
+    ),
+    Case(
+        name="even parts of half a gang",
+        gangs=(
+            of(
+                1,
+                member(ONE, count=4),
+                topology=(topology_rule(ZONE, group_size="Even"),),
+            ),
+        ),
+        placed=("0022",),
+        zones="abc",
+        sizes=(3, 1, 3),
+    ),
+    Case(
+        name="no parts of three and one",
+        gangs=(
+            of(
+                1,
+                member(ONE, count=4),
+                topology=(topology_rule(ZONE, group_size="Even"),),
+            ),
+        ),
+        placed=("",),
+        zones="ab",
+        sizes=(3, 1),
+    ),
+    Case(
         name="groups of two are each in a zone",
         gangs=(
             of(

@@ -94,3 +94,36 @@ def test_the_model_of_many_groups_is_small() -> None:
     assert found.status is Status.OPTIMAL
     assert found.tiers[0].value == 64
     assert found.statistics.variables < 64 * 4
+
+
+def test_even_parts_are_in_the_fewest_domains_that_are_large_enough() -> None:
+    """Twelve pods: no rack holds all, two hold six; of these the tightest."""
+    racks = {"a": (8,), "b": (4, 3), "c": (5,), "d": (3, 3)}
+    even = topology_rule(RACK, group_size="Even")
+    found = chosen(racks, gang(member(count=12), topology=(even,)))
+    assert found is not None
+    assert racks_of(found) == [{"b", "d"}]
+    assert chosen(racks, gang(member(count=27), topology=(even,))) is None
+
+
+def test_finer_parts_are_tried_where_nodes_tear_coarser_ones() -> None:
+    """Two racks hold six pods, but a limit leaves each four: three parts of four."""
+    racks = {"a": (6,), "b": (6,), "c": (6,)}
+    rules = (
+        topology_rule(RACK, group_size="Even"),
+        topology_rule(RACK, max_per_domain=4),
+    )
+    found = answer(problem(racks, gang(member(count=12), topology=rules)))
+    assert found.status is Status.OPTIMAL
+    assert [len(pods) for of in found.placements for pods in of.members] == [12]
+    assert next(t.value for t in found.tiers if t.tier is Tier.TOPOLOGY) == 2
+
+
+def test_the_fewest_parts_of_many_are_proven() -> None:
+    """640 pods over racks of 37 to 40 nodes: sixteen of forty are too many racks."""
+    racks = {f"r{number:02}": (1,) * (40 - number % 4) for number in range(40)}
+    even = topology_rule(RACK, group_size="Even")
+    made = problem(racks, gang(member(count=640), topology=(even,)))
+    found = answer(made)
+    assert found.status is Status.OPTIMAL
+    assert next(t for t in found.tiers if t.tier is Tier.TOPOLOGY).value == 19

@@ -201,7 +201,8 @@ class Watch:
         if isinstance(message, DecisionMessage):
             self._names[message.key] = message.name
         elif message.key not in self._names:
-            last = await self._client.bus.read_last(DECISIONS, *message.address)
-            if last is not None and last.message is not None:
-                self._names[message.key] = last.message.name
+            with self._client.guard(DECISIONS, message):
+                last = await self._client.bus.read_last(DECISIONS, *message.address)
+                if last is not None and last.message is not None:
+                    self._names[message.key] = last.message.name
         return self._names.get(message.key) or message.uid

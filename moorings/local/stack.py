@@ -23,7 +23,7 @@ from contracts.counts import counted
 from contracts.ids import object_key
 from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from contracts.messages import ObjectObserved
-from contracts.topics import FENCE, INVENTORIES, STATE
+from contracts.topics import INVENTORIES, STATE
 from moorings.client import Client, open_client
 from moorings.errors import BadInputError, LocalStackError
 from moorings.local.bus_users import LocalUsers
@@ -334,7 +334,8 @@ async def _publish_state(client: Client, objects: Sequence[WritableObject]) -> N
 async def _wait_ready(stack: LocalStack, client: Client) -> None:
     """Wait until the solver leads: its fence is on the bus."""
     deadline = asyncio.get_running_loop().time() + READY_S
-    while await client.bus.read_last(FENCE, client.cluster) is None:
+    # Whoever wrote nonsense to the fence does not lead: a solver takes over from it.
+    while client.cluster not in await client.fetch_solvers():
         list(stack.tend_once(most_ends=_MOST_ENDS_AT_START))
         if asyncio.get_running_loop().time() > deadline:
             words = stack.solver.read_last_words()

@@ -6,6 +6,7 @@ commands imperative. `__post_init__` checks our invariants, also when decoding.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -36,6 +37,10 @@ MAX_NODE_DEVICES = 4096
 """Devices that one node announces."""
 MAX_BYTES = 1 << 20
 """Largest message; texts for people are left out rather than exceed it."""
+
+_UID = re.compile(r"[A-Za-z0-9_.-]{1,128}", re.ASCII)
+_SHOWN = 40
+"""Characters of a uid that is refused."""
 
 
 class Message(
@@ -208,6 +213,9 @@ class SubmitGang(Message, frozen=True, kw_only=True):
         spec = self.gang.spec
         if not self.uid:
             raise ValueError("uid: must not be empty")
+        if not _UID.fullmatch(self.uid):
+            shown = ascii(self.uid[:_SHOWN])
+            raise ValueError(f"uid: {shown}: letters, digits, '-', '_' and '.' only")
         if not self.gang.metadata.name:
             raise ValueError("gang.metadata.name: must not be empty")
         if not spec.members:

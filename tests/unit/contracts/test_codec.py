@@ -72,6 +72,9 @@ def test_a_message_of_another_subject_is_refused() -> None:
     "change",
     [
         {"uid": ""},
+        {"uid": "../../x"},
+        {"uid": "a\n"},
+        {"uid": "a\x00"},
         {"gang": {"metadata": {"name": ""}, "spec": {"members": [{"name": "a"}]}}},
         {"gang": {"metadata": {"name": "g"}, "spec": {}}},
         {"gang": {"metadata": {"name": "g"}, "spec": {"members": [{"name": "a"}] * 2}}},

@@ -50,10 +50,13 @@ def _count_members(context: PlanContext, pod: Pod, owner: GangOwner) -> GangSpec
         for other in context.pods
         if context.membership(other).run == run and not is_over(other)
     )
-    least = share_minimum(counts, owner.minimum)
+    if owner.tree is None:
+        least = share_minimum(counts, owner.minimum)
+    else:
+        least = {leaf.member: leaf.needed for leaf in owner.tree.leaves}
     return GangSpec(
         members=tuple(
-            Member(name=name, count=count, min_count=least[name])
+            Member(name=name, count=count, min_count=min(least.get(name, count), count))
             for name, count in counts.items()
         )
     )

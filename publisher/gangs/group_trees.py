@@ -175,6 +175,7 @@ class GroupTrees:
         is_seen = not highest.parent or self._groups.get(_parent_of(highest))
         return replace(
             group,
+            minimum=group.minimum if tree is None else None,
             topology=topology,
             tree=tree,
             not_modelled=self._find_unmodelled(group, ancestors, topology),

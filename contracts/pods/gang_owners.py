@@ -180,7 +180,9 @@ def _read_job(raw: Mapping[str, Any], what: str) -> GangOwner:
         key=_owner_key("Job", job.metadata),
         uid=job.metadata.uid,
         controller=job.metadata.controller,
-        roles=(OwnerRole(count=count, least=least if least and least < count else None),),
+        roles=(
+            OwnerRole(count=count, least=least if least and least < count else None),
+        ),
         is_gang=policy.basic is None,
         topology=topology,
         not_modelled=not_modelled,

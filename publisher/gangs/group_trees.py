@@ -229,6 +229,7 @@ class GroupTrees:
 
     def _find_fault(self, highest: GangOwner) -> str:
         """Return why kube-scheduler binds no pod of a tree; empty: it does."""
+        todo: list[tuple[GangOwner, int, tuple[OwnerKey, ...]]]
         todo = [(highest, 1, (highest.key,))]
         while todo:
             group, level, above = todo.pop()
@@ -255,11 +256,11 @@ def _merge(rules: list[GangTopology]) -> tuple[GangTopology, ...]:
     merged: dict[object, GangTopology] = {}
     for number, rule in enumerate(rules):
         key: object = rule.key if len(rule.members) == 1 else number
-        before = merged.get(key)
-        if before is not None:
-            members = (*before.members, *rule.members)
-            rule = replace(before, members=members, group_size=MOST_PODS)
-        merged[key] = rule
+        if key not in merged:
+            merged[key] = rule
+            continue
+        members = (*merged[key].members, *rule.members)
+        merged[key] = replace(rule, members=members, group_size=MOST_PODS)
     return tuple(merged.values())
 
 
@@ -294,4 +295,3 @@ def _name(group: GangOwner) -> str:
 
 def _parent_of(group: GangOwner) -> OwnerKey:
     return OwnerKey(COMPOSITE, group.key.namespace, group.parent)
-

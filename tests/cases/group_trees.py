@@ -50,7 +50,9 @@ def composite(
     name: str, least: int | None, *, parent: str = "", topology: str = "", **more: Any
 ) -> Json:
     """Make a group of groups that needs so many of them; None: it is no gang."""
-    policy: Json = {"basic": {}} if least is None else {"gang": {"minGroupCount": least}}
+    policy: Json = (
+        {"basic": {}} if least is None else {"gang": {"minGroupCount": least}}
+    )
     spec = {
         "workloadRef": {"workloadName": "w", "templateName": name},
         "schedulingPolicy": policy,
@@ -126,6 +128,7 @@ def made_by_job(name: str, objects: Iterable[Json]) -> list[Json]:
     ]
 
 
+FOR_TWO: Json = {"gang": {"minCount": 2}}
 PREFILL_AND_DECODE: Gangs = {"x": [("decode", 3, 3), ("prefill", 2, 2)]}
 TREES = {
     "all groups are needed": Tree(
@@ -239,8 +242,7 @@ TREES = {
             *leaf("a", 1, parent="x"),
         ],
         reasons=(
-            "CompositePodGroup x: spec.schedulingConstraints.topology: this version "
-            "cannot decide it yet",
+            "CompositePodGroup x: spec.schedulingConstraints.topology: this version",
         ),
     ),
     "the root is not there": Tree(
@@ -291,34 +293,36 @@ TREES = {
         reasons=("is above itself",),
     ),
     "a Job's own PodGroup": Tree(
-        objects=made_by_job("train", leaf("train-7f3a-x", 2))
-        + [job("train", {"schedulingPolicy": {"gang": {}}}, 2)],
+        objects=[
+            job("train", {"schedulingPolicy": {"gang": {}}}, 2),
+            *made_by_job("train", leaf("train-7f3a-x", 2)),
+        ],
         gangs={"train": [("pod", 2, 2)]},
     ),
     "a Job of which fewer pods are enough": Tree(
-        objects=made_by_job("train", leaf("train-7f3a-x", 4, 2, topology=RACK))
-        + [
-            job(
-                "train",
-                {"schedulingPolicy": {"gang": {"minCount": 2}}, **_rules(RACK)},
-                4,
-            )
+        objects=[
+            job("train", {"schedulingPolicy": FOR_TWO, **_rules(RACK)}, 4),
+            *made_by_job("train", leaf("train-7f3a-x", 4, 2, topology=RACK)),
         ],
         gangs={"train": [("pod", 4, 2)]},
         topology=(GangTopology(key=RACK),),
     ),
     "a Job that says nothing gets a PodGroup that is no gang": Tree(
-        objects=made_by_job("train", [pod_group("g", None), *pods("g", 2)])
-        + [job("train", {}, 2)],
+        objects=[
+            job("train", {}, 2),
+            *made_by_job("train", [pod_group("g", None), *pods("g", 2)]),
+        ],
         gangs={"train": [("pod", 2, 2)]},
     ),
     "a Job that says that it is no gang": Tree(
-        objects=made_by_job("train", [pod_group("g", None), *pods("g", 2)])
-        + [job("train", {"schedulingPolicy": {"basic": {}}}, 2)],
+        objects=[
+            job("train", {"schedulingPolicy": {"basic": {}}}, 2),
+            *made_by_job("train", [pod_group("g", None), *pods("g", 2)]),
+        ],
         gangs={"train": [("pod", 1, 1)], "train, again": [("pod", 1, 1)]},
     ),
     "a Job before its PodGroup": Tree(
-        objects=[job("train", {"schedulingPolicy": {"gang": {"minCount": 2}}}, 3)],
+        objects=[job("train", {"schedulingPolicy": FOR_TWO}, 3)],
         gangs={"train": [("pod", 3, 2)]},
     ),
     "Jobs in a tree": Tree(

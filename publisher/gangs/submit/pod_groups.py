@@ -1,7 +1,7 @@
 """Pods that differ from their PodGroup, or those above, in what must be alike.
 
-kube-scheduler binds none of them, for ever: no such field can be changed, of pods or of PodGroups.
-So no device is held for them. Pure.
+kube-scheduler binds none of them, for ever: no such field can be changed, of pods or of
+PodGroups. So no device is held for them. Pure.
 """
 
 from __future__ import annotations

@@ -61,8 +61,10 @@ def test_what_comes_beside_running_pods_is_the_largest_part_without_any(
         ({}, "0 of 2 groups of x are whole (0 of 2 pods a are there)"),
         (
             {"a": 2, "c": 1},
-            "1 of 2 groups of x are whole (0 of 1 group of y is whole "
-            "(0 of 1 pod b is there))",
+            (
+                "1 of 2 groups of x are whole (0 of 1 group of y is whole "
+                "(0 of 1 pod b is there))"
+            ),
         ),
     ],
 )

@@ -68,7 +68,7 @@ def test_the_order_in_which_objects_come_makes_no_difference(
 
 @pytest.mark.parametrize("seed", range(8))
 def test_nothing_is_asked_for_before_the_last_object_is_there(seed: int) -> None:
-    view = View(EVERY)
+    view, touched = View(EVERY), frozenset[GroupKey]()
     for each in shuffled(TREES["topology by level"].objects, seed):
         assert not submitted(view)
         touched = put(view, each)

@@ -29,6 +29,7 @@ from moorings.lint.findings import Finding, LintRule, Severity
 from moorings.plan.asking import WaitingGang, WaitReason
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import has_gate, list_patterns
+from publisher.gangs.submit.completeness import GROUPS_INVALID
 from publisher.gangs.submit.plan_submission import SIZE_DIFFERS
 from publisher.gangs.submit.pod_groups import PRIORITY_DIFFERS
 from publisher.gangs.view import is_over
@@ -42,6 +43,7 @@ _ENDLESS = (
     "MarkUnknown",
     "PodsMissing",
     "PodsTooMany",
+    GROUPS_INVALID,
     PRIORITY_DIFFERS,
     SIZE_DIFFERS,
     "TooManyUsers",
@@ -54,6 +56,7 @@ _HOPELESS = (
     "GangSizeInvalid",
     "MarkUnknown",
     "PodsTooMany",
+    GROUPS_INVALID,
     PRIORITY_DIFFERS,
     "TopologyInvalid",
 )

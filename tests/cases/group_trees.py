@@ -188,7 +188,7 @@ TREES = {
             GangTopology(key=RACK, members=("r-1",)),
             GangTopology(key=RACK, members=("r-2",)),
         ),
-        reasons=("4 more wait already, and none of the gang runs",),
+        reasons=("Growing: 4 more wait already, and these come once the gang runs",),
     ),
     "more groups than it needs, of which the first is not whole": Tree(
         objects=[
@@ -198,7 +198,7 @@ TREES = {
             *leaf("r-1", 2, parent="x"),
         ],
         gangs={"x": [("r-1", 2, 2)]},
-        reasons=("2 more wait already, and none of the gang runs",),
+        reasons=("Growing: 2 more wait already, and these come once the gang runs",),
     ),
     "a group is not whole": Tree(
         objects=[

@@ -20,6 +20,7 @@ from runtime.kube.errors import (
     UnavailableError,
 )
 from runtime.kube.kinds import DEVICE_TAINT_RULE, NODE, POD, RESOURCE_CLAIM, Kind
+from tests.conftest import release
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.server import ControlPlane

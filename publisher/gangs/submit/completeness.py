@@ -16,17 +16,20 @@ from contracts.gang import Gang, GangSpec
 from contracts.names import GATE, TOPOLOGY
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.gang_owners import GangOwner, OwnerRole
+from contracts.pods.group_trees import GroupNode
 from contracts.pods.membership import EXCLUSIVE, Membership, OwnerKey, WorkloadAPI
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext
 from publisher.gangs.members import member_name_of
+from publisher.gangs.running.growth import GROWING
 from publisher.gangs.sizes import read_sizes
 from publisher.gangs.submit.company import ALONE, Company, find_company
-from publisher.gangs.submit.joined_groups import describe_shortage, tree_of
+from publisher.gangs.submit.joined_groups import describe_shortage
 from publisher.gangs.submit.readiness import NotReady
 from publisher.gangs.submit.scale import find_mismatch
 from publisher.gangs.view import is_gated, is_over, uids_of
 
+GROUPS_INVALID = "GroupsInvalid"
 _MISSING = "PodsMissing"
 _ONE_BY_ONE = {
     "StatefulSet": "it creates a pod only once the previous one runs: set its "
@@ -54,10 +57,10 @@ def find_shortage(
     mismatch = find_mismatch(pods, context)
     scaled = "" if mismatch is None else mismatch.message
     hint = "; ".join(filter(None, (scaled, _explain_delay(pods, context))))
-    waits = ""
+    waits = held = ""
     if company.held:
-        held = counted(company.held, "more waits", "more wait")
-        waits = f"{held} already, and none of the gang runs"
+        held = f"{counted(company.held, 'more waits', 'more wait')} already"
+        waits = f"{held}, and none of the gang runs"
         hint = hint or waits
     there = len(pods) + company.count
     if gang is not None:
@@ -81,7 +84,7 @@ def find_shortage(
         return _report_unknown(owner.unseen)
     if owner.fault:
         message = f"{owner.fault}: kube-scheduler binds no pod of such groups"
-        return NotReady(reason="GroupsInvalid", message=message)
+        return NotReady(reason=GROUPS_INVALID, message=message)
     if owner.not_modelled:
         return NotReady(
             reason=str(Rule.NOT_MODELLED),
@@ -90,8 +93,10 @@ def find_shortage(
     if not owner.is_gang:
         return None
     if owner.tree is not None:
-        short = _compare_groups(pods, owner, context, company)
-        return _begun_already(waits) or short
+        if company.held:
+            message = f"{held}, and these come once the gang runs"
+            return NotReady(reason=GROWING, message=message)
+        return _compare_groups(owner.tree, pods, owner, context, company)
     if owner.minimum is not None:
         return _compare_count(there, owner.minimum, "") or _begun_already(waits)
     short = _compare_roles(pods, owner, context, company)
@@ -219,14 +224,15 @@ def _report_unknown(owner: OwnerKey | None) -> NotReady:
 
 
 def _compare_groups(
-    pods: Sequence[Pod], owner: GangOwner, context: PlanContext, company: Company
+    tree: GroupNode,
+    pods: Sequence[Pod],
+    owner: GangOwner,
+    context: PlanContext,
+    company: Company,
 ) -> NotReady | None:
     """Return what PodGroups that are one gang lack."""
-    tree = tree_of(pods, context)
     there = count_roles(pods, owner, context, company)
-    text = ""
-    if tree is not None:
-        text = describe_shortage(tree, pods, company.ran, there, context)
+    text = describe_shortage(tree, pods, company.ran, there, context)
     return NotReady(reason=_MISSING, message=text) if text else None
 
 

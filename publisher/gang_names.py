@@ -34,6 +34,14 @@ def shorten_gang_name(name: str) -> str:
     return f"{name[: MAX_LABEL - _DIGEST - 1].rstrip('-.')}-{digest}"
 
 
+def name_member(pod_group: str) -> str:
+    """Make the name of a PodGroup one that a member may have: a label without dots."""
+    if "." not in pod_group:
+        return shorten_gang_name(pod_group)
+    digest = uuid5(_UUIDS, pod_group).hex[:_DIGEST]
+    return f"{pod_group[: MAX_LABEL - _DIGEST - 1].replace('.', '-')}-{digest}"
+
+
 def name_part(member: str, number: int) -> str:
     """Name the member that a part of a pod set is; the first has its name.
 

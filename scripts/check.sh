@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The one command behind `make lint`, `make test` and `make soak`, here and in CI. The
 # first step that fails ends it.
-# Usage: [MOORINGS_EMULATED=1.35] scripts/check.sh lint|all|soak
+# Usage: [MOORINGS_KUBERNETES=1.35] scripts/check.sh lint|all|soak
 set -euo pipefail
 bin=.venv/bin
 name=start
@@ -50,15 +50,22 @@ computing=(-q -n 2)
 
 # One older release a run, the same for a commit; all of them in `make soak`.
 releases=(1.34 1.35 1.36)
-drawn=${MOORINGS_EMULATED:-}
+drawn=${MOORINGS_KUBERNETES:-}
 if [ -z "$drawn" ]; then
   commit=$(git rev-parse --short=7 HEAD 2>/dev/null || date +%j)
   drawn=${releases[$((16#$commit % ${#releases[@]}))]}
 fi
-unset MOORINGS_EMULATED
+unset MOORINGS_KUBERNETES
 emulated() {
-  MOORINGS_EMULATED=$1 step "Kubernetes $1, emulated" \
+  MOORINGS_KUBERNETES=$1 step "Kubernetes $1, emulated" \
     "$bin/pytest" -q -n 2 -m every_release tests/integration tests/e2e
+}
+
+next() { # A pre-release; nothing but this runs on it.
+  step "Kubernetes 1.38: control plane" bash scripts/controlplane-next.sh
+  MOORINGS_KUBERNETES=1.38 step "Kubernetes 1.38: end-to-end tests" "$bin/pytest" -q tests/e2e
+  MOORINGS_KUBERNETES=1.38 step "Kubernetes 1.38: integration tests" \
+    "$bin/pytest" -q tests/integration/test_kubernetes_*.py
 }
 
 programs() { # Before the tests, so that its minutes are its own; they are spent once.
@@ -81,6 +88,7 @@ if [ "$1" = soak ]; then
   step "end-to-end tests" "$bin/pytest" -q tests/e2e
   if [ -n "$kubernetes" ]; then
     for release in "${releases[@]}"; do emulated "$release"; done
+    next
   fi
   exit 0
 fi

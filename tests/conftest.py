@@ -98,7 +98,7 @@ def upstream_oracle() -> Path:
 @pytest.fixture(scope="session")
 def control_plane_programs() -> Path:
     """The folder of Kubernetes' programs; CI requires it, elsewhere it may lack."""
-    return _required(programs.built(), programs.NO_CONTROL_PLANE)
+    return _required(programs.built(release()), programs.NO_CONTROL_PLANE)
 
 
 @pytest.fixture(scope="session")

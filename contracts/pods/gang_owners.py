@@ -3,8 +3,8 @@
 Job (batch/v1), StatefulSet, Deployment and ReplicaSet (apps/v1), JobSet
 (jobset.x-k8s.io/v1alpha2), MPIJob (kubeflow.org/v2beta1), the jobs of kubeflow.org/v1,
 Volcano's Job (batch.volcano.sh), AppWrapper (workload.codeflare.dev), RayCluster
-(ray.io/v1) and the PodGroups of coscheduling (scheduling.x-k8s.io/v1alpha1) and of
-Kubernetes (scheduling.k8s.io). Pure.
+(ray.io/v1), the PodGroups of coscheduling (scheduling.x-k8s.io/v1alpha1) and of
+Kubernetes (scheduling.k8s.io), and Kubernetes' CompositePodGroups. Pure.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from msgspec.structs import replace
 from contracts.errors import DecodeError
 from contracts.gang_rules import GangTopology
 from contracts.meta import ObjectMeta, OwnerReference
+from contracts.pods.group_trees import GroupNode
 from contracts.pods.membership import (
+    COMPOSITE,
     KUBEFLOW_JOBS,
     MPI_JOB_V1,
+    POD_GROUP,
     VOLCANO_GROUP,
     VOLCANO_JOB,
     OwnerKey,
@@ -30,12 +33,13 @@ from contracts.pods.owner_excerpts import (
     AppWrapperExcerpt,
     CoschedulingExcerpt,
     DeploymentExcerpt,
+    GroupExcerpt,
     JobExcerpt,
     JobSetExcerpt,
     KubeflowExcerpt,
     MPIJobExcerpt,
-    PodGroupExcerpt,
     RayClusterExcerpt,
+    SchedulingConstraints,
     StatefulSetExcerpt,
     VolcanoExcerpt,
     WrappedComponent,
@@ -96,7 +100,19 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     topology: tuple[GangTopology, ...] = ()
     """Topology rules of its pods, besides those that they declare themselves."""
     not_modelled: str = ""
-    """The field that cannot be decided yet; empty: none."""
+    """The object and its field that cannot be decided yet; empty: none."""
+    parent: str = ""
+    """The CompositePodGroup that a PodGroup or CompositePodGroup is in; empty: none."""
+    workload: str = ""
+    """The Workload that a PodGroup or CompositePodGroup was made from."""
+    ends_as_one: bool = False
+    """True if kube-scheduler preempts all that is in such a group, or nothing."""
+    tree: GroupNode | None = None
+    """The PodGroups that are one gang; None: it is not made of several."""
+    unseen: OwnerKey | None = None
+    """A CompositePodGroup above it that is not seen."""
+    fault: str = ""
+    """Why kube-scheduler never binds pods of such groups; empty: it does."""
 
 
 # --- reading them ---------------------------------------------------------------------
@@ -141,7 +157,10 @@ def _path_of(owner: GangOwner, number: int) -> str:
 
 
 def _read_job(raw: Mapping[str, Any], what: str) -> GangOwner:
-    """Read a Job: what it still wants to run, beside what has succeeded."""
+    """Read a Job: what it still wants to run, beside what has succeeded.
+
+    Its `scheduling` (KEP-5547) may say that fewer are enough, or that it is no gang.
+    """
     job = read(raw, JobExcerpt, what, [])
     spec, status = job.spec, job.status
     count = spec.parallelism
@@ -150,11 +169,23 @@ def _read_job(raw: Mapping[str, Any], what: str) -> GangOwner:
         count = min(count, spec.completions - done)
     elif status.succeeded:
         count = 0  # a work queue that is empty starts no pod any more
+    count = max(count, 0)
+    policy = spec.scheduling.scheduling_policy
+    least = None if policy.gang is None else policy.gang.min_count
+    topology = _topology_of(spec.scheduling.scheduling_constraints)
+    not_modelled = ""
+    if policy.basic is not None and topology:
+        not_modelled = f"Job {job.metadata.name}: spec.scheduling.schedulingConstraints"
     return GangOwner(
         key=_owner_key("Job", job.metadata),
         uid=job.metadata.uid,
         controller=job.metadata.controller,
-        roles=(OwnerRole(count=max(count, 0)),),
+        roles=(
+            OwnerRole(count=count, least=least if least and least < count else None),
+        ),
+        is_gang=policy.basic is None,
+        topology=topology,
+        not_modelled=not_modelled,
         scale=_scale_job(spec.parallelism, spec.completions),
         counts_succeeded=False,
     )
@@ -385,26 +416,45 @@ def _read_coscheduling(raw: Mapping[str, Any], what: str) -> GangOwner:
 
 def _pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
     """Read Kubernetes' own PodGroup; only a policy of `gang` makes it one."""
-    found = read(raw, PodGroupExcerpt, what, [])
+    found = _group(raw, what, POD_GROUP)
+    name, field = f"PodGroup {found.key.name}", ""
+    if found.topology and not found.is_gang:
+        field = "spec.schedulingConstraints.topology"
+    elif found.parent:
+        field = "spec.parentCompositePodGroupName"
+    return replace(found, not_modelled=field and f"{name}: {field}")
+
+
+def _composite_pod_group(raw: Mapping[str, Any], what: str) -> GangOwner:
+    """Read a group of groups; the least number is of groups, not of pods."""
+    return _group(raw, what, COMPOSITE)
+
+
+def _group(raw: Mapping[str, Any], what: str, kind: str) -> GangOwner:
+    found = read(raw, GroupExcerpt, what, [])
     spec = found.spec
     gang = spec.scheduling_policy.gang
-    topology = spec.scheduling_constraints.topology
-    not_modelled = ""
-    if topology and gang is None:
-        not_modelled = "spec.schedulingConstraints.topology"
-    elif spec.parent_composite_pod_group_name:
-        not_modelled = "spec.parentCompositePodGroupName"
+    least = None
+    if gang is not None:
+        least = gang.min_count if kind == POD_GROUP else gang.min_group_count
     return GangOwner(
-        key=_owner_key("PodGroup", found.metadata),
+        key=_owner_key(kind, found.metadata),
         uid=found.metadata.uid,
-        minimum=None if gang is None else gang.min_count,
+        controller=found.metadata.controller,
+        minimum=None if gang is None else least or 1,
         is_gang=gang is not None,
         priority=spec.priority,
         priority_class=spec.priority_class_name,
         preemption_policy=spec.preemption_policy,
-        topology=tuple(GangTopology(key=constraint.key) for constraint in topology),
-        not_modelled=not_modelled,
+        topology=_topology_of(spec.scheduling_constraints),
+        parent=spec.parent_composite_pod_group_name or "",
+        workload=spec.workload_ref.workload_name,
+        ends_as_one=spec.disruption_mode.all is not None,
     )
+
+
+def _topology_of(constraints: SchedulingConstraints) -> tuple[GangTopology, ...]:
+    return tuple(GangTopology(key=each.key) for each in constraints.topology)
 
 
 def _owner_key(kind: str, metadata: ObjectMeta) -> OwnerKey:
@@ -423,5 +473,6 @@ _READERS: dict[tuple[str, str], Callable[[Mapping[str, Any], str], GangOwner]] =
     ("workload.codeflare.dev", "AppWrapper"): _app_wrapper,
     ("ray.io", "RayCluster"): _ray_cluster,
     ("scheduling.x-k8s.io", "PodGroup"): _read_coscheduling,
-    ("scheduling.k8s.io", "PodGroup"): _pod_group,
+    ("scheduling.k8s.io", POD_GROUP): _pod_group,
+    ("scheduling.k8s.io", COMPOSITE): _composite_pod_group,
 }

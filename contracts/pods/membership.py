@@ -38,6 +38,10 @@ MPI_JOB_V1 = "MPIJob.v1"
 VOLCANO_GROUP = "batch.volcano.sh"
 VOLCANO_JOB = f"Job.{VOLCANO_GROUP}"
 """Its kind in an OwnerKey."""
+POD_GROUP = "PodGroup"
+"""Kubernetes' own, in an OwnerKey."""
+COMPOSITE = "CompositePodGroup"
+"""Kubernetes' group of groups (KEP-6012)."""
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -47,6 +51,8 @@ class WorkloadAPI(StrEnum):
     KUEUE = "KueuePodGroup"
     POD_GROUP = "PodGroup"
     """Kubernetes' own (KEP-4671)."""
+    COMPOSITE_POD_GROUP = "CompositePodGroup"
+    """PodGroups that Kubernetes' CompositePodGroups put together (KEP-6012)."""
     COSCHEDULING = "CoschedulingPodGroup"
     LEADER_WORKER_SET = "LeaderWorkerSet"
     JOB_SET = "JobSet"
@@ -185,12 +191,18 @@ def _kueue_whole_group(pod: Pod) -> Membership | None:
     return None if is_fast else _kueue_group(pod)
 
 
-def _pod_group(pod: Pod) -> Membership | None:
+def pod_group_of(pod: Pod) -> OwnerKey | None:
+    """Return Kubernetes' own PodGroup of a pod; None: it has none."""
     group = pod.spec.scheduling_group
     name = None if group is None else group.pod_group_name
-    if not name:
+    return OwnerKey(POD_GROUP, pod.metadata.namespace, name) if name else None
+
+
+def _pod_group(pod: Pod) -> Membership | None:
+    owner = pod_group_of(pod)
+    if owner is None:
         return None
-    return _make_membership(pod, WorkloadAPI.POD_GROUP, name, owner="PodGroup")
+    return _make_membership(pod, WorkloadAPI.POD_GROUP, owner.name, owner=POD_GROUP)
 
 
 def _read_coscheduling(pod: Pod) -> Membership | None:
@@ -357,7 +369,8 @@ _READERS: tuple[tuple[WorkloadAPI, _Reader], ...] = (
 )
 
 APIS_BY_OWNER = {
-    "PodGroup": (WorkloadAPI.POD_GROUP,),
+    POD_GROUP: (WorkloadAPI.POD_GROUP,),
+    COMPOSITE: (WorkloadAPI.COMPOSITE_POD_GROUP,),
     f"PodGroup.{COSCHEDULING_GROUP.partition('/')[0]}": (WorkloadAPI.COSCHEDULING,),
     "JobSet": (WorkloadAPI.JOB_SET,),
     "AppWrapper": (WorkloadAPI.APP_WRAPPER,),

@@ -11,9 +11,39 @@ from contracts.meta import ObjectMeta
 from contracts.structs import KubernetesExcerpt
 
 
+class _Anything(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A field of which only its presence counts."""
+
+
+class _GangPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
+    min_count: int | None = None
+    min_group_count: int | None = None
+
+
+class _SchedulingPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
+    basic: _Anything | None = None
+    gang: _GangPolicy | None = None
+
+
+class _TopologyConstraint(KubernetesExcerpt, frozen=True, kw_only=True):
+    key: str = ""
+
+
+class SchedulingConstraints(KubernetesExcerpt, frozen=True, kw_only=True):
+    """Where pods of a PodGroup, CompositePodGroup or Job are to be."""
+
+    topology: tuple[_TopologyConstraint, ...] = ()
+
+
+class _JobScheduling(KubernetesExcerpt, frozen=True, kw_only=True):
+    scheduling_policy: _SchedulingPolicy = _SchedulingPolicy()
+    scheduling_constraints: SchedulingConstraints = SchedulingConstraints()
+
+
 class _JobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     parallelism: int = 1
     completions: int | None = None
+    scheduling: _JobScheduling = _JobScheduling()
 
     @property
     def at_once(self) -> int:
@@ -241,33 +271,27 @@ class CoschedulingExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
     spec: _CoschedulingSpec = _CoschedulingSpec()
 
 
-class _GangPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
-    min_count: int = 1
+class _WorkloadRef(KubernetesExcerpt, frozen=True, kw_only=True):
+    workload_name: str = ""
 
 
-class _SchedulingPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
-    gang: _GangPolicy | None = None
+class _DisruptionMode(KubernetesExcerpt, frozen=True, kw_only=True):
+    all: _Anything | None = None
 
 
-class _TopologyConstraint(KubernetesExcerpt, frozen=True, kw_only=True):
-    key: str = ""
-
-
-class _SchedulingConstraints(KubernetesExcerpt, frozen=True, kw_only=True):
-    topology: tuple[_TopologyConstraint, ...] = ()
-
-
-class _PodGroupSpec(KubernetesExcerpt, frozen=True, kw_only=True):
+class _GroupSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     parent_composite_pod_group_name: str | None = None
+    workload_ref: _WorkloadRef = _WorkloadRef()
     scheduling_policy: _SchedulingPolicy = _SchedulingPolicy()
-    scheduling_constraints: _SchedulingConstraints = _SchedulingConstraints()
+    scheduling_constraints: SchedulingConstraints = SchedulingConstraints()
+    disruption_mode: _DisruptionMode = _DisruptionMode()
     priority: int | None = None
     priority_class_name: str = ""
     preemption_policy: str | None = None
 
 
-class PodGroupExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
-    """A PodGroup of scheduling.k8s.io."""
+class GroupExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A PodGroup or CompositePodGroup of scheduling.k8s.io."""
 
     metadata: ObjectMeta = ObjectMeta()
-    spec: _PodGroupSpec = _PodGroupSpec()
+    spec: _GroupSpec = _GroupSpec()

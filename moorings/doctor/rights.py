@@ -85,6 +85,7 @@ SERVICES = (
             "appwrappers.workload.codeflare.dev": "list watch",
             "rayclusters.ray.io": "list watch",
             "podgroups.scheduling.k8s.io": "list watch",
+            "compositepodgroups.scheduling.k8s.io": "list watch",
             "podgroups.scheduling.x-k8s.io": "list watch",
         },
         in_system={"leases.coordination.k8s.io": f"create; get patch = {LEASE_NAME}"},

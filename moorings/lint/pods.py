@@ -30,6 +30,7 @@ from moorings.plan.asking import WaitingGang, WaitReason
 from moorings.plan.extended_resources import asks_for_devices
 from moorings.plan.objects import PlanObject
 from moorings.plan.pods import has_gate, list_patterns
+from publisher.gangs.submit.completeness import GROUPS_INVALID
 from publisher.gangs.submit.plan_submission import SIZE_DIFFERS
 from publisher.gangs.submit.pod_groups import PRIORITY_DIFFERS
 from publisher.gangs.view import is_over
@@ -43,6 +44,7 @@ _ENDLESS = (
     "MarkUnknown",
     "PodsMissing",
     "PodsTooMany",
+    GROUPS_INVALID,
     PRIORITY_DIFFERS,
     SIZE_DIFFERS,
     "TooManyUsers",
@@ -55,6 +57,7 @@ _HOPELESS = (
     "GangSizeInvalid",
     "MarkUnknown",
     "PodsTooMany",
+    GROUPS_INVALID,
     PRIORITY_DIFFERS,
     "TopologyInvalid",
 )

@@ -112,6 +112,7 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     }
     # First who is ours, or is answered as if it were.
     view = View(tuple(WorkloadAPI))
+    _apply_surroundings(view, entries)
     # What nodes offer by device plugins is counted, too.
     plugged = (name for host in hosts for name in host.status.allocatable)
     asking = extended.union(plugged, *unoffered.values())
@@ -128,7 +129,6 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
         view.apply_node(name, node)
     for key, claim in claims.by_key.items():
         view.apply_claim(key, claim)
-    _apply_surroundings(view, entries)
     uids = {each.pod.metadata.uid for each in ours}
     others = [each for each in pods if each.pod.metadata.uid not in uids]
     for each in (*others, *ours):

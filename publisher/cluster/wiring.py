@@ -262,7 +262,8 @@ def _follow_kinds(
 ) -> dict[str, Follow]:
     """Return how each kind is followed: some may be absent, or not ours to read."""
     owners = list_owner_kinds(config.workloads)
-    known = [kind for kind in (*GANG_OWNERS, kinds.pod_group) if kind is not None]
+    groups = (kinds.pod_group, kinds.composite_pod_group)
+    known = [kind for kind in (*GANG_OWNERS, *groups) if kind is not None]
     optional = [kind for kind in known if kind.name in owners]
     if config.kueue_checks:
         optional += KUEUE_KINDS

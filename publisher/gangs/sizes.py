@@ -42,7 +42,7 @@ def read_sizes(context: PlanContext, pod: Pod) -> GangSpec | None:
 
 def _count_members(context: PlanContext, pod: Pod, owner: GangOwner) -> GangSpec | None:
     """Count the pods of a PodGroup that are there."""
-    if owner.minimum is None:
+    if owner.minimum is None and owner.tree is None:
         return None
     run = context.membership(pod).run
     counts = Counter(
@@ -50,10 +50,13 @@ def _count_members(context: PlanContext, pod: Pod, owner: GangOwner) -> GangSpec
         for other in context.pods
         if context.membership(other).run == run and not is_over(other)
     )
-    least = share_minimum(counts, owner.minimum)
+    if owner.tree is not None:
+        least = {leaf.member: leaf.needed for leaf in owner.tree.leaves}
+    else:
+        least = share_minimum(counts, owner.minimum or 0)
     return GangSpec(
         members=tuple(
-            Member(name=name, count=count, min_count=least[name])
+            Member(name=name, count=count, min_count=min(least.get(name, count), count))
             for name, count in counts.items()
         )
     )

@@ -42,6 +42,11 @@ class StrayPods(Generic[K]):
         """Return those of a group, by name."""
         return tuple(self._pods[key][1] for key in sorted(self._groups.get(group, ())))
 
+    def pod(self, key: str) -> Pod | None:
+        """Return such a pod by `namespace/name`."""
+        found = self._pods.get(key)
+        return None if found is None else found[1]
+
     def groups_of(self, pods: Iterable[str]) -> frozenset[K]:
         """Name the groups of those of these pods that are such, by `namespace/name`."""
         return frozenset(self._pods[key][0] for key in pods if key in self._pods)

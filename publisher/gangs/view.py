@@ -7,10 +7,8 @@ watch come in any order. Knows no plan and no network.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, OrderedDict
-from collections.abc import Container, Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -24,6 +22,7 @@ from contracts.pods.membership import (
     Membership,
     OwnerKey,
     WorkloadAPI,
+    pod_group_of,
     read_membership,
 )
 from contracts.workload import Pod
@@ -35,15 +34,13 @@ from publisher.gangs.ended_pods import EndedPods
 from publisher.gangs.failed_devices import SeenFailures
 from publisher.gangs.known_nodes import KnownNode, KnownNodes
 from publisher.gangs.offered_devices import OfferedDevices
-from publisher.gangs.owners import GangOwners
+from publisher.gangs.owners import GangOwners, JoinedMembership
 from publisher.gangs.stray_pods import StrayPods
 from publisher.gangs.volumes import Volumes
+from publisher.natural_order import order_naturally
 
 _GONE = 10_000
 """So many uids of deleted objects are remembered: a late answer must not revive one."""
-_ORDERED = 50_000
-"""So many names of pods keep their places in the order."""
-_NUMBERS = re.compile(r"(\d+)")
 ENDED = ("Succeeded", "Failed")
 _Object = Pod | ResourceClaim | Gang
 
@@ -66,7 +63,7 @@ class View:
 
     def __init__(
         self,
-        apis: Container[WorkloadAPI] = (),
+        apis: Collection[WorkloadAPI] = (),
         late_gates: Iterable[str] = (),
         bypassed: BypassedPods | None = None,
         *,
@@ -79,12 +76,17 @@ class View:
         nobody else allocates the claims that we own.
         """
         self._apis = apis
+        self._without_groups = frozenset(apis) - {WorkloadAPI.POD_GROUP}
         self.late_gates = frozenset(late_gates)
         self._bypassed = bypassed
         self._pods: dict[str, Pod] = {}
         self._claims: dict[str, ResourceClaim] = {}
         self._gangs: dict[str, Gang] = {}
         self._groups: dict[GroupKey, set[str]] = {}
+        self._group_by_pod: dict[str, GroupKey] = {}
+        self._pod_groups: dict[str, OwnerKey] = {}
+        """By pod, of ours and strays."""
+        self._by_pod_group: dict[OwnerKey, set[str]] = {}
         self._users: dict[str, set[str]] = {}
         """Claim key -> keys of our pods that use it."""
         self._holders: dict[DeviceID, set[str]] = {}
@@ -100,7 +102,9 @@ class View:
         """Reservations of claims that come and go."""
         self.volumes = Volumes()
         """What their volumes ask of nodes; `waiting_groups` says who is concerned."""
-        self.owners = GangOwners()
+        self.owners = GangOwners(
+            joins_groups=WorkloadAPI.COMPOSITE_POD_GROUP in self._apis
+        )
         """What says how many pods a gang has."""
         self.ungated_users = UngatedUsers()
         """Claims that pods use which are not ours."""
@@ -131,7 +135,7 @@ class View:
     def pods(self, group: GroupKey) -> tuple[Pod, ...]:
         """Return our pods of a group, in the order of the numbers in their names."""
         pods = [self._pods[key] for key in self._groups.get(group, ())]
-        return tuple(sorted(pods, key=lambda pod: _order_naturally(pod.metadata.name)))
+        return tuple(sorted(pods, key=lambda pod: order_naturally(pod.metadata.name)))
 
     def gang(self, group: GroupKey) -> Gang | None:
         """Return the Gang object of a group."""
@@ -145,7 +149,13 @@ class View:
         meta = pod.metadata
         if self._bypassed is not None and self._bypassed.has(pod):
             return Membership(namespace=meta.namespace, group=meta.name, is_lone=True)
-        return keep_valid_name(read_membership(pod, self._apis), pod)
+        return keep_valid_name(self.owners.join(self._read_membership(pod)), pod)
+
+    def _read_membership(self, pod: Pod) -> JoinedMembership:
+        found = read_membership(pod, self._apis)
+        if found.api != WorkloadAPI.POD_GROUP:
+            return found, None
+        return found, read_membership(pod, self._without_groups)
 
     def group_of(self, pod: Pod) -> GroupKey:
         """Return the group of a pod."""
@@ -209,7 +219,7 @@ class View:
         touched |= self._apply_ungated(key, None if after is not None else pod)
         if after is not None:
             self._pods[key] = after
-            self._groups.setdefault(self.group_of(after), set()).add(key)
+            self._file(key, self.group_of(after))
             self._made_by[after.metadata.controller.uid] += 1
             if not after.spec.node_name:
                 self._unbound.add(key)
@@ -217,6 +227,7 @@ class View:
                 self._users.setdefault(claim, set()).add(key)
             self.volumes.note_pod(key, after)
             touched |= self._list_neighbors(after)
+        self._note_pod_group(key, after or self.strays.pod(key))
         return frozenset(touched)
 
     def apply_claim(
@@ -278,15 +289,67 @@ class View:
         self, key: OwnerKey, owner: GangOwner | None
     ) -> frozenset[GroupKey]:
         """Take in an object that says a gang's size; returns the groups concerned."""
+        before = self._list_tops(key)
         if not self.owners.apply_owner(key, owner):
             return frozenset()
         maker = key if owner is None else owner.controller
+        touched = self._regroup(self.owners.trees.list_pod_groups(key))
         names = (
             GroupKey(key.namespace, either.name, api=api)
             for either in (key, maker)
             for api in APIS_BY_OWNER.get(either.kind, ())
         )
-        return frozenset(group for group in names if group in self._groups)
+        touched |= {*before, *self._list_tops(key), *names}
+        return frozenset(group for group in touched if group in self._groups)
+
+    def _list_tops(self, key: OwnerKey) -> set[GroupKey]:
+        """Name the groups of all pods that are under a PodGroup or a group of such."""
+        return {
+            self._group_by_pod[pod]
+            for group in self.owners.trees.list_pod_groups(key)
+            for pod in self._by_pod_group.get(group, ())
+            if pod in self._group_by_pod
+        }
+
+    def _note_pod_group(self, key: str, pod: Pod | None) -> None:
+        """Note the PodGroup of a pod of ours or a stray (None: it is neither)."""
+        before = self._pod_groups.pop(key, None)
+        if before is not None:
+            self._by_pod_group[before].discard(key)
+            if not self._by_pod_group[before]:
+                del self._by_pod_group[before]
+        owner = None if pod is None else pod_group_of(pod)
+        if owner is not None:
+            self._pod_groups[key] = owner
+            self._by_pod_group.setdefault(owner, set()).add(key)
+
+    def _regroup(self, pod_groups: Iterable[OwnerKey]) -> set[GroupKey]:
+        """File the pods of PodGroups anew, as these may be of another gang now."""
+        touched: set[GroupKey] = set()
+        for pod_group in pod_groups:
+            for key in self._by_pod_group.get(pod_group, ()):
+                pod = self._pods.get(key) or self.strays.pod(key)
+                if pod is None:
+                    continue
+                group = self.group_of(pod)
+                if key not in self._pods:
+                    touched |= self.strays.apply(key, (group, pod))
+                elif group != self._group_by_pod[key]:
+                    touched |= {group, self._group_by_pod[key]}
+                    self._unfile(key)
+                    self._file(key, group)
+        return touched
+
+    def _file(self, key: str, group: GroupKey) -> None:
+        self._groups.setdefault(group, set()).add(key)
+        self._group_by_pod[key] = group
+
+    def _unfile(self, key: str) -> None:
+        group = self._group_by_pod.pop(key)
+        members = self._groups[group]
+        members.discard(key)
+        if not members:
+            del self._groups[group]
 
     def _take_bypassed(self, key: str, pod: Pod | None) -> bool:
         """Return True if a pod was bound without us, and is ours to tell of."""
@@ -303,8 +366,8 @@ class View:
         is_stray = pod is not None and not is_over(pod) and self.strays.is_one(pod)
         stray = (self.group_of(pod), pod) if pod is not None and is_stray else None
         touched |= self.strays.apply(key, stray)
-        membership = None if pod is None else self.membership(pod)
-        if membership is not None and membership.api is None:
+        membership = None if pod is None else self._read_membership(pod)
+        if membership is not None and membership[0].api is None:
             membership = None
         concerned = self.owners.apply_ungated(key, pod, membership)
         group = None if concerned is None else _group_of(concerned)
@@ -352,11 +415,7 @@ class View:
         self._made_by[maker] -= 1
         if not self._made_by[maker]:
             del self._made_by[maker]
-        group = self.group_of(pod)
-        members = self._groups[group]
-        members.discard(key)
-        if not members:
-            del self._groups[group]
+        self._unfile(key)
         for claim in claim_keys(pod).values():
             users = self._users[claim]
             users.discard(key)
@@ -457,9 +516,3 @@ def claim_keys(pod: Pod) -> dict[str, str]:
 def claims_of(pods: Iterable[Pod]) -> list[str]:
     """Name the ResourceClaims of pods that are known to exist."""
     return [key for pod in pods for key in claim_keys(pod).values()]
-
-
-@lru_cache(maxsize=_ORDERED)
-def _order_naturally(name: str) -> tuple[tuple[int, str], ...]:
-    parts = _NUMBERS.split(name)
-    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)

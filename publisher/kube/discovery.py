@@ -57,6 +57,7 @@ async def _fetch_kinds(
 
 def _list_names(kinds: ServedKinds) -> str:
     """Name the kinds whose versions are chosen."""
-    chosen = [kinds.resource_claim, kinds.device_taint_rule, kinds.pod_group]
+    groups = (kinds.pod_group, kinds.composite_pod_group)
+    chosen = [kinds.resource_claim, kinds.device_taint_rule, *groups]
     names = [f"{k.name} {k.api_version}" for k in chosen if k is not None]
     return " and ".join([*names, f"is of release {kinds.release or 'unknown'}"])

@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from contracts.kubernetes.decode import RESOURCE_GROUP
 from contracts.names import API_VERSION
 from contracts.pods.membership import (
+    COMPOSITE,
     KUBEFLOW_JOBS,
     MPI_JOB_V1,
     VOLCANO_GROUP,
@@ -136,6 +137,12 @@ POD_GROUP = Kind(
     group=SCHEDULING_GROUP, plural="podgroups", name="PodGroup", namespaced=True
 )
 """Kubernetes' own; in `ServedKinds` in the version that is served."""
+COMPOSITE_POD_GROUP = Kind(
+    group=SCHEDULING_GROUP,
+    plural="compositepodgroups",
+    name=COMPOSITE,
+    namespaced=True,
+)
 GANG_OWNERS = (
     Kind(group="batch", plural="jobs", name="Job", namespaced=True),
     Kind(group="apps", plural="statefulsets", name="StatefulSet", namespaced=True),
@@ -203,6 +210,8 @@ class ServedKinds(Struct, frozen=True, kw_only=True):
     """None: not served; devices are tainted in their slices only."""
     pod_group: Kind | None = None
     """Kubernetes' own PodGroup (KEP-4671); None: not served."""
+    composite_pod_group: Kind | None = None
+    """A group of PodGroups (KEP-6012); None: not served."""
 
     @property
     def followed(self) -> tuple[Kind, ...]:
@@ -230,6 +239,7 @@ def choose_kinds(
     version = _newest_version(versions, RESOURCE_CLAIM, plurals_by_version)
     rules = _newest_version(TAINT_RULE_VERSIONS, DEVICE_TAINT_RULE, plurals_by_version)
     groups = _newest_version(POD_GROUP_VERSIONS, POD_GROUP, pod_groups)
+    composites = _newest_version(POD_GROUP_VERSIONS, COMPOSITE_POD_GROUP, pod_groups)
     if version is None:
         return None
     return ServedKinds(
@@ -240,6 +250,9 @@ def choose_kinds(
         resource_claim_template=RESOURCE_CLAIM_TEMPLATE.at(version),
         device_taint_rule=None if rules is None else DEVICE_TAINT_RULE.at(rules),
         pod_group=None if groups is None else POD_GROUP.at(groups),
+        composite_pod_group=None
+        if composites is None
+        else COMPOSITE_POD_GROUP.at(composites),
     )
 
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from contracts.gang import GangPhase
 from moorings.client import Client
+from tests.conftest import release
 from tests.lab.cluster import gang_pod, is_running, job, name_of, template
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet, allocated, users
+from tests.lab.controlplane.options import LOOPS_UNTIL
 from tests.lab.waits import pods_of, until_phase, until_told
+
+LOOPS = release() < LOOPS_UNTIL
+looping = pytest.mark.skipif(not LOOPS, reason="nothing is in the way any more")
 
 
 async def sharing_pods(
@@ -100,6 +107,7 @@ async def is_quiet(site: Fleet, claim: Json, *pods: Json) -> None:
     assert set(users(quiet)) == names
 
 
+@looping
 async def test_a_finished_pod_of_a_job_does_not_keep_the_claim_busy(
     site: Fleet, kube: Kube
 ) -> None:
@@ -122,6 +130,7 @@ async def test_a_finished_pod_of_a_job_does_not_keep_the_claim_busy(
     await kube.until(created, lambda job: job["status"].get("succeeded") == 3)
 
 
+@looping
 async def test_the_author_of_a_finished_pod_is_told_to_delete_it(
     site: Fleet, kube: Kube
 ) -> None:
@@ -134,3 +143,15 @@ async def test_the_author_of_a_finished_pod_is_told_to_delete_it(
     assert note.endswith("delete it")
     await kube.delete(first)
     await is_quiet(site, claim, second)
+
+
+@pytest.mark.skipif(LOOPS, reason="it is in the way")
+async def test_a_finished_pod_is_in_nobodys_way(site: Fleet, kube: Kube) -> None:
+    """From 1.38 on Kubernetes takes it out of the claim once; it stays."""
+    claim = await site.claim("shared", 2)
+    await sharing_pods(site, "train", 2, "shared")
+    first, second = await pods_of(site, "train", 2, is_running)
+    site.kubelets.finish(first)
+    await kube.until(first, lambda pod: pod["status"]["phase"] == "Succeeded")
+    await is_quiet(site, claim, second)
+    assert (await kube.get(first))["status"]["phase"] == "Succeeded"

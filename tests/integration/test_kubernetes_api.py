@@ -20,9 +20,9 @@ from runtime.kube.errors import (
     UnavailableError,
 )
 from runtime.kube.kinds import DEVICE_TAINT_RULE, NODE, POD, RESOURCE_CLAIM, Kind
+from tests.conftest import release
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
-from tests.lab.controlplane.options import NEWEST
 from tests.lab.controlplane.server import ControlPlane
 
 NOBODY = Kind(group="none.example", plural="nobodies", name="Nobody")
@@ -226,7 +226,7 @@ async def test_a_cluster_says_what_it_serves(
     kinds = await api.fetch_served_kinds()
     assert kinds.resource_claim.version == "v1"
     assert kinds.device_taint_rule is not None
-    assert kinds.release == NEWEST
+    assert kinds.release == release()
     with pytest.raises(NotFoundError):
         await api.list_page(NOBODY)
     nowhere = control_plane.folder / "nowhere.kubeconfig"

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import release
 from tests.lab.controlplane import fleet, objects, server
 from tests.lab.controlplane.client import Json
 from tests.lab.controlplane.fleet import Fleet, runs, waits
-from tests.lab.controlplane.options import CONTROLLERS, Options
+from tests.lab.controlplane.options import CONTROLLERS, NEXT, Options
 from tests.lab.controlplane.server import ControlPlane
 
 NATIVE = Options(
@@ -125,7 +126,10 @@ async def test_native_gang_takes_the_first_device_and_never_fits(site: Fleet) ->
     ]
     pods = await gang(site, "g", *claims)
     told = [await kube.until(pod, waits("")) for pod in pods]
-    assert any(waits("minCount (2) cannot be satisfied: 1 scheduled")(p) for p in told)
+    why = "minCount (2) cannot be satisfied: 1 scheduled"
+    if release() >= NEXT:
+        why = 'parent pod group "g" is unschedulable'
+    assert any(waits(why)(pod) for pod in told)
     assert any(waits("1 cannot allocate all claims")(pod) for pod in told)
     for claim, half in zip(claims, ("half-0", "half-1"), strict=True):
         await site.allocate(claim, site.a, half, result={"request": "r/half"})

@@ -1,9 +1,9 @@
-"""A write loop of kube-controller-manager (kubernetes/kubernetes#141274, open).
+"""A write loop of kube-controller-manager (kubernetes/kubernetes#141274).
 
-Where a pod that was scheduled is terminal and its claim stays allocated, one half of
-the controller removes its reservation and the other adds it again, endlessly: hundreds
-of writes a second with raised client limits, 20 with its own. Only the end of the pod
-ends it, or of the allocation.
+Until 1.37, where a pod that was scheduled is terminal and its claim stays allocated,
+one half of the controller removes its reservation and the other adds it again,
+endlessly: hundreds of writes a second with raised client limits, 20 with its own. Only
+the end of the pod ends it, or of the allocation.
 """
 
 from __future__ import annotations
@@ -11,10 +11,16 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
+import pytest
+
+from tests.conftest import release
 from tests.lab.controlplane import fleet
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet, runs, users
+from tests.lab.controlplane.options import LOOPS_UNTIL
 
+LOOPS = release() < LOOPS_UNTIL
+looping = pytest.mark.skipif(not LOOPS, reason="it does not loop any more")
 ENOUGH = 20
 """Changes of one reservation that nobody asked for."""
 
@@ -39,6 +45,7 @@ async def finished_pod(site: Fleet, name: str, claim: Json) -> Json:
     return pod
 
 
+@looping
 async def test_shared_claim_with_a_finished_pod(kube: Kube, namespace: str) -> None:
     """The other pod keeps the claim allocated: it loops until the first is gone."""
     async with fleet.running(kube, namespace) as site:
@@ -54,6 +61,7 @@ async def test_shared_claim_with_a_finished_pod(kube: Kube, namespace: str) -> N
         assert users(await kube.get(claim)) == ["keeper"]
 
 
+@looping
 async def test_claim_without_finalizer_and_a_finished_pod(
     kube: Kube, namespace: str
 ) -> None:
@@ -67,6 +75,7 @@ async def test_claim_without_finalizer_and_a_finished_pod(
         await kube.until(claim, lambda c: "reservedFor" not in c["status"])
 
 
+@looping
 async def test_claim_with_a_reservation_of_a_strangers(
     kube: Kube, namespace: str
 ) -> None:
@@ -86,6 +95,21 @@ async def test_claim_with_a_reservation_of_a_strangers(
         await kube.delete(pod)
         await kube.until(claim, lambda c: users(c) == ["m"])
         await kube.patch(claim, {"status": None}, "status")
+
+
+@pytest.mark.skipif(LOOPS, reason="it loops")
+async def test_a_finished_pod_is_taken_out_of_a_shared_claim_once(
+    kube: Kube, namespace: str
+) -> None:
+    """From 1.38 on."""
+    async with fleet.running(kube, namespace) as site:
+        claim = await site.claim("c")
+        keeper = await site.create_pod("keeper", claim)
+        await kube.until(keeper, runs)
+        await finished_pod(site, "p", claim)
+        await kube.until(claim, lambda c: users(c) == ["keeper"])
+        await site.controller_manager_caught_up()
+        assert users(await kube.get(claim)) == ["keeper"]
 
 
 async def test_only_claim_of_its_pod_ends_quietly(kube: Kube, namespace: str) -> None:

@@ -64,6 +64,7 @@ PERSONAS = (
                 "appwrappers.workload.codeflare.dev": "list watch",
                 "rayclusters.ray.io": "list watch",
                 "podgroups.scheduling.k8s.io": "list watch",
+                "compositepodgroups.scheduling.k8s.io": "list watch",
                 "podgroups.scheduling.x-k8s.io": "list watch",
             },
             SYSTEM: {

@@ -5,7 +5,7 @@ The game and its law are in tests/simulation/published.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from contracts.pods.kinds import KINDS, HowDecided
+from tests.builders.values import NAMESPACE
 from tests.builders.workloads import (
+    controlled_by,
     coscheduling_pod_marks,
     job_pod_marks,
     job_set_pod_marks,
@@ -30,6 +32,7 @@ from tests.builders.workloads import (
     stateful_set_pod_marks,
     volcano_pod_marks,
 )
+from tests.cases.group_trees import composite, pod_group
 from tests.lab.soak import SOAK
 from tests.simulation.published import MadePod, Published, PublishedGame, play
 
@@ -187,6 +190,50 @@ def of_pod_group(workers: int, least: int) -> Published:
     return Published((owner,), tuple(pods), {"w": least})
 
 
+def of_group_tree(workers: int, least: int) -> Published:
+    """All groups are needed; the pods of one are in a group of its own."""
+    owners = (
+        composite("x", 2),
+        composite("y", 1, parent="x"),
+        pod_group("w", least, parent="y"),
+        pod_group("driver", 1, parent="x"),
+    )
+    pods = roles("x", in_own_group, w=workers, driver=1)
+    return Published(_in_namespace(owners), tuple(pods), {"w": least, "driver": 1})
+
+
+def of_groups_to_choose_from(workers: int, _least: int) -> Published:
+    """Each group is enough, and the others follow."""
+    owners = (
+        composite("x", 1),
+        pod_group("a", workers, parent="x"),
+        pod_group("b", 1, parent="x"),
+    )
+    pods = roles("x", in_own_group, a=workers, b=1)
+    return Published(_in_namespace(owners), tuple(pods), {}, minimum=1)
+
+
+def of_job_with_pod_group(workers: int, least: int) -> Published:
+    policy = {"gang": {"minCount": least}}
+    spec = {"parallelism": workers, "scheduling": {"schedulingPolicy": policy}}
+    owner = controlled_by("Job", "j")
+    group = pod_group("g", least)
+    group["metadata"]["ownerReferences"] = [owner]
+    marks = job_pod_marks("j") | in_own_group("g", 0)
+    pods = roles("j", lambda _role, _number: marks, w=workers)
+    owners = (owner_object("Job", "j", spec), *_in_namespace((group,)))
+    return Published(owners, tuple(pods), {"w": least})
+
+
+def in_own_group(group: str, _number: int) -> Json:
+    return {"spec": {"schedulingGroup": {"podGroupName": group}}}
+
+
+def _in_namespace(owners: Iterable[Json]) -> tuple[Json, ...]:
+    place = {"namespace": NAMESPACE}
+    return tuple(each | {"metadata": each["metadata"] | place} for each in owners)
+
+
 class Drawn(Struct, frozen=True):
     """What a game is played with."""
 
@@ -231,6 +278,9 @@ SHAPES: dict[str, Shape] = {
     "a pod group of Kueue": of_kueue,
     "a PodGroup of coscheduling": of_coscheduling,
     "a PodGroup of Kubernetes": of_pod_group,
+    "a tree of PodGroups": of_group_tree,
+    "PodGroups to choose from": of_groups_to_choose_from,
+    "a PodGroup of a Job": of_job_with_pod_group,
 }
 
 

@@ -6,7 +6,7 @@ says so.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -51,7 +51,7 @@ class Publisher:
         self,
         world: World,
         bus: Bus,
-        apis: Container[WorkloadAPI] = (),
+        apis: Collection[WorkloadAPI] = (),
         owners: Iterable[GangOwner] = (),
     ) -> None:
         """`apis` put pods together, as `owners` say how many they are."""

@@ -16,16 +16,20 @@ from contracts.gang import Gang, GangSpec
 from contracts.names import GATE, TOPOLOGY
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.gang_owners import GangOwner, OwnerRole
+from contracts.pods.group_trees import GroupNode
 from contracts.pods.membership import EXCLUSIVE, Membership, OwnerKey, WorkloadAPI
 from contracts.workload import Pod
 from publisher.gangs.context import PlanContext
 from publisher.gangs.members import member_name_of
+from publisher.gangs.running.growth import GROWING
 from publisher.gangs.sizes import read_sizes
 from publisher.gangs.submit.company import ALONE, Company, find_company
+from publisher.gangs.submit.joined_groups import describe_shortage
 from publisher.gangs.submit.readiness import NotReady
 from publisher.gangs.submit.scale import find_mismatch
 from publisher.gangs.view import is_gated, is_over, uids_of
 
+GROUPS_INVALID = "GroupsInvalid"
 _MISSING = "PodsMissing"
 _ONE_BY_ONE = {
     "StatefulSet": "it creates a pod only once the previous one runs: set its "
@@ -53,10 +57,10 @@ def find_shortage(
     mismatch = find_mismatch(pods, context)
     scaled = "" if mismatch is None else mismatch.message
     hint = "; ".join(filter(None, (scaled, _explain_delay(pods, context))))
-    waits = ""
+    waits = held = ""
     if company.held:
-        held = counted(company.held, "more waits", "more wait")
-        waits = f"{held} already, and none of the gang runs"
+        held = f"{counted(company.held, 'more waits', 'more wait')} already"
+        waits = f"{held}, and none of the gang runs"
         hint = hint or waits
     there = len(pods) + company.count
     if gang is not None:
@@ -75,15 +79,24 @@ def find_shortage(
         hint = hint or _name_unmarked(pods, context).strip(" ()")
         return _compare_count(there, declared, hint) or _begun_already(waits)
     if owner is None:
-        return _report_unknown(membership)
+        return _report_unknown(membership.owner)
+    if owner.unseen is not None:
+        return _report_unknown(owner.unseen)
+    if owner.fault:
+        message = f"{owner.fault}: kube-scheduler binds no pod of such groups"
+        return NotReady(reason=GROUPS_INVALID, message=message)
     if owner.not_modelled:
         return NotReady(
             reason=str(Rule.NOT_MODELLED),
-            message=f"{owner.key.kind} {owner.key.name}: {owner.not_modelled}: this "
-            "version cannot decide it yet",
+            message=f"{owner.not_modelled}: this version cannot decide it yet",
         )
     if not owner.is_gang:
         return None
+    if owner.tree is not None:
+        if company.held:
+            message = f"{held}, and these come once the gang runs"
+            return NotReady(reason=GROWING, message=message)
+        return _compare_groups(owner.tree, pods, owner, context, company)
     if owner.minimum is not None:
         return _compare_count(there, owner.minimum, "") or _begun_already(waits)
     short = _compare_roles(pods, owner, context, company)
@@ -119,6 +132,9 @@ def _is_short(
 ) -> bool:
     """True if an elastic gang does not begin with so many pods of each member."""
     members = sizes.members
+    if owner is not None and owner.tree is not None:
+        is_known = enough.keys() <= set(owner.tree.members)
+        return is_known and not owner.tree.is_whole(enough)
     if context.gang is not None:
         return any(enough.get(each.name, 0) < each.least for each in members)
     if owner is not None and owner.minimum is not None:
@@ -195,8 +211,7 @@ def _explain_delay(pods: Sequence[Pod], context: PlanContext) -> str:
     return f"{controller.kind} {controller.name}: {_ONE_BY_ONE[controller.kind]}"
 
 
-def _report_unknown(membership: Membership) -> NotReady:
-    owner = membership.owner
+def _report_unknown(owner: OwnerKey | None) -> NotReady:
     what = "" if owner is None else f"{owner.kind} {owner.namespace}/{owner.name}"
     return NotReady(
         reason="GangSizeUnknown",
@@ -208,6 +223,19 @@ def _report_unknown(membership: Membership) -> NotReady:
 # --- role by role ---------------------------------------------------------------------
 
 
+def _compare_groups(
+    tree: GroupNode,
+    pods: Sequence[Pod],
+    owner: GangOwner,
+    context: PlanContext,
+    company: Company,
+) -> NotReady | None:
+    """Return what PodGroups that are one gang lack."""
+    there = count_roles(pods, owner, context, company)
+    text = describe_shortage(tree, pods, company.ran, there, context)
+    return NotReady(reason=_MISSING, message=text) if text else None
+
+
 def _compare_roles(
     pods: Sequence[Pod], owner: GangOwner, context: PlanContext, company: Company
 ) -> NotReady | None:
@@ -216,7 +244,7 @@ def _compare_roles(
             name = f"{owner.key.kind} {owner.key.name}"
             message = f"pod {pod.metadata.name} belongs to an earlier {name}"
             return NotReady(reason=_MISSING, message=message)
-    present = _count_roles(pods, owner, context, company)
+    present = count_roles(pods, owner, context, company)
     waiting = {_role_of(context.membership(pod), owner) for pod in pods}
     missing = [
         f"{present[role.name]} of {_are_there(least, role.name)}"
@@ -234,7 +262,7 @@ def _least_of(role: OwnerRole) -> int:
     return role.count if role.least is None else role.least
 
 
-def _count_roles(
+def count_roles(
     pods: Sequence[Pod], owner: GangOwner, context: PlanContext, company: Company
 ) -> Counter[str]:
     """Count the pods of a run that are there, by role."""

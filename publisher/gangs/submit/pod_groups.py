@@ -1,7 +1,7 @@
-"""Pods that differ from their PodGroup in what kube-scheduler wants alike.
+"""Pods that differ from their PodGroup, or those above, in what must be alike.
 
-It binds none of them, for ever: no such field can be changed, of pods or of PodGroups.
-So no device is held for them. Pure.
+kube-scheduler binds none of them, for ever: no such field can be changed, of pods or of
+PodGroups. So no device is held for them. Pure.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from contracts.pods.gang_owners import GangOwner
-from contracts.pods.membership import OwnerKey
+from contracts.pods.membership import pod_group_of
 from contracts.workload import Pod, PodSpec
 from publisher.gangs.context import PlanContext
 from publisher.gangs.submit.readiness import NotReady
@@ -34,18 +34,18 @@ def find_disagreement(pods: Iterable[Pod], context: PlanContext) -> NotReady | N
 
 def _compare(pod: Pod, context: PlanContext) -> str:
     """Describe what differs; empty: nothing."""
-    meta, scheduled_with = pod.metadata, pod.spec.scheduling_group
-    name = None if scheduled_with is None else scheduled_with.pod_group_name
-    key = OwnerKey("PodGroup", meta.namespace, name or "")
-    group = context.view.owners.find(key, "") if name else None
-    if group is None:
+    key = pod_group_of(pod)
+    owners = context.view.owners
+    own_group = None if key is None else owners.find(key, "")
+    if key is None or own_group is None:
         return ""
-    for field, own, of_group in _list_fields(pod.spec, group):
-        if own != of_group:
-            return (
-                f"pod {meta.name} has {field} {own or 'none'}, PodGroup {name} has "
-                f"{of_group or 'none'}"
-            )
+    for group in (own_group, *owners.trees.list_ancestors(key)):
+        for field, own, of_group in _list_fields(pod.spec, group):
+            if own != of_group:
+                return (
+                    f"pod {pod.metadata.name} has {field} {own or 'none'}, "
+                    f"{group.key.kind} {group.key.name} has {of_group or 'none'}"
+                )
     return ""
 
 

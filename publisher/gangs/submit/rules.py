@@ -17,6 +17,7 @@ from contracts.pods.declared_rules import (
 from contracts.pods.gang_owners import GangOwner
 from contracts.validate.gang_rules import check_constraints, check_topology
 from contracts.workload import Pod
+from publisher.gangs.running.growth_rules import keep_rules
 from publisher.gangs.submit.readiness import NotReady
 
 
@@ -42,7 +43,8 @@ def find_rules(
         return NotReady(reason=declared.reason, message=declared.message)
     if owner is None or not owner.topology:
         return declared
-    return replace(declared, topology=(*declared.topology, *owner.topology))
+    with_owners = replace(declared, topology=(*declared.topology, *owner.topology))
+    return with_owners if members is None else keep_rules(with_owners, members)
 
 
 def _find_fault(

@@ -23,7 +23,13 @@ from publisher.gangs.records import PodGangRecord
 from publisher.gangs.running.growth_rules import number_of
 from publisher.gangs.sizes import read_sizes
 from publisher.gangs.submit.company import ALONE, Company, find_company
-from publisher.gangs.submit.completeness import find_shortage, is_of_another, list_run
+from publisher.gangs.submit.completeness import (
+    count_roles,
+    find_shortage,
+    is_of_another,
+    list_run,
+)
+from publisher.gangs.submit.joined_groups import split_core, split_parts, tree_of
 from publisher.gangs.submit.rules import find_rules
 from publisher.gangs.view import claim_keys
 
@@ -134,12 +140,12 @@ def _split_growth(
     `before`: others of the gang that wait, and were asked for before these.
     """
     if not company.ran:
-        yield UnsubmittedGang(pods=tuple(pods), company=company)
+        yield from _split_beginning(pods, company, context)
         return
     gang = context.gang
     rules = find_rules(pods, gang, context.owner_of(pods[0]), None)
     topology = rules.topology if isinstance(rules, DeclaredRules) else ()
-    by_member = _split_by_member(pods, context)
+    by_member = _split_by_member(pods, company, context)
     parts = [
         part
         for some in by_member
@@ -156,15 +162,28 @@ def _split_growth(
         earlier += part
 
 
-def _split_by_member(pods: Sequence[Pod], context: PlanContext) -> list[list[Pod]]:
+def _split_beginning(
+    pods: Sequence[Pod], company: Company, context: PlanContext
+) -> Iterator[UnsubmittedGang]:
+    """Split pods of a gang that begins: groups that it does not need come after."""
+    owner, tree = context.owner_of(pods[0]), tree_of(pods, context)
+    first, rest = list(pods), list[Pod]()
+    if owner is not None and tree is not None:
+        there = count_roles(pods, owner, context, company)
+        first, rest = split_core(pods, tree, there, context)
+    yield UnsubmittedGang(pods=tuple(first), company=company)
+    if rest:
+        held = company.held + len(first)
+        yield UnsubmittedGang(pods=tuple(rest), company=replace(company, held=held))
+
+
+def _split_by_member(
+    pods: Sequence[Pod], company: Company, context: PlanContext
+) -> list[list[Pod]]:
     """Split pods by which an elastic gang grows: none waits for another member's.
 
     Those that share a claim without devices are asked for together, and by themselves.
     """
-    sizes = read_sizes(context, pods[0])
-    if sizes is None or not sizes.is_elastic:
-        return [list(pods)]
-    unnamed = default_member_of(context.gang)
 
     def undecided_claims(pod: Pod) -> Iterator[str]:
         for key in claim_keys(pod).values():
@@ -172,6 +191,13 @@ def _split_by_member(pods: Sequence[Pod], context: PlanContext) -> list[list[Pod
             if claim is not None and claim.allocation is None:
                 yield key
 
+    tree = tree_of(pods, context)
+    if tree is not None:
+        return split_parts(pods, tree, company.ran, undecided_claims, context)
+    sizes = read_sizes(context, pods[0])
+    if sizes is None or not sizes.is_elastic:
+        return [list(pods)]
+    unnamed = default_member_of(context.gang)
     parts: dict[object, list[Pod]] = {}
     for number, tied in enumerate(group_connected(pods, undecided_claims)):
         name = context.membership(tied[0]).member or unnamed

@@ -72,14 +72,18 @@ class Options(Struct, frozen=True, kw_only=True):
 
 NEWEST = "1.37"
 """The release that the programs are."""
-RELEASE = "MOORINGS_EMULATED"
-"""The variable that names the release which all tests that share a control plane see:
-1.34, 1.35 or 1.36 as emulated by the newest. What it cannot show is their bugs."""
+NEXT = "1.38"
+"""The release that the other programs are (`scripts/controlplane-next.sh`)."""
+LOOPS_UNTIL = NEXT
+"""Before it, reservations of ended pods come and go (kubernetes/kubernetes#141274)."""
+RELEASE = "MOORINGS_KUBERNETES"
+"""The variable that names the release which all tests with a control plane see: 1.34,
+1.35 or 1.36 as emulated by the newest, which cannot show their bugs, or the next."""
 
 
 def of_release(version: str) -> Options:
     """Start a release; an older one also serves the versions before v1."""
-    if version == NEWEST:
+    if version in (NEWEST, NEXT):
         return Options()
     betas = tuple(f"resource.k8s.io/{beta}=true" for beta in ("v1beta1", "v1beta2"))
     return Options(emulated_version=version, runtime_config=betas)

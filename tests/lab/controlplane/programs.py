@@ -1,6 +1,7 @@
 """Where the programs of the control plane are; builds them where Go is there.
 
-`scripts/controlplane.sh` decides what is built and where it is kept.
+`scripts/controlplane.sh` and `scripts/controlplane-next.sh` decide what is built and
+where it is kept.
 """
 
 from __future__ import annotations
@@ -10,24 +11,29 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.lab.controlplane.options import NEWEST, NEXT
+
 REQUIRED = "MOORINGS_REQUIRE_GO"
 NO_CONTROL_PLANE = (
     "no Kubernetes control plane: install Go 1.26+ (https://go.dev/dl) or let"
     " KUBEBUILDER_ASSETS name a folder with etcd, kube-apiserver,"
     " kube-controller-manager, kube-scheduler and kubectl; these tests are skipped"
 )
-_SCRIPT = Path(__file__).parents[3] / "scripts" / "controlplane.sh"
+_SCRIPTS = Path(__file__).parents[3] / "scripts"
 
 
-def built() -> Path | None:
+def built(release: str = NEWEST) -> Path | None:
     """Give the folder of the programs; None where there is neither Go nor a folder.
+
+    Those of the next release are built with Go alone.
 
     Raises:
         subprocess.CalledProcessError: they cannot be built, or the folder lacks one.
     """
     if shutil.which("go") is None and "KUBEBUILDER_ASSETS" not in os.environ:
         return None
+    script = "controlplane-next.sh" if release == NEXT else "controlplane.sh"
     told = subprocess.run(
-        ["bash", str(_SCRIPT)], check=True, stdout=subprocess.PIPE, text=True
+        ["bash", str(_SCRIPTS / script)], check=True, stdout=subprocess.PIPE, text=True
     )
     return Path(told.stdout.splitlines()[-1])

@@ -246,7 +246,7 @@ def test_the_topology_of_a_pod_group_is_that_of_its_gang() -> None:
     assert found.topology == (GangTopology(key="rack"),)
     assert not found.not_modelled
     loose = native({"basic": {}}, **racks)
-    assert loose.not_modelled == "spec.schedulingConstraints.topology"
+    assert loose.not_modelled == "PodGroup pg: spec.schedulingConstraints.topology"
 
 
 REPLICAS: Json = {"Master": {"replicas": 1}, "Worker": {"replicas": 3}, "PS": {}}

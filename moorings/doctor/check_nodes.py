@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from contracts.announcing import find_speakers
 from contracts.counts import counted
+from contracts.device import ResourcePool
+from contracts.ids import NodeName, PoolID
 from contracts.messages import DevicesAnnounced
 from moorings.doctor.facts import BusFacts, ClusterFacts, Json, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
@@ -178,34 +181,44 @@ def _describe_pool(pool: _Pool, slices: list[Json]) -> str:
 
 
 def check_announced_pools(facts: BusFacts) -> Iterator[CheckLine]:
-    """Check that no two agents announce one pool."""
+    """Check that no agent announces a pool of another node."""
     name = "pools.bus"
     if isinstance(facts.inventories, Unread):
         yield unread(name, facts.inventories)
         return
-    owners = _list_owners(facts.inventories.values())
-    shared = [
-        f"{'/'.join(pool)} (by {', '.join(sorted(nodes))})"
-        for pool, nodes in owners.items()
-        if len(nodes) > 1
-    ]
-    if shared:
+    pools = _list_announced(facts.inventories.values())
+    contested, ignored = list[str](), list[str]()
+    for pool, announced in pools.items():
+        speakers = find_speakers(pool.pool, announced)
+        if len(speakers) > 1:
+            contested.append(f"{pool} (by {', '.join(sorted(announced))})")
+        elif others := announced.keys() - set(speakers):
+            ignored.append(f"{pool} (by {', '.join(sorted(others))})")
+    if contested:
         yield fail(
             name,
-            f"announced by more than one node: {name_some(shared)}; the publisher "
-            "keeps the slices as they were",
-            "give each node's pool a name of its own",
+            f"announced by more than one node: {name_some(contested)}; nobody is given "
+            "their devices, and the publisher keeps the slices as they were",
+            "give each node's pool a name of its own, such as the node's",
         )
-    else:
-        are_announced = counted(len(owners), "pool is", "pools are")
+    if ignored:
+        yield warn(
+            name,
+            f"announced by nodes that they are not on: {name_some(ignored)}; what "
+            "these nodes say of them does not count",
+            "check the agents of these nodes: one may be forged, or wrongly set up",
+        )
+    if not (contested or ignored):
+        are_announced = counted(len(pools), "pool is", "pools are")
         yield ok(name, f"{are_announced} announced, each by one node")
 
 
-def _list_owners(
+def _list_announced(
     inventories: Iterable[DevicesAnnounced],
-) -> dict[_Pool, set[str]]:
-    owners: defaultdict[_Pool, set[str]] = defaultdict(set)
+) -> dict[PoolID, dict[NodeName, ResourcePool]]:
+    """List what each node announces of each pool."""
+    pools: defaultdict[PoolID, dict[NodeName, ResourcePool]] = defaultdict(dict)
     for inventory in inventories:
         for pool in inventory.pools:
-            owners[pool.driver, pool.name].add(inventory.node)
-    return owners
+            pools[PoolID(pool.driver, pool.name)][inventory.node] = pool
+    return pools

@@ -13,9 +13,15 @@ from time import monotonic, perf_counter
 from typing import Any
 
 from contracts import topics
-from contracts.ids import GangKey, NodeName
+from contracts.announcing import limit_drivers
+from contracts.ids import DriverName, GangKey, NodeName
 from contracts.lifecycle import GangRecord, LifecycleMessage
-from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
+from contracts.messages import (
+    AllocationLost,
+    AllocationRefused,
+    DecisionMessage,
+    DevicesAnnounced,
+)
 from contracts.topics import Topic
 from runtime.bus.bus import Bus
 from runtime.bus.reader import CaughtUp
@@ -96,6 +102,7 @@ class SolverService:
         """Set when no more batches are begun."""
         self._deferred = DeferredConfirmations()
         self._refusals = Refusals()
+        self._agent_drivers = frozenset(map(DriverName, config.agent_drivers))
         self._fence = topics.FENCE.subject(config.cluster)
         self._endings = Endings(
             config.cluster, leadership, self._refusals, self._past.has
@@ -223,6 +230,9 @@ class SolverService:
         message = snapshot_message(incoming)
         if message is None or self._is_past(message):
             return
+        if isinstance(message, DevicesAnnounced):
+            message, refused = limit_drivers(message, self._agent_drivers)
+            self._refusals.note_parts(incoming, refused)
         self._telemetry.note(incoming, is_news=self._ready)
         if not self._deferred.defer(message, incoming.sequence):
             self._believe(message, incoming.sequence)

@@ -1,8 +1,9 @@
 """Pools, nodes, classes and health as parts in pages, each change to its own page.
 
-One source per pool: the agent of the node that owns it, else ResourceSlices; two
-agents that announce one pool keep it out until one of them stops. Pure; `snapshot.py`
-decides which message leads here.
+One source per pool. Of a pool that has ResourceSlices, which are other drivers' (the
+publisher's own do not come here): the agent of their node, else these slices. Of any
+other: the agent of the node that it is on; agents that contest it keep it out until one
+of them stops. Pure; `snapshot.py` decides which message leads here.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, structs
 
+from contracts.announcing import find_speakers
 from contracts.claim import DeviceClass
 from contracts.device import (
     DeviceCounterConsumption,
@@ -46,6 +48,7 @@ from solver.snapshot.parts import (
     use_key_of,
 )
 from solver.snapshot.pools import (
+    find_node,
     list_named_nodes,
     pool_of_collision,
     pool_of_inventory,
@@ -332,19 +335,25 @@ def _list_named(
 
 
 def _make_pool_part(inventory: Inventory, key: str) -> PoolPart | None:
-    nodes = inventory.announcers.get(key)
-    if nodes is not None:
-        pools = [
-            pool
-            for node in nodes
-            for pool in _list_announced_pools(inventory, node)
-            if pool_key(pool.driver, pool.name) == key
-        ]
-        if len(pools) == 1:
-            return pool_of_inventory(pools[0], nodes[0])
-        return pool_of_collision(pools[0], nodes)
     slices = inventory.slices.get(key)
-    return None if slices is None else pool_of_slices(slices)
+    announced = {
+        node: pool
+        for node in inventory.announcers.get(key) or ()
+        for pool in _list_announced_pools(inventory, node)
+        if pool_key(pool.driver, pool.name) == key
+    }
+    if slices is not None:
+        # Of a pool that somebody else publishes only the agent of its node may speak.
+        node = find_node(slices.values())
+        if node not in announced:
+            return pool_of_slices(slices)
+        return pool_of_inventory(announced[node], node)
+    if not announced:
+        return None
+    nodes = find_speakers(PoolName(key.split("/", 2)[2]), announced)
+    if len(nodes) == 1:
+        return pool_of_inventory(announced[nodes[0]], nodes[0])
+    return pool_of_collision(announced[nodes[0]], nodes)
 
 
 def _list_announced_pools(

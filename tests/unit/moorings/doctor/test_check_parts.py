@@ -257,3 +257,32 @@ def test_a_pool_of_two_agents_is_named_with_both() -> None:
     shared = {NodeName(node): announced(node, "p") for node in "ab"}
     line = worst(check_announced_pools(bus_facts(inventories=shared)))["pools.bus"]
     assert (line.level, "/p (by a, b)" in line.why) == ("fail", True)
+
+
+def test_an_agent_that_speaks_of_pools_of_others_is_named() -> None:
+    """It takes nothing from them, and is still no good sign."""
+    both = {NodeName(node): announced(node, "n-1") for node in ("evil", "n-1")}
+    line = worst(check_announced_pools(bus_facts(inventories=both)))["pools.bus"]
+    assert (line.level, "/n-1 (by evil)" in line.why) == ("warn", True)
+
+
+@pytest.mark.parametrize(
+    ("solver", "words"),
+    [
+        ("a.example, b.example", ""),
+        ("b.example,a.example", ""),
+        ("a.example", "publisher a.example,b.example and solver a.example"),
+        ("", "and solver any"),
+    ],
+)
+def test_agents_speak_for_the_same_drivers_everywhere(solver: str, words: str) -> None:
+    services = {"publisher": "a.example,b.example", "solver": solver}
+    made = [workload(name) for name in CORE]
+    for item in made:
+        if said := services.get(item["metadata"]["name"]):
+            variable = f"{item['metadata']['name'].upper()}_AGENT_DRIVERS"
+            (container,) = item["spec"]["template"]["spec"]["containers"]
+            container["env"] = [{"name": variable, "value": said}]
+    lines = worst(check_parts(cluster_facts(workloads=tuple(made)), "0.1.0"))
+    assert list(lines) == (["parts.agent-drivers"] if words else [])
+    assert all(words in line.why for line in lines.values())

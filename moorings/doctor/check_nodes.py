@@ -7,7 +7,7 @@ what a driver publishes for a node, and what its agent says on the bus.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from contracts.announcing import find_speakers
 from contracts.counts import counted
@@ -20,6 +20,10 @@ from moorings.views.names import name_some
 
 AGENT_LABEL = "moorings.dev/agent"
 """Of the nodes on which the DaemonSet runs an agent (k8s/base)."""
+_NOTHING_ANNOUNCED = "have an agent that is heard from, but announced nothing"
+_LOOK_AT_LOG = "look in the agent's log: it may fail to list its devices"
+_SILENT = "announced devices, but their agents are silent: no gang is placed there"
+_START = "start the agent; after a day of silence its devices are forgotten"
 _Pool = tuple[str, str]
 
 
@@ -109,31 +113,63 @@ def _check_agents(
         return
     agents = heard | known.keys()
     problems = (
+        (heard - known.keys(), _NOTHING_ANNOUNCED, _LOOK_AT_LOG),
         (
             labelled - heard,
             "have the agent's label, but no agent is heard from",
             f"check the agent's pod and log, or remove the label {AGENT_LABEL}",
         ),
-        (
-            known.keys() - heard - labelled,
-            "announced devices, but their agents are silent: no gang is placed there",
-            "start the agent; after a day of silence its devices are forgotten",
-        ),
+        (known.keys() - heard - labelled, _SILENT, _START),
         (
             agents - nodes.keys(),
             "have an agent but no Node: nothing is published for them",
             "set the agent's NODEAGENT_NODE to the name of its Node",
         ),
     )
-    found = False
-    for names, what, remedy in problems:
-        if names:
-            found = True
-            those = counted(len(names), "node")
-            yield warn(name, f"{those} {what}: {name_some(names)}", remedy)
-    if not found:
+    lines = [*_warn_of(name, problems)]
+    if not lines:
         are_heard = counted(len(heard), "agent is", "agents are")
-        yield ok(name, f"{are_heard} heard from, all where they should be")
+        lines.append(ok(name, f"{are_heard} heard from, all where they should be"))
+    yield from lines
+
+
+def check_agents_on_bus(bus: BusFacts) -> Iterator[CheckLine]:
+    """Check the agents of a bus of which no cluster says where they should be."""
+    name = "nodes.agent-on-bus"
+    heard, known = bus.heard, bus.inventories
+    if isinstance(heard, Unread):
+        yield unread(name, heard)
+        return
+    if isinstance(known, Unread):
+        yield unread(name, known)
+        return
+    if not (heard or known):
+        yield warn(
+            name,
+            "nothing is announced, and no node agent is heard from: there are no "
+            "devices but those of other drivers' ResourceSlices",
+            "start node agents on this bus, and see that they may connect",
+        )
+        return
+    problems = (
+        (heard - known.keys(), _NOTHING_ANNOUNCED, _LOOK_AT_LOG),
+        (known.keys() - heard, _SILENT, _START),
+    )
+    lines = [*_warn_of(name, problems)]
+    if not lines:
+        have = counted(len(heard), "agent is", "agents are")
+        lines.append(ok(name, f"{have} heard from, and announced what they have"))
+    yield from lines
+
+
+def _warn_of(
+    name: str, problems: Iterable[tuple[Collection[str], str, str]]
+) -> Iterator[CheckLine]:
+    """Warn of each problem that any nodes have: these, the problem, the remedy."""
+    for nodes, what, remedy in problems:
+        if nodes:
+            those = counted(len(nodes), "node")
+            yield warn(name, f"{those} {what}: {name_some(nodes)}", remedy)
 
 
 def check_published_pools(facts: ClusterFacts) -> Iterator[CheckLine]:

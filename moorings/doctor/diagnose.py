@@ -10,6 +10,7 @@ from moorings.doctor.check_bus import check_bus
 from moorings.doctor.check_clocks import check_bus_clock, check_cluster_clocks
 from moorings.doctor.check_control_plane import check_control_plane
 from moorings.doctor.check_nodes import (
+    check_agents_on_bus,
     check_announced_pools,
     check_nodes,
     check_published_pools,
@@ -71,4 +72,6 @@ def _list_lines(
         ahead_s = 0.0 if isinstance(bus.clock, Unread) else bus.clock.ahead_s
         yield check_solver(bus, now_s - ahead_s)
         yield from check_leader(bus, now)
+        if not isinstance(cluster, ClusterFacts):
+            yield from check_agents_on_bus(bus)
         yield from check_announced_pools(bus)

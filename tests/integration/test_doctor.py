@@ -209,8 +209,10 @@ async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_se
         "nats.sync": "warn",
         "parts.solver-on-bus": "fail",
         "clock.nats": "ok",
+        "nodes.agent-on-bus": "warn",
         "pools.bus": "ok",
     }
+    assert before["nodes.agent-on-bus"][1].startswith("nothing is announced")
     for node in map(NodeName, "ab"):
         pools = (pool(*devices(2), name="shared"),)
         await announce(bus, DevicesAnnounced(cluster=CLUSTER, node=node, pools=pools))
@@ -229,6 +231,7 @@ async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_se
     assert "CMD (max_msgs_per_subject)" in after["nats.settings"][1]
     assert after["pools.bus"][0] == "fail"
     assert "(by a, b)" in after["pools.bus"][1]
+    assert "agents are silent" in after["nodes.agent-on-bus"][1]
 
 
 async def test_a_server_that_is_lost_is_named_while_two_go_on(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from contracts.liveness import PublisherLeads
 from contracts.messages import DevicesAnnounced
 from moorings.doctor.check_nodes import (
     AGENT_LABEL,
+    check_agents_on_bus,
     check_announced_pools,
     check_nodes,
     check_published_pools,
@@ -204,7 +205,8 @@ def test_devices_of_several_nodes_need_no_slice_of_each() -> None:
         ("ab", "ab", ""),
         ("", "", "have the agent's label, but no agent is heard from: a"),
         ("a", "ab", "agents are silent: no gang is placed there: b"),
-        ("ac", "a", "have an agent but no Node: nothing is published for them: c"),
+        ("ac", "ac", "have an agent but no Node: nothing is published for them: c"),
+        ("ab", "a", "is heard from, but announced nothing: b"),
     ],
 )
 def test_agents_are_where_they_should_be(heard: str, known: str, words: str) -> None:
@@ -213,6 +215,26 @@ def test_agents_are_where_they_should_be(heard: str, known: str, words: str) -> 
         inventories={NodeName(node): announced(node, node) for node in known},
     )
     lines = worst(check_nodes(cluster_facts(nodes=NODES), bus))
+    assert [words in line.why for line in lines.values()] == ([True] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("heard", "known", "words"),
+    [
+        ("ab", "ab", ""),
+        ("", "", "nothing is announced, and no node agent is heard from"),
+        ("a", "ab", "1 node announced devices, but their agents are silent"),
+        ("ab", "a", "is heard from, but announced nothing: b"),
+        ("", "ab", "agents are silent: no gang is placed there: a, b"),
+    ],
+)
+def test_a_bus_alone_knows_its_agents(heard: str, known: str, words: str) -> None:
+    """Where no cluster says which there should be."""
+    bus = bus_facts(
+        heard=frozenset(heard),
+        inventories={NodeName(node): announced(node, node) for node in known},
+    )
+    lines = worst(check_agents_on_bus(bus))
     assert [words in line.why for line in lines.values()] == ([True] if words else [])
 
 

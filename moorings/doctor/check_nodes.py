@@ -20,6 +20,8 @@ from moorings.views.names import name_some
 
 AGENT_LABEL = "moorings.dev/agent"
 """Of the nodes on which the DaemonSet runs an agent (k8s/base)."""
+_HASTY = 5.0
+"""More messages a second are no agent's that works."""
 _NOTHING_ANNOUNCED = "have an agent that is heard from, but announced nothing"
 _LOOK_AT_LOG = "look in the agent's log: it may fail to list its devices"
 _SILENT = "announced devices, but their agents are silent: no gang is placed there"
@@ -160,6 +162,23 @@ def check_agents_on_bus(bus: BusFacts) -> Iterator[CheckLine]:
         have = counted(len(heard), "agent is", "agents are")
         lines.append(ok(name, f"{have} heard from, and announced what they have"))
     yield from lines
+
+
+def check_pace(bus: BusFacts) -> Iterator[CheckLine]:
+    """Find agents that say something new so often that much of it is passed over."""
+    hasty = [
+        f"{node} ({rate:.0f} messages a second)"
+        for node, rate in sorted(bus.said.items())
+        if rate > _HASTY
+    ]
+    if hasty:
+        yield warn(
+            "nodes.pace",
+            f"say something new of their devices all the time: {name_some(hasty)}; the "
+            "solver reads one message of a node a second, and the last",
+            "look in the agent's log: a source flaps, or somebody else speaks as the "
+            "node",
+        )
 
 
 def _warn_of(

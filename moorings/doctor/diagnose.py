@@ -13,6 +13,7 @@ from moorings.doctor.check_nodes import (
     check_agents_on_bus,
     check_announced_pools,
     check_nodes,
+    check_pace,
     check_published_pools,
 )
 from moorings.doctor.check_parts import (
@@ -74,4 +75,5 @@ def _list_lines(
         yield from check_leader(bus, now)
         if not isinstance(cluster, ClusterFacts):
             yield from check_agents_on_bus(bus)
+        yield from check_pace(bus)
         yield from check_announced_pools(bus)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -195,6 +196,14 @@ async def test_a_cluster_and_a_bus_that_do_not_answer_are_findings(
     assert nats_server.url in lines["nats.reachable"][1]
 
 
+async def announce_without_rest(bus: Bus) -> None:
+    """Say something new of a node again and again."""
+    for number in itertools.count():
+        pools = (pool(name="hasty", generation=number),)
+        node = NodeName("hasty")
+        await announce(bus, DevicesAnnounced(cluster=CLUSTER, node=node, pools=pools))
+
+
 async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_seen(
     bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
@@ -225,7 +234,10 @@ async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_se
         await stream.update_stream(config)
     finally:
         await admin.close()
+    hasty = asyncio.create_task(announce_without_rest(bus))
     after = await examine(tmp_path, monitor, server=nats_server.url, code=1)
+    hasty.cancel()
+    assert "hasty (" in after["nodes.pace"][1]
     assert after["nats.streams"] == ("fail", "SUBMIT: there is no such stream")
     assert after["nats.settings"][0] == "warn"
     assert "CMD (max_msgs_per_subject)" in after["nats.settings"][1]

@@ -16,6 +16,7 @@ from moorings.doctor.check_nodes import (
     check_agents_on_bus,
     check_announced_pools,
     check_nodes,
+    check_pace,
     check_published_pools,
 )
 from moorings.doctor.check_parts import (
@@ -236,6 +237,15 @@ def test_a_bus_alone_knows_its_agents(heard: str, known: str, words: str) -> Non
     )
     lines = worst(check_agents_on_bus(bus))
     assert [words in line.why for line in lines.values()] == ([True] if words else [])
+
+
+def test_agents_that_never_rest_are_named() -> None:
+    said = {NodeName("a"): 1.0, NodeName("b"): 812.4}
+    lines = worst(check_pace(bus_facts(said=said)))
+    assert ["b (812 messages a second);" in line.why for line in lines.values()] == [
+        True
+    ]
+    assert worst(check_pace(bus_facts(said={NodeName("a"): 1.0}))) == {}
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,10 @@ from solver.snapshot.pools import (
     with_announcer,
 )
 
+_Tainted = tuple[DeviceName, DeviceTaint]
+_JudgedTaints = dict[tuple[str, str], list[_Tainted]]
+"""By driver and pool."""
+
 
 class Inventory(Struct, frozen=True, kw_only=True):
     """The devices of a cluster and all that decides whether they may be used."""
@@ -372,12 +376,18 @@ def with_uses(
     themselves changed; None: they did not.
     """
     pages, uses, freed = inventory.pages, list[UsePart](), set[ClusterEvent]()
+    judged: dict[NodeName, _JudgedTaints] = {}
     for key in sorted(keys):
         node = inventory.pool_nodes.get(key)
         if node is None:
             continue
         _, driver, pool = key.split("/", 2)
-        use = _make_use_part(inventory, DriverName(driver), PoolName(pool), node)
+        if node not in judged:
+            judged[node] = _group_taints(inventory.health.get(node))
+        taints = judged[node].get((driver, pool), ())
+        use = _make_use_part(
+            inventory, DriverName(driver), PoolName(pool), node, taints
+        )
         unpublished = _list_unpublished(inventory, key, before or inventory)
         use = structs.replace(use, unpublished=unpublished)
         previous = pages.get(node, use_key(use.driver, use.pool))
@@ -396,8 +406,13 @@ def with_uses(
 
 
 def _make_use_part(
-    inventory: Inventory, driver: DriverName, pool: PoolName, node: NodeName
+    inventory: Inventory,
+    driver: DriverName,
+    pool: PoolName,
+    node: NodeName,
+    judged: Iterable[_Tainted],
 ) -> UsePart:
+    """Make the part; `judged`: what its node's agent says of its devices."""
     use_by_device = inventory.holders.get(pool_key(driver, pool)) or {}
     return UsePart(
         driver=driver,
@@ -409,7 +424,7 @@ def _make_use_part(
             for name in sorted(use_by_device)
             if use_by_device[name].shares
         ),
-        taints=tuple(_list_taints(inventory, driver, pool, node)),
+        taints=tuple(_list_taints(inventory, driver, pool, node, judged)),
     )
 
 
@@ -453,16 +468,24 @@ def _list_draws(
     return draws | {device.name: device.consumes_counters for device in published}
 
 
+def _group_taints(health: HealthJudged | None) -> _JudgedTaints:
+    """Group what a node's agent says of its devices by pool, all pools in one go."""
+    taints: _JudgedTaints = {}
+    for judged in health.devices if health is not None else ():
+        device = judged.device
+        of_pool = taints.setdefault((device.driver, device.pool), [])
+        of_pool.extend((device.device, taint) for taint in judged.taints)
+    return taints
+
+
 def _list_taints(
-    inventory: Inventory, driver: DriverName, pool: PoolName, node: NodeName
-) -> list[tuple[DeviceName, DeviceTaint]]:
-    health = inventory.health.get(node)
-    taints = [
-        (device_health.device.device, taint)
-        for device_health in (health.devices if health is not None else ())
-        if (device_health.device.driver, device_health.device.pool) == (driver, pool)
-        for taint in device_health.taints
-    ]
+    inventory: Inventory,
+    driver: DriverName,
+    pool: PoolName,
+    node: NodeName,
+    judged: Iterable[_Tainted],
+) -> list[_Tainted]:
+    taints = list(judged)
     if not len(inventory.taint_rules):
         return sorted(taints, key=lambda pair: pair[0])
     part = inventory.pages.get(node, pool_key(driver, pool))

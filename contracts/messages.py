@@ -35,6 +35,8 @@ MAX_REASON = 500
 """Characters of others' words that a message carries, and a line of a log shows."""
 MAX_NODE_DEVICES = 4096
 """Devices that one node announces."""
+MAX_NODE_POOLS = 256
+"""Pools of them, empty ones too."""
 MAX_BYTES = 1 << 20
 """Largest message; texts for people are left out rather than exceed it."""
 
@@ -122,6 +124,9 @@ class DevicesAnnounced(NodeMessage, frozen=True, kw_only=True):
     """Resources of the node for all pods; Kubernetes' Node wins where it exists."""
 
     def __post_init__(self) -> None:
+        if len(self.pools) > MAX_NODE_POOLS:
+            have = counted(len(self.pools), "pool")
+            raise ValueError(f"pools: {have}, more than {MAX_NODE_POOLS}")
         keys = [(pool.driver, pool.name) for pool in self.pools]
         if len(set(keys)) != len(keys):
             raise ValueError("pools: two pools of one driver and name")

@@ -1,14 +1,16 @@
 """Sends the bus what changed on the nodes, and that they are alive.
 
-Three tasks share one AgentState: read the devices, send what is dirty, send heartbeats.
-Reading never waits for the bus. What the bus did not acknowledge is dirty again, and
-after a reconnect everything is.
+Four tasks share one AgentState: read the devices, send what is dirty, send heartbeats,
+and look whether the bus still has what was sent. Reading never waits for the bus. What
+the bus did not acknowledge is dirty again; after a reconnect, or once the bus has lost
+anything, everything is.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from itertools import cycle
 
 from msgspec import Struct
 
@@ -27,7 +29,7 @@ from nodeagent.restore import Restorer
 from nodeagent.schedule import list_due, phase_of
 from nodeagent.sources.source import DeviceSource
 from runtime.bus.bus import Bus
-from runtime.errors import BusError, StreamDiffersError
+from runtime.errors import BusError, MessageError, StreamDiffersError
 from runtime.log import get_logger
 from runtime.waits import first_of
 from runtime.wire import Outgoing
@@ -50,6 +52,7 @@ class AnnouncerSettings(Struct, frozen=True, kw_only=True):
     read_s: float = 0.25
     heartbeat_s: float = 5.0
     repeat_s: float = 600.0
+    verify_s: float = 30.0
     spread_s: float = 1.0
     """After a reconnect everything is sent again within this time, by agent's name."""
     create_streams: bool = True
@@ -259,6 +262,36 @@ class Announcer:
                 await self._bus.publish_many(outgoing)
         except BusError as error:
             log.warning("drift.untold", reason=str(error))
+
+    async def notice_losses(self, stop: asyncio.Event) -> None:
+        """Send everything again once the bus has lost what was said of a node.
+
+        Readers that know it would miss it at their next start: after a purge, or
+        where a stream is older than its copy was. One node at a time, in turns.
+        """
+        await first_of(stop, within_s=self._phase * self._settings.verify_s)
+        for node in cycle(self._source.nodes):
+            await first_of(stop, within_s=self._settings.verify_s)
+            if stop.is_set():
+                return
+            speaks = self.has_announced and self._has_voice and self._bus.connected
+            if speaks and node not in self._undiscovered and await self._is_lost(node):
+                log.warning("announcements.lost", node=node)
+                self._state.mark_all_dirty(RESEND)
+                self._wake.set()
+
+    async def _is_lost(self, node: NodeName) -> bool:
+        """True if nobody can read on the bus what was said of a node."""
+        try:
+            found = [
+                await self._bus.read_last(topic, self._cluster, node)
+                for topic in (INVENTORIES, HEALTH)
+            ]
+        except (ContractsError, MessageError):
+            return True  # written over by somebody
+        except BusError:
+            return False  # nothing is known of it now
+        return None in found
 
     async def publish_heartbeats(self, stop: asyncio.Event) -> None:
         """Show that the nodes are alive, spread over the interval."""

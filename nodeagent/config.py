@@ -48,6 +48,9 @@ class NodeAgentConfig(ServiceConfig, frozen=True, kw_only=True):
     """Seconds between heartbeats; less than the bus keeps one."""
     repeat_s: Annotated[float, Meta(gt=0, le=DAY_S / 4)] = 600.0
     """Seconds after which everything is sent again; the bus forgets it after a day."""
+    verify_s: Annotated[float, Meta(gt=0)] = 30.0
+    """Seconds between looks whether the bus still has what was sent, else it is sent
+    again."""
     bad_readings: Annotated[int, Meta(ge=1)] = 3
     """Bad readings in a row that make a device Unhealthy."""
     good_readings: Annotated[int, Meta(ge=1)] = 5

@@ -56,6 +56,7 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
                 read_s=config.read_s,
                 heartbeat_s=config.heartbeat_s,
                 repeat_s=config.repeat_s,
+                verify_s=config.verify_s,
                 create_streams=config.create_streams,
             ),
             incarnation=make_incarnation(time.time_ns(), str(uuid4())),
@@ -70,6 +71,8 @@ async def open_service(config: NodeAgentConfig) -> AsyncIterator[dict[str, Task]
             "publish-changes": announcer.publish_changes,
             # Apart from the changes, so that much to send makes no node look dead.
             "publish-heartbeats": announcer.publish_heartbeats,
+            # Sends again what the bus has lost, as after a purge.
+            "notice-losses": announcer.notice_losses,
             # Counts them by health, for /metrics.
             "count-devices": announcer.count_devices,
             # Keeps extended resources in the Node's status.

@@ -9,9 +9,8 @@ from msgspec import Meta
 from contracts.avoidance import GRACE_S
 from contracts.pods.membership import WorkloadAPI
 from runtime.kube.kinds import VERSIONS
-from runtime.settings import ServiceConfig
+from runtime.settings import ServiceConfig, Subdomain
 
-_Subdomain = Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")]
 _Label = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9./_-]*=[A-Za-z0-9._-]*$")]
 
 
@@ -38,15 +37,16 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Seconds that kube-scheduler may refuse a pinned pod before anything is done."""
     publish_slices: bool = True
     """True if announced pools become ResourceSlices too."""
-    agent_drivers: tuple[_Subdomain, ...] = ()
-    """Drivers whose devices node agents may announce; empty: any."""
+    agent_drivers: tuple[Subdomain, ...] = ()
+    """Drivers whose devices node agents may announce; empty: any. The same as the
+    solver's."""
     worst_effect: Literal["NoSchedule", "NoExecute"] = "NoSchedule"
     """Strongest effect of the taints that they may put on devices."""
     evictions_percent: Annotated[float, Meta(ge=0, le=100)] = 5.0
     """Share of all announced devices that may begin to end their pods in a minute."""
-    owned_drivers: tuple[_Subdomain, ...] = ()
+    owned_drivers: tuple[Subdomain, ...] = ()
     """Drivers whose devices Moorings alone allocates, by taints for kube-scheduler."""
-    owned_classes: tuple[_Subdomain, ...] = ()
+    owned_classes: tuple[Subdomain, ...] = ()
     """Device classes that Moorings allocates; empty: all."""
     owned_nodes: tuple[_Label, ...] = ()
     """Labels, `key=value`, of the nodes that Moorings allocates; empty: all."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Protocol, Self
 
+from contracts.announcing import Refusal
 from contracts.errors import ContractsError, DecodeError
 from contracts.messages import MAX_REASON
 from runtime import metrics
@@ -100,6 +102,18 @@ class Refusals:
             reason=refused.reason,
             count=self.counts[entity],
         )
+
+    def note_parts(self, source: Source, parts: Iterable[Refusal]) -> None:
+        """Count and log what is left out of a message of which the rest counts."""
+        for part in parts:
+            self.note(
+                Refused(
+                    subject=source.subject,
+                    field=part.field[:MAX_REASON],
+                    reason=part.reason[:MAX_REASON],
+                    sequence=source.sequence,
+                )
+            )
 
     def guard(self, source: Source | str) -> Guarded:
         """Handle one message, or the object of that name, in the block.

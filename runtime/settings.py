@@ -5,9 +5,14 @@ Stands alone so that the services' configurations, which are core, agree on it.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from contracts.ids import ClusterName
+
+Subdomain = Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$")]
+"""The name of a driver or of a DeviceClass."""
 
 
 class ServiceConfig(Struct, frozen=True, kw_only=True):

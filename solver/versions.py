@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
-PROCEDURE = 3
+PROCEDURE = 4
 """Of the decision procedure: one more where recorded Problems get other answers."""
 VERSION = f"{version('moorings')}+{PROCEDURE}"
 DEPENDENCIES = ("ortools", "msgspec", "numpy")

@@ -7,9 +7,12 @@ what a driver publishes for a node, and what its agent says on the bus.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from contracts.announcing import find_speakers
 from contracts.counts import counted
+from contracts.device import ResourcePool
+from contracts.ids import NodeName, PoolID
 from contracts.messages import DevicesAnnounced
 from moorings.doctor.facts import BusFacts, ClusterFacts, Json, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
@@ -17,6 +20,12 @@ from moorings.views.names import name_some
 
 AGENT_LABEL = "moorings.dev/agent"
 """Of the nodes on which the DaemonSet runs an agent (k8s/base)."""
+_HASTY = 5.0
+"""More messages a second are no agent's that works."""
+_NOTHING_ANNOUNCED = "have an agent that is heard from, but announced nothing"
+_LOOK_AT_LOG = "look in the agent's log: it may fail to list its devices"
+_SILENT = "announced devices, but their agents are silent: no gang is placed there"
+_START = "start the agent; after a day of silence its devices are forgotten"
 _Pool = tuple[str, str]
 
 
@@ -106,31 +115,80 @@ def _check_agents(
         return
     agents = heard | known.keys()
     problems = (
+        (heard - known.keys(), _NOTHING_ANNOUNCED, _LOOK_AT_LOG),
         (
             labelled - heard,
             "have the agent's label, but no agent is heard from",
             f"check the agent's pod and log, or remove the label {AGENT_LABEL}",
         ),
-        (
-            known.keys() - heard - labelled,
-            "announced devices, but their agents are silent: no gang is placed there",
-            "start the agent; after a day of silence its devices are forgotten",
-        ),
+        (known.keys() - heard - labelled, _SILENT, _START),
         (
             agents - nodes.keys(),
             "have an agent but no Node: nothing is published for them",
             "set the agent's NODEAGENT_NODE to the name of its Node",
         ),
     )
-    found = False
-    for names, what, remedy in problems:
-        if names:
-            found = True
-            those = counted(len(names), "node")
-            yield warn(name, f"{those} {what}: {name_some(names)}", remedy)
-    if not found:
+    lines = [*_warn_of(name, problems)]
+    if not lines:
         are_heard = counted(len(heard), "agent is", "agents are")
-        yield ok(name, f"{are_heard} heard from, all where they should be")
+        lines.append(ok(name, f"{are_heard} heard from, all where they should be"))
+    yield from lines
+
+
+def check_agents_on_bus(bus: BusFacts) -> Iterator[CheckLine]:
+    """Check the agents of a bus of which no cluster says where they should be."""
+    name = "nodes.agent-on-bus"
+    heard, known = bus.heard, bus.inventories
+    if isinstance(heard, Unread):
+        yield unread(name, heard)
+        return
+    if isinstance(known, Unread):
+        yield unread(name, known)
+        return
+    if not (heard or known):
+        yield warn(
+            name,
+            "nothing is announced, and no node agent is heard from: there are no "
+            "devices but those of other drivers' ResourceSlices",
+            "start node agents on this bus, and see that they may connect",
+        )
+        return
+    problems = (
+        (heard - known.keys(), _NOTHING_ANNOUNCED, _LOOK_AT_LOG),
+        (known.keys() - heard, _SILENT, _START),
+    )
+    lines = [*_warn_of(name, problems)]
+    if not lines:
+        have = counted(len(heard), "agent is", "agents are")
+        lines.append(ok(name, f"{have} heard from, and announced what they have"))
+    yield from lines
+
+
+def check_pace(bus: BusFacts) -> Iterator[CheckLine]:
+    """Find agents that say something new so often that much of it is passed over."""
+    hasty = [
+        f"{node} ({rate:.0f} messages a second)"
+        for node, rate in sorted(bus.said.items())
+        if rate > _HASTY
+    ]
+    if hasty:
+        yield warn(
+            "nodes.pace",
+            f"say something new of their devices all the time: {name_some(hasty)}; the "
+            "solver reads one message of a node a second, and the last",
+            "look in the agent's log: a source flaps, or somebody else speaks as the "
+            "node",
+        )
+
+
+def _warn_of(
+    name: str, problems: Iterable[tuple[Collection[str], str, str]]
+) -> Iterator[CheckLine]:
+    """Warn of each problem that any nodes have: these, the problem, the remedy."""
+    for nodes, what, remedy in problems:
+        if nodes:
+            those = counted(len(nodes), "node")
+            yield warn(name, f"{those} {what}: {name_some(nodes)}", remedy)
 
 
 def check_published_pools(facts: ClusterFacts) -> Iterator[CheckLine]:
@@ -178,34 +236,44 @@ def _describe_pool(pool: _Pool, slices: list[Json]) -> str:
 
 
 def check_announced_pools(facts: BusFacts) -> Iterator[CheckLine]:
-    """Check that no two agents announce one pool."""
+    """Check that no agent announces a pool of another node."""
     name = "pools.bus"
     if isinstance(facts.inventories, Unread):
         yield unread(name, facts.inventories)
         return
-    owners = _list_owners(facts.inventories.values())
-    shared = [
-        f"{'/'.join(pool)} (by {', '.join(sorted(nodes))})"
-        for pool, nodes in owners.items()
-        if len(nodes) > 1
-    ]
-    if shared:
+    pools = _list_announced(facts.inventories.values())
+    contested, ignored = list[str](), list[str]()
+    for pool, announced in pools.items():
+        speakers = find_speakers(pool.pool, announced)
+        if len(speakers) > 1:
+            contested.append(f"{pool} (by {', '.join(sorted(announced))})")
+        elif others := announced.keys() - set(speakers):
+            ignored.append(f"{pool} (by {', '.join(sorted(others))})")
+    if contested:
         yield fail(
             name,
-            f"announced by more than one node: {name_some(shared)}; the publisher "
-            "keeps the slices as they were",
-            "give each node's pool a name of its own",
+            f"announced by more than one node: {name_some(contested)}; nobody is given "
+            "their devices, and the publisher keeps the slices as they were",
+            "give each node's pool a name of its own, such as the node's",
         )
-    else:
-        are_announced = counted(len(owners), "pool is", "pools are")
+    if ignored:
+        yield warn(
+            name,
+            f"announced by nodes that they are not on: {name_some(ignored)}; what "
+            "these nodes say of them does not count",
+            "check the agents of these nodes: one may be forged, or wrongly set up",
+        )
+    if not (contested or ignored):
+        are_announced = counted(len(pools), "pool is", "pools are")
         yield ok(name, f"{are_announced} announced, each by one node")
 
 
-def _list_owners(
+def _list_announced(
     inventories: Iterable[DevicesAnnounced],
-) -> dict[_Pool, set[str]]:
-    owners: defaultdict[_Pool, set[str]] = defaultdict(set)
+) -> dict[PoolID, dict[NodeName, ResourcePool]]:
+    """List what each node announces of each pool."""
+    pools: defaultdict[PoolID, dict[NodeName, ResourcePool]] = defaultdict(dict)
     for inventory in inventories:
         for pool in inventory.pools:
-            owners[pool.driver, pool.name].add(inventory.node)
-    return owners
+            pools[PoolID(pool.driver, pool.name)][inventory.node] = pool
+    return pools

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from contracts.liveness import SILENT_S
@@ -61,6 +61,7 @@ def _check_workloads(
         )
     ours = {name: item for name, item in found.items() if name in PARTS}
     yield from _check_ready(ours)
+    yield from _check_agent_drivers(ours)
     yield _check_images(ours, own_version)
 
 
@@ -83,6 +84,34 @@ def _check_ready(workloads: dict[str, Json]) -> Iterator[CheckLine]:
         )
     else:
         yield ok("parts.ready", f"all pods of {', '.join(sorted(workloads))} are ready")
+
+
+def _check_agent_drivers(workloads: Mapping[str, Json]) -> Iterator[CheckLine]:
+    """Check that solver and publisher take devices of the same drivers from agents."""
+    drivers = {
+        part: _read_variable(workloads[part], f"{part.upper()}_AGENT_DRIVERS")
+        for part in ("publisher", "solver")
+        if part in workloads
+    }
+    read = {
+        part: frozenset(filter(None, said.split(","))) for part, said in drivers.items()
+    }
+    if len(set(read.values())) > 1:
+        said = " and ".join(f"{part} {text or 'any'}" for part, text in drivers.items())
+        yield fail(
+            "parts.agent-drivers",
+            f"node agents speak for different drivers: {said}",
+            "set PUBLISHER_AGENT_DRIVERS and SOLVER_AGENT_DRIVERS alike",
+        )
+
+
+def _read_variable(workload: Json, name: str) -> str:
+    """Read an environment variable of a workload; empty: not set there."""
+    for container in workload["spec"]["template"]["spec"]["containers"]:
+        for variable in container.get("env") or ():
+            if variable["name"] == name:
+                return str(variable.get("value") or "").replace(" ", "")
+    return ""
 
 
 def _check_images(workloads: dict[str, Json], own_version: str) -> CheckLine:

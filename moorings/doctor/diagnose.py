@@ -10,8 +10,10 @@ from moorings.doctor.check_bus import check_bus
 from moorings.doctor.check_clocks import check_bus_clock, check_cluster_clocks
 from moorings.doctor.check_control_plane import check_control_plane
 from moorings.doctor.check_nodes import (
+    check_agents_on_bus,
     check_announced_pools,
     check_nodes,
+    check_pace,
     check_published_pools,
 )
 from moorings.doctor.check_parts import (
@@ -73,4 +75,7 @@ def _list_lines(
         yield check_solver(bus, now_s - ahead_s)
         yield check_decisions(bus, now_s - ahead_s)
         yield from check_leader(bus, now)
+        if not isinstance(cluster, ClusterFacts):
+            yield from check_agents_on_bus(bus)
+        yield from check_pace(bus)
         yield from check_announced_pools(bus)

@@ -148,6 +148,8 @@ class BusFacts(Struct, frozen=True, kw_only=True):
     inventories: Reading[Mapping[NodeName, DevicesAnnounced]]
     heard: Reading[frozenset[str]]
     """Nodes whose agents were heard from in the last seconds."""
+    said: Mapping[NodeName, float]
+    """What nodes say of their devices, in messages a second."""
     leader: Reading[PublisherLeads | None]
     cluster: ClusterName
     """The cluster whose gangs are read."""

@@ -49,9 +49,17 @@ def make_classes(fleet: Path) -> list[DeviceClass]:
     Raises:
         SettingsError: the file is no fleet.
     """
+    return [_make_class(driver) for driver in list_drivers(fleet)]
+
+
+def list_drivers(fleet: Path) -> list[str]:
+    """List the drivers of the devices of a fleet file.
+
+    Raises:
+        SettingsError: the file is no fleet.
+    """
     shapes = read_fleet(fleet.read_text(), str(fleet)).nodes
-    drivers = {spec.driver for shape in shapes for spec in shape.devices}
-    return [_make_class(str(driver)) for driver in sorted(drivers)]
+    return sorted({str(spec.driver) for shape in shapes for spec in shape.devices})
 
 
 def count_nodes(fleet: Path) -> int:

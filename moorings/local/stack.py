@@ -28,7 +28,12 @@ from moorings.client import Client, open_client
 from moorings.errors import BadInputError, LocalStackError
 from moorings.local.bus_users import LocalUsers
 from moorings.local.cluster import ClusterAccess, wait_leading
-from moorings.local.fleets import count_nodes, find_fleet, make_classes
+from moorings.local.fleets import (
+    count_nodes,
+    find_fleet,
+    list_drivers,
+    make_classes,
+)
 from moorings.local.full_disk import DiskWatch
 from moorings.local.nats_server import LocalServer
 from moorings.local.process import ChildProcess
@@ -185,6 +190,8 @@ class LocalStack:
         await asyncio.to_thread(self.nats.wait_healthy)
         async with self.open_client("publisher") as publisher:
             await publisher.bus.ensure_streams()
+        # Nobody but the agent of the fleet has devices to announce.
+        drivers = "" if self.fleet is None else ",".join(list_drivers(self.fleet))
         if self.fleet is not None:
             self.faults.write_text("faults: []\n")
             self.agent.start(
@@ -196,13 +203,18 @@ class LocalStack:
                 }
             )
         self.publisher.start(
-            self._make_bus_variables("publisher") | self._make_sink_variables()
+            {
+                **self._make_bus_variables("publisher"),
+                **self._make_sink_variables(),
+                "PUBLISHER_AGENT_DRIVERS": drivers,
+            }
         )
         self.solver.start(
             {
                 **self._make_bus_variables("solver"),
                 "SOLVER_NAME": "local",
                 "SOLVER_LEASE_S": "5",
+                "SOLVER_AGENT_DRIVERS": drivers,
             }
         )
         running = RunningStack(

@@ -8,12 +8,14 @@ import ssl
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from contracts.fence import SolverSeen
+from contracts.ids import NodeName
 from contracts.streams import STREAMS, Stream
-from contracts.topics import HEARTBEATS
+from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES, Topic
 from moorings.client import Client
 from moorings.doctor.facts import BusFacts, Clock, Reading, ServerMonitor, Unread
 from moorings.errors import CannotReadError
@@ -23,6 +25,7 @@ from runtime.errors import BusError, BusRefusedError, NotAllowedError
 
 T = TypeVar("T")
 _MONITOR_S = 5.0
+_LISTEN_S = 1.0
 _NOBODY_MADE_IT = "start a solver or a publisher: they create it"
 
 
@@ -45,6 +48,7 @@ async def observe_bus(
         monitor=await asyncio.to_thread(_read_monitor, monitor, ca_file),
         inventories=await _read_or_unread(client.fetch_inventories()),
         heard=await _read_or_unread(_fetch_heard(client)),
+        said=await _count_said(client),
         leader=await _read_or_unread(client.fetch_leader()),
         cluster=client.cluster,
         solver=await _read_or_unread(_fetch_solver(client)),
@@ -61,6 +65,24 @@ async def _read_or_unread(reading: Awaitable[T]) -> Reading[T]:
 
 async def _fetch_heard(client: Client) -> frozenset[str]:
     return frozenset([str(seen.node) async for seen, _ in client.read(HEARTBEATS)])
+
+
+async def _count_said(client: Client) -> dict[NodeName, float]:
+    """Listen for a moment; returns what each node says of its devices, a second."""
+    said, stop = Counter[NodeName](), asyncio.Event()
+
+    async def listen(topic: Topic[Any]) -> None:
+        async for batch in client.bus.read(
+            topic, client.cluster, stop=stop, start="new", survives_restart=True
+        ):
+            said.update(NodeName(incoming.names[1]) for incoming in batch.messages)
+
+    async with asyncio.TaskGroup() as listeners:
+        for topic in (INVENTORIES, HEALTH):
+            listeners.create_task(listen(topic))
+        await asyncio.sleep(_LISTEN_S)
+        stop.set()
+    return {node: count / _LISTEN_S for node, count in said.items()}
 
 
 async def _fetch_solver(client: Client) -> SolverSeen | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from contracts.ids import DeviceID, DriverName, NodeName, PoolID
-from contracts.messages import MAX_NODE_DEVICES, DevicesAnnounced
+from contracts.messages import MAX_NODE_DEVICES, MAX_NODE_POOLS, DevicesAnnounced
 from nodeagent.cdi import ContainerEdits
 from nodeagent.errors import SourceError
 from nodeagent.health import Reading
@@ -153,6 +153,8 @@ def _find_conflict(taken: list[NodeDevices], more: NodeDevices) -> str:
     for pool_id in _list_pools(more):
         if pool_id in pools:
             return f"another source has the pool {pool_id} too"
+    if sum(len(devices.pools) for devices in (*taken, more)) > MAX_NODE_POOLS:
+        return f"the node would have more than {MAX_NODE_POOLS} pools"
     if sum(len(devices.device_ids) for devices in (*taken, more)) > MAX_NODE_DEVICES:
         return f"the node would have more than {MAX_NODE_DEVICES} devices"
     return ""

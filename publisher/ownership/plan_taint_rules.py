@@ -193,18 +193,19 @@ def plan_health_rules(
 ) -> tuple[Step[DeviceTaintRule], ...]:
     """Plan what taints the foreign devices that their own node says are not healthy.
 
-    `announced` are the pools whose slices we write: these carry the taint themselves.
-    A rule stays while its driver restarts and has no slices. Rules that are not ours
-    are never touched.
+    `announced` are the pools whose slices we write, unless somebody else does: ours
+    carry the taint themselves. A rule stays while its driver restarts and has no
+    slices. Rules that are not ours are never touched.
     """
     rules_by_name = {rule.metadata.name: rule for rule in observed}
     ours = [rule for rule in rules_by_name.values() if _is_health_rule(rule)]
     local = {(other.pool, other.node) for other in foreign} | set(_ruled_pools(ours))
+    written = set(announced) - {other.pool for other in foreign}
     due = (
         _rule_of_device(health.device, taint, nodes[node])
         for node, health in judged
         if (health.device.pool_id, node) in local
-        and health.device.pool_id not in announced
+        and health.device.pool_id not in written
         and node in nodes
         for taint in _list_taints(health)
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
+from contracts.announcing import describe_contest, find_speakers
 from contracts.device import DeviceTaint, ResourcePool, ResourceSlice
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolID
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
@@ -98,10 +99,10 @@ class AnnouncedPools:
 
     def unhealthy_of(self, pool: PoolID) -> dict[DeviceName, DeviceHealth] | None:
         """Return the devices of a pool that are not healthy; None: not announced."""
-        nodes = self._nodes.get(pool, set())
+        nodes = self._find_speakers(pool)
         if len(nodes) != 1:
             return None
-        health = self._health.get(next(iter(nodes)))
+        health = self._health.get(nodes[0])
         return {
             judged.device.device: judged
             for judged in (health.devices if health is not None else ())
@@ -119,12 +120,12 @@ class AnnouncedPools:
 
     def layout_of(self, pool: PoolID) -> PoolLayout | str | None:
         """Return what to publish: slices, nothing (None), or why all stays as it is."""
-        nodes = self._nodes.get(pool, set())
+        nodes = self._find_speakers(pool)
         if not nodes:
             return None
         if len(nodes) > 1:
-            return f"announced by several nodes: {', '.join(sorted(nodes))}"
-        node = next(iter(nodes))
+            return describe_contest(pool, nodes)
+        (node,) = nodes
         announced = self._pools[node][pool]
         judged = group_taints(self._health.get(node)).get(pool, {})
         taints = {
@@ -135,6 +136,13 @@ class AnnouncedPools:
             announced, node, taints, owned=self._is_owned(pool.driver, node)
         )
         return _refusal_of(layout) or layout
+
+    def _find_speakers(self, pool: PoolID) -> tuple[NodeName, ...]:
+        """Find whose word about a pool counts."""
+        nodes = self._nodes.get(pool, ())
+        return find_speakers(
+            pool.pool, {node: self._pools[node][pool] for node in nodes}
+        )
 
     def _hold_back(
         self, device: DeviceID, taints: tuple[DeviceTaint, ...]

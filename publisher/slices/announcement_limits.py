@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from contracts.announcing import Refusal, limit_drivers
 from contracts.device import Device, DeviceTaint, ResourcePool
 from contracts.ids import DriverName
 from contracts.messages import (
@@ -29,13 +30,6 @@ NO_SCHEDULE: WorstEffect = "NoSchedule"
 NO_EXECUTE: WorstEffect = "NoExecute"
 _NAMED = 5
 """So many refusals of one message are named."""
-
-
-class Refusal(Struct, frozen=True):
-    """A part of a message that is left out, or reduced."""
-
-    field: str
-    reason: str
 
 
 class AnnouncementLimits(Struct, frozen=True, kw_only=True):
@@ -58,16 +52,17 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
         self, message: DevicesAnnounced
     ) -> tuple[DevicesAnnounced, tuple[Refusal, ...]]:
         """Return what is taken of an inventory, and what is not."""
+        message, refused = limit_drivers(message, self.drivers)
         pools: list[ResourcePool] = []
-        refusals: list[Refusal] = []
+        refusals = list(refused)
         count = 0
         for pool in message.pools:
             count += len(pool.devices)
-            refusal = self._refuse_pool(pool, count)
-            if refusal is not None:
-                refusals.append(refusal)
-                continue
             field = f"pools[{pool.driver}/{pool.name}].devices"
+            if count > MAX_NODE_DEVICES:
+                reason = f"the node has more than {MAX_NODE_DEVICES} devices"
+                refusals.append(Refusal(field, reason))
+                continue
             devices = tuple(
                 self._limit_device(device, field, refusals) for device in pool.devices
             )
@@ -87,17 +82,6 @@ class AnnouncementLimits(Struct, frozen=True, kw_only=True):
         if len(message.devices) > MAX_NODE_DEVICES:
             refusals.append(Refusal("devices", f"more than {MAX_NODE_DEVICES}"))
         return replace(message, devices=tuple(devices)), _shorten_refusals(refusals)
-
-    def _refuse_pool(self, pool: ResourcePool, count: int) -> Refusal | None:
-        """Return why a pool is left out; `count` are the devices up to its last."""
-        field = f"pools[{pool.driver}/{pool.name}]"
-        if self.drivers and pool.driver not in self.drivers:
-            reason = "no node agent of this installation has devices of this driver"
-            return Refusal(field, f"{reason} (PUBLISHER_AGENT_DRIVERS)")
-        if count > MAX_NODE_DEVICES:
-            reason = f"the node has more than {MAX_NODE_DEVICES} devices"
-            return Refusal(f"{field}.devices", reason)
-        return None
 
     def _limit_device(
         self, device: Device, field: str, refusals: list[Refusal]

@@ -7,21 +7,20 @@ nothing, writes nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from time import monotonic
 
 from contracts.ids import ClusterName, NodeName, PoolID
-from contracts.messages import MAX_REASON
 from contracts.topics import HEALTH, INVENTORIES, M, Topic
 from publisher.slices.announced_pools import AnnouncedPools
-from publisher.slices.announcement_limits import AnnouncementLimits, Refusal
+from publisher.slices.announcement_limits import AnnouncementLimits
 from runtime.bus.bus import Bus
 from runtime.bus.reader import CaughtUp
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of
-from runtime.wire import Incoming, Refused, TopicBatch
+from runtime.wire import TopicBatch
 
 _LOOK_S = 1.0
 
@@ -83,7 +82,7 @@ class Announcements:
                     message = incoming.message
                     if message is not None:
                         message, refusals = self._limits.limit_inventory(message)
-                        self._refuse_parts(incoming, refusals)
+                        self._refusals.note_parts(incoming, refusals)
                     self._tell_listeners(
                         node, self._announced.apply_inventory(node, message)
                     )
@@ -99,7 +98,7 @@ class Announcements:
                     message = incoming.message
                     if message is not None:
                         message, refusals = self._limits.limit_health(message)
-                        self._refuse_parts(incoming, refusals)
+                        self._refusals.note_parts(incoming, refusals)
                     self._tell_listeners(
                         node, self._announced.apply_health(node, message)
                     )
@@ -119,18 +118,6 @@ class Announcements:
                 for node in self._announced.nodes_of(pools):
                     self._tell_listeners(node, pools & self._announced.of_node(node))
             await first_of(stop, within_s=_LOOK_S)
-
-    def _refuse_parts(self, incoming: Incoming[M], refusals: Iterable[Refusal]) -> None:
-        """Name what of a message is left out."""
-        for refusal in refusals:
-            self._refusals.note(
-                Refused(
-                    subject=incoming.subject,
-                    field=refusal.field[:MAX_REASON],
-                    reason=refusal.reason[:MAX_REASON],
-                    sequence=incoming.sequence,
-                )
-            )
 
     def _tell_listeners(self, node: NodeName, pools: frozenset[PoolID]) -> None:
         for hear in self._listeners:

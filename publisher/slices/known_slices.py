@@ -69,6 +69,9 @@ class KnownSlices:
         pool = PoolID(layout.driver, layout.name)
         if others := self._others.get(pool):
             return f"somebody else publishes it too: ResourceSlice {min(others)}"
+        namesake = NodeName(layout.name)
+        if namesake != layout.node and namesake in self._nodes:
+            return f"it is named after another Node than {layout.node}"
         node = self._nodes.get(layout.node)
         if node is None:
             return f"there is no Node {layout.node}"

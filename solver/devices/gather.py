@@ -84,6 +84,12 @@ class Cluster:
         self._shared = tuple(pool for each in shared for pool in _read_parts(each)[1])
         self.key: ClusterKey = (features, self._shared)
 
+    @cached_property
+    def contests(self) -> tuple[str, ...]:
+        """Sentences that name each contested pool and the nodes that announce it."""
+        pools = (pool_of(part) for part, _ in self._shared)
+        return tuple(pool.contested for pool in pools if pool.contested)
+
     def pages(self) -> Iterator[tuple[Page, Mapping[NodeName, NodePools]]]:
         """Yield the pages with their nodes, by name."""
         for page in self._pages:

@@ -71,6 +71,8 @@ class RequestCounts(Struct, frozen=True):
     """Selectors that failed, each with its device."""
     unusable: tuple[str, ...]
     """Pools and devices that may not be used, and why."""
+    contests: tuple[str, ...]
+    """Pools that nobody may use because several nodes announce them, in words."""
     is_plain: bool
     """True if counting one such request of a pod is exact."""
 
@@ -130,6 +132,7 @@ def count_devices(
         tuple(nodes),
         tuple(faults.items()),
         tuple(unusable),
+        cluster.contests,
         is_plain=all(counts.is_plain for _, counts in nodes),
     )
 

@@ -125,6 +125,11 @@ def explain_too_few(
     if counts.unusable:
         some = counted(len(counts.unusable), "pool or device", "pools or devices")
         message += f"; {some} unusable ({counts.unusable[0]})"
+    if counts.contests:
+        message += f"; {counts.contests[0]}"
+        if others := len(counts.contests) - 1:
+            are = counted(others, "other pool is", "other pools are")
+            message += f", and {are} contested"
     facts = {
         "devices": counts.devices,
         **rooms.devices,

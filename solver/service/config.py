@@ -14,7 +14,7 @@ from contracts.features import (
     read_gates,
 )
 from contracts.fence import MAX_LEASE_S
-from runtime.settings import ServiceConfig
+from runtime.settings import ServiceConfig, Subdomain
 from solver.quotas import Quotas
 
 
@@ -43,6 +43,9 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     """Feature gates that differ from their defaults, as `Name=true`."""
     heartbeat_grace_s: float = 30.0
     """Seconds that a node may be silent before it counts as away."""
+    agent_drivers: tuple[Subdomain, ...] = ()
+    """Drivers whose devices node agents may announce; empty: any. The same as the
+    publisher's."""
     device_quotas: tuple[str, ...] = ()
     """Most devices that a namespace may hold, as `NAMESPACE=NUMBER`, or for one driver,
     as `NAMESPACE/DRIVER=NUMBER`; `*` is every namespace without a quota of its own."""

@@ -64,6 +64,12 @@ SANDBOX_KILLS = Counter(
     "moorings_sandbox_kills_total",
     "Sandbox processes that an expression ended, or that were ended for one.",
 )
+PASSED_OVER = Counter(
+    "moorings_messages_passed_over_total",
+    "Messages of node agents that said something new too often, by what they are"
+    " about: only the last of them is read.",
+    ("entity",),
+)
 VOIDED = Counter(
     "moorings_placements_voided_total",
     "Decisions that did not come about: refused before, lost after they were written.",

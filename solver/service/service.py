@@ -13,9 +13,15 @@ from time import monotonic, perf_counter
 from typing import Any
 
 from contracts import topics
-from contracts.ids import GangKey, NodeName
+from contracts.announcing import limit_drivers
+from contracts.ids import DriverName, GangKey, NodeName
 from contracts.lifecycle import GangRecord, LifecycleMessage
-from contracts.messages import AllocationLost, AllocationRefused, DecisionMessage
+from contracts.messages import (
+    AllocationLost,
+    AllocationRefused,
+    DecisionMessage,
+    DevicesAnnounced,
+)
 from contracts.topics import Topic
 from runtime.bus.bus import Bus
 from runtime.bus.reader import CaughtUp
@@ -37,6 +43,7 @@ from solver.service.intake import snapshot_message
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.notices import Notices
+from solver.service.paced import PACED_TOPICS, PacedReader
 from solver.service.past import passes_over
 from solver.service.presence import Presence
 from solver.service.retention import Retention
@@ -96,6 +103,8 @@ class SolverService:
         """Set when no more batches are begun."""
         self._deferred = DeferredConfirmations()
         self._refusals = Refusals()
+        self._paced = PacedReader(bus, self._refusals, self._take)
+        self._agent_drivers = frozenset(map(DriverName, config.agent_drivers))
         self._fence = topics.FENCE.subject(config.cluster)
         self._endings = Endings(
             config.cluster, leadership, self._refusals, self._past.has
@@ -147,6 +156,8 @@ class SolverService:
             "lead": self.lead,
             # Nodes whose agent fell silent lose their devices as candidates.
             "presence": self.presence,
+            # The last message of nodes that say something new too often.
+            "paced": self._paced.run,
             # Gangs of which a late message told, and no submission ever comes.
             "forget": self.forget,
             # Gangs that ended long ago leave the streams, while we lead.
@@ -166,6 +177,9 @@ class SolverService:
         read = (topic, topics.FENCE) if topic is topics.DECISIONS else (topic,)
         # What is over by its decision needs not be read at all.
         waits = topic in topics.GANG_TOPICS and topic is not topics.DECISIONS
+        skips = self._past.skips if waits else None
+        if topic in PACED_TOPICS:
+            skips = self._paced.skips
 
         async def follow(stop: asyncio.Event) -> None:
             if waits:
@@ -176,7 +190,7 @@ class SolverService:
                 stop=stop,
                 refusals=self._refusals,
                 survives_restart=topic in NODE_TOPICS,
-                skips=self._past.skips if waits else None,
+                skips=skips,
             ):
                 self._take(topic, batch)
                 self._caught_up.note(topic, batch)
@@ -223,6 +237,9 @@ class SolverService:
         message = snapshot_message(incoming)
         if message is None or self._is_past(message):
             return
+        if isinstance(message, DevicesAnnounced):
+            message, refused = limit_drivers(message, self._agent_drivers)
+            self._refusals.note_parts(incoming, refused)
         self._telemetry.note(incoming, is_news=self._ready)
         if not self._deferred.defer(message, incoming.sequence):
             self._believe(message, incoming.sequence)

@@ -1,8 +1,9 @@
 """Pools, nodes, classes and health as parts in pages, each change to its own page.
 
-One source per pool: the agent of the node that owns it, else ResourceSlices; two
-agents that announce one pool keep it out until one of them stops. Pure; `snapshot.py`
-decides which message leads here.
+One source per pool. Of a pool that has ResourceSlices, which are other drivers' (the
+publisher's own do not come here): the agent of their node, else these slices. Of any
+other: the agent of the node that it is on; agents that contest it keep it out until one
+of them stops. Pure; `snapshot.py` decides which message leads here.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, structs
 
+from contracts.announcing import find_speakers
 from contracts.claim import DeviceClass
 from contracts.device import (
     DeviceCounterConsumption,
@@ -46,12 +48,17 @@ from solver.snapshot.parts import (
     use_key_of,
 )
 from solver.snapshot.pools import (
+    find_node,
     list_named_nodes,
     pool_of_collision,
     pool_of_inventory,
     pool_of_slices,
     with_announcer,
 )
+
+_Tainted = tuple[DeviceName, DeviceTaint]
+_JudgedTaints = dict[tuple[str, str], list[_Tainted]]
+"""By driver and pool."""
 
 
 class Inventory(Struct, frozen=True, kw_only=True):
@@ -332,19 +339,25 @@ def _list_named(
 
 
 def _make_pool_part(inventory: Inventory, key: str) -> PoolPart | None:
-    nodes = inventory.announcers.get(key)
-    if nodes is not None:
-        pools = [
-            pool
-            for node in nodes
-            for pool in _list_announced_pools(inventory, node)
-            if pool_key(pool.driver, pool.name) == key
-        ]
-        if len(pools) == 1:
-            return pool_of_inventory(pools[0], nodes[0])
-        return pool_of_collision(pools[0], nodes)
     slices = inventory.slices.get(key)
-    return None if slices is None else pool_of_slices(slices)
+    announced = {
+        node: pool
+        for node in inventory.announcers.get(key) or ()
+        for pool in _list_announced_pools(inventory, node)
+        if pool_key(pool.driver, pool.name) == key
+    }
+    if slices is not None:
+        # Of a pool that somebody else publishes only the agent of its node may speak.
+        node = find_node(slices.values())
+        if node not in announced:
+            return pool_of_slices(slices)
+        return pool_of_inventory(announced[node], node)
+    if not announced:
+        return None
+    nodes = find_speakers(PoolName(key.split("/", 2)[2]), announced)
+    if len(nodes) == 1:
+        return pool_of_inventory(announced[nodes[0]], nodes[0])
+    return pool_of_collision(announced[nodes[0]], nodes)
 
 
 def _list_announced_pools(
@@ -363,12 +376,18 @@ def with_uses(
     themselves changed; None: they did not.
     """
     pages, uses, freed = inventory.pages, list[UsePart](), set[ClusterEvent]()
+    judged: dict[NodeName, _JudgedTaints] = {}
     for key in sorted(keys):
         node = inventory.pool_nodes.get(key)
         if node is None:
             continue
         _, driver, pool = key.split("/", 2)
-        use = _make_use_part(inventory, DriverName(driver), PoolName(pool), node)
+        if node not in judged:
+            judged[node] = _group_taints(inventory.health.get(node))
+        taints = judged[node].get((driver, pool), ())
+        use = _make_use_part(
+            inventory, DriverName(driver), PoolName(pool), node, taints
+        )
         unpublished = _list_unpublished(inventory, key, before or inventory)
         use = structs.replace(use, unpublished=unpublished)
         previous = pages.get(node, use_key(use.driver, use.pool))
@@ -387,8 +406,13 @@ def with_uses(
 
 
 def _make_use_part(
-    inventory: Inventory, driver: DriverName, pool: PoolName, node: NodeName
+    inventory: Inventory,
+    driver: DriverName,
+    pool: PoolName,
+    node: NodeName,
+    judged: Iterable[_Tainted],
 ) -> UsePart:
+    """Make the part; `judged`: what its node's agent says of its devices."""
     use_by_device = inventory.holders.get(pool_key(driver, pool)) or {}
     return UsePart(
         driver=driver,
@@ -400,7 +424,7 @@ def _make_use_part(
             for name in sorted(use_by_device)
             if use_by_device[name].shares
         ),
-        taints=tuple(_list_taints(inventory, driver, pool, node)),
+        taints=tuple(_list_taints(inventory, driver, pool, node, judged)),
     )
 
 
@@ -444,16 +468,24 @@ def _list_draws(
     return draws | {device.name: device.consumes_counters for device in published}
 
 
+def _group_taints(health: HealthJudged | None) -> _JudgedTaints:
+    """Group what a node's agent says of its devices by pool, all pools in one go."""
+    taints: _JudgedTaints = {}
+    for judged in health.devices if health is not None else ():
+        device = judged.device
+        of_pool = taints.setdefault((device.driver, device.pool), [])
+        of_pool.extend((device.device, taint) for taint in judged.taints)
+    return taints
+
+
 def _list_taints(
-    inventory: Inventory, driver: DriverName, pool: PoolName, node: NodeName
-) -> list[tuple[DeviceName, DeviceTaint]]:
-    health = inventory.health.get(node)
-    taints = [
-        (device_health.device.device, taint)
-        for device_health in (health.devices if health is not None else ())
-        if (device_health.device.driver, device_health.device.pool) == (driver, pool)
-        for taint in device_health.taints
-    ]
+    inventory: Inventory,
+    driver: DriverName,
+    pool: PoolName,
+    node: NodeName,
+    judged: Iterable[_Tainted],
+) -> list[_Tainted]:
+    taints = list(judged)
     if not len(inventory.taint_rules):
         return sorted(taints, key=lambda pair: pair[0])
     part = inventory.pages.get(node, pool_key(driver, pool))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from contracts.announcing import describe_contest
 from contracts.device import ResourcePool, ResourceSlice
-from contracts.ids import NodeName
+from contracts.ids import NodeName, PoolID
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.parts import PoolPart, PoolSlice
 
@@ -41,10 +42,8 @@ def pool_of_inventory(pool: ResourcePool, node: NodeName) -> PoolPart:
 
 def pool_of_collision(pool: ResourcePool, nodes: Iterable[NodeName]) -> PoolPart:
     """Keep a pool out that several node agents claim as their own."""
-    names = ", ".join(sorted(nodes))
-    return PoolPart(
-        driver=pool.driver, pool=pool.name, contested=f"announced by several: {names}"
-    )
+    contest = describe_contest(PoolID(pool.driver, pool.name), nodes)
+    return PoolPart(driver=pool.driver, pool=pool.name, contested=contest)
 
 
 def pool_of_slices(slices: Mapping[str, ResourceSlice]) -> PoolPart:
@@ -53,15 +52,18 @@ def pool_of_slices(slices: Mapping[str, ResourceSlice]) -> PoolPart:
         slices.values(),
         key=lambda resource_slice: resource_slice.metadata.name.encode(),
     )
-    nodes = {
-        resource_slice.spec.node_name or NodeName("") for resource_slice in ordered
-    }
     return PoolPart(
         driver=ordered[0].spec.driver,
         pool=ordered[0].spec.pool.name,
-        node=nodes.pop() if len(nodes) == 1 else NodeName(""),
+        node=find_node(ordered) or NodeName(""),
         slices=tuple(PoolSlice.of(resource_slice) for resource_slice in ordered),
     )
+
+
+def find_node(slices: Iterable[ResourceSlice]) -> NodeName | None:
+    """Find the one node that every slice of a pool names; None: there is none."""
+    nodes = {resource_slice.spec.node_name for resource_slice in slices}
+    return nodes.pop() or None if len(nodes) == 1 else None
 
 
 def list_named_nodes(pool: PoolPart) -> frozenset[NodeName]:

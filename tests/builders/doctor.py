@@ -127,6 +127,7 @@ def bus_facts(**changes: Any) -> BusFacts:
         ),
         "inventories": {},
         "heard": frozenset(),
+        "said": {},
         "leader": None,
         "cluster": ClusterName("local"),
         "solver": solver_seen(NOW_S - 1),

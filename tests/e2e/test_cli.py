@@ -15,12 +15,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from contracts import topics
-from contracts.ids import Namespace
+from contracts.ids import Namespace, NodeName
 from contracts.lifecycle import GangRecord
 from contracts.messages import (
     AllocationWritten,
+    DevicesAnnounced,
     GatesOpened,
     ObjectGone,
     ObjectObserved,
@@ -30,6 +32,7 @@ from contracts.names import GANG_UID
 from contracts.reports import WAITING, GroupReported, PodsReport
 from moorings.client import Client
 from runtime.wire import Outgoing
+from tests.builders import pool
 from tests.builders.inputs import TRAIN, named
 from tests.lab.command_line import MAIN, moorings, open_as, read_server, stack_up
 
@@ -380,3 +383,38 @@ def test_a_bad_document_is_refused_by_field(
     assert answer.returncode == 3
     assert text in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+def test_a_node_that_speaks_of_others_takes_nothing(stack: tuple[Path, str]) -> None:
+    """Of neither its driver, which the fleet has not, nor of other nodes' pools."""
+    home, _ = stack
+    names = [f"gpu-{index}" for index in range(8)]
+    emptied = (
+        replace(pool(name=n, driver="gpu.moorings.dev"), devices=()) for n in names
+    )
+    foreign = pool(name="evil", driver="gpu.vendor.example")
+
+    async def announce() -> None:
+        async with open_as("nodeagent", home) as client:
+            evil = DevicesAnnounced(
+                cluster=client.cluster,
+                node=NodeName("evil"),
+                pools=(*emptied, foreign),
+            )
+            await client.bus.publish(Outgoing.of(topics.INVENTORIES, evil))
+            gone = replace(evil, pools=())
+            gang = named("unharmed")
+            submitted = await asyncio.to_thread(
+                moorings,
+                *("submit", "-f", "-", "--wait"),
+                home=home,
+                stdin=yaml.safe_dump(gang),
+            )
+            assert submitted.returncode == 0, submitted.stderr
+            await client.bus.publish(Outgoing.of(topics.INVENTORIES, gone))
+
+    asyncio.run(announce())
+    released = moorings("release", "unharmed", home=home)
+    assert released.returncode == 0, released.stderr
+    log = (home / "moorings" / "solver.log").read_text()
+    assert "pools[gpu.vendor.example/evil]" in log

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 from collections.abc import AsyncIterator, Mapping
@@ -196,6 +197,14 @@ async def test_a_cluster_and_a_bus_that_do_not_answer_are_findings(
     assert nats_server.url in lines["nats.reachable"][1]
 
 
+async def announce_without_rest(bus: Bus) -> None:
+    """Say something new of a node again and again."""
+    for number in itertools.count():
+        pools = (pool(name="hasty", generation=number),)
+        node = NodeName("hasty")
+        await announce(bus, DevicesAnnounced(cluster=CLUSTER, node=node, pools=pools))
+
+
 async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_seen(
     bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
@@ -212,8 +221,10 @@ async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_se
         "parts.solver-on-bus": "fail",
         "parts.decisions": "ok",
         "clock.nats": "ok",
+        "nodes.agent-on-bus": "warn",
         "pools.bus": "ok",
     }
+    assert before["nodes.agent-on-bus"][1].startswith("nothing is announced")
     await submit(bus, wanted(1, 1))
     waits = (await examine(tmp_path, server=nats_server.url))["parts.decisions"]
     assert waits[0] == "ok"
@@ -230,12 +241,16 @@ async def test_streams_that_are_gone_or_changed_and_pools_announced_twice_are_se
         await stream.update_stream(config)
     finally:
         await admin.close()
+    hasty = asyncio.create_task(announce_without_rest(bus))
     after = await examine(tmp_path, monitor, server=nats_server.url, code=1)
+    hasty.cancel()
+    assert "hasty (" in after["nodes.pace"][1]
     assert after["nats.streams"] == ("fail", "SUBMIT: there is no such stream")
     assert after["nats.settings"][0] == "warn"
     assert "CMD (max_msgs_per_subject)" in after["nats.settings"][1]
     assert after["pools.bus"][0] == "fail"
     assert "(by a, b)" in after["pools.bus"][1]
+    assert "agents are silent" in after["nodes.agent-on-bus"][1]
 
 
 async def test_a_server_that_is_lost_is_named_while_two_go_on(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import shutil
 import time
 from pathlib import Path
 
+import pytest
+
 from contracts import topics
 from runtime.bus.bus import Bus
 from runtime.errors import BusError
@@ -229,6 +231,22 @@ async def test_a_server_that_forgot_everything_hears_everything_again(
             return False
 
         await eventually(said_again, "everything is said again")
+
+
+@pytest.mark.parametrize("stream", ["INV", "HEALTH"])
+async def test_what_the_bus_lost_is_said_again_by_itself(
+    bus: Bus, nats_server: LabServer, tmp_path: Path, stream: str
+) -> None:
+    """Also for who starts later and knows no device, or no sick one: no reconnect."""
+    agent = Agent(nats_server.url, tmp_path, NODEAGENT_VERIFY_S="0.2")
+    async with running(agent):
+        await eventually(lambda: all_said(bus), "all nodes announced")
+        await bus.purge(stream, f"{stream.lower()}.>")
+        await eventually(lambda: all_said(bus), "all nodes announced again")
+        assert '"announcements.lost"' in agent.log()
+        inventory = await inventory_of(bus, NODES[0])
+        assert inventory is not None
+        assert inventory.pools[0].generation == 1
 
 
 async def test_what_changed_while_the_bus_was_away_is_said_when_it_is_back(

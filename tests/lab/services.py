@@ -15,6 +15,7 @@ from pathlib import Path
 from contracts import topics
 from contracts.claim import DeviceClass, ResourceClaim
 from contracts.codec import to_builtins
+from contracts.device import ResourceSlice
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID, Namespace, NodeName, object_key
 from contracts.kubernetes.decode import to_kubernetes
@@ -134,7 +135,9 @@ async def observe_class(bus: Bus) -> None:
     await observe(bus, device_class())
 
 
-async def observe(bus: Bus, resource: DeviceClass | ResourceClaim) -> int:
+async def observe(
+    bus: Bus, resource: DeviceClass | ResourceClaim | ResourceSlice
+) -> int:
     """Put an object on the bus; gives its sequence there."""
     kind, key = type(resource).__name__, resource.metadata.name
     if isinstance(resource, ResourceClaim):

@@ -9,7 +9,7 @@ import pytest
 from contracts.codec import encode
 from contracts.errors import DecodeError
 from contracts.ids import DeviceName
-from contracts.messages import MAX_NODE_DEVICES, DevicesAnnounced
+from contracts.messages import MAX_NODE_DEVICES, MAX_NODE_POOLS, DevicesAnnounced
 from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES, SUBMISSIONS, max_bytes_of
 from tests import builders
 
@@ -62,6 +62,21 @@ def test_a_node_has_so_many_devices_and_no_more() -> None:
     assert isinstance(message, DevicesAnnounced)
     with pytest.raises(DecodeError, match="4097 devices"):
         INVENTORIES.codec.decode(announced(*names))
+
+
+def test_a_node_has_so_many_pools_and_no_more() -> None:
+    """Empty ones cost, too: 40,000 of them are some KiB of zstd, and took minutes."""
+
+    def listing(count: int) -> bytes:
+        pools = [{"driver": "d", "name": f"p{number}"} for number in range(count)]
+        return encode(
+            {"type": "DevicesAnnounced", "cluster": "c", "node": "n", "pools": pools}
+        )
+
+    message = INVENTORIES.codec.decode(listing(MAX_NODE_POOLS))
+    assert isinstance(message, DevicesAnnounced)
+    with pytest.raises(DecodeError, match="257 pools"):
+        INVENTORIES.codec.decode(listing(MAX_NODE_POOLS + 1))
 
 
 def test_devices_of_a_pool_have_different_names() -> None:

@@ -14,7 +14,7 @@ from authcallout.config import AuthCalloutConfig
 from authcallout.login import MAX_NAMESPACES
 from contracts.allocation import MAX_DEVICES
 from contracts.liveness import SILENT_S
-from contracts.messages import MAX_NODE_DEVICES
+from contracts.messages import MAX_NODE_DEVICES, MAX_NODE_POOLS
 from moorings.cli import drain
 from nodeagent.config import NodeAgentConfig
 from nodeagent.kubelet import drift_teller
@@ -106,7 +106,7 @@ def test_the_table_of_roles_is_all_there_are() -> None:
     "said",
     [
         f"At most {MAX_NAMESPACES} namespaces",
-        f"{MAX_NODE_DEVICES:,} devices a node",
+        f"{MAX_NODE_DEVICES:,} devices a node, in {MAX_NODE_POOLS} pools",
         f"and {FEWEST} at least, begin to end their pods",
         f"within a minute {PublisherConfig().evictions_percent:.0f} % of all",
         f"The rights last {AUTHCALLOUT.lifetime_s / 60:.0f} minutes (`AUTHC",

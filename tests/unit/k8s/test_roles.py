@@ -45,10 +45,11 @@ def test_drivers_of_the_roles_are_those_of_the_agents() -> None:
         if item["name"] == "drivers"
     }
 
-    pod = named["Deployment", "publisher"]["spec"]["template"]["spec"]
-    variables = {item["name"]: item for item in pod["containers"][0]["env"]}
-
-    assert variables["PUBLISHER_AGENT_DRIVERS"]["value"].split(",") == announced
+    for service in ("publisher", "solver"):
+        pod = named["Deployment", service]["spec"]["template"]["spec"]
+        variables = {item["name"]: item for item in pod["containers"][0]["env"]}
+        said = variables[f"{service.upper()}_AGENT_DRIVERS"]["value"]
+        assert said.split(",") == announced, service
     assert granted == {
         "moorings-publisher-drivers": announced,
         "moorings-nodeagent-drivers": announced,

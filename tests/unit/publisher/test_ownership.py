@@ -280,7 +280,7 @@ def test_an_edited_rule_is_repaired() -> None:
         (sick(by=TWO), FOREIGN, ()),
         (sick(), (), ()),
         (sick(), [ForeignPool(POOL)], ()),
-        (sick(), FOREIGN, [POOL]),
+        (sick(), (), [POOL]),
         (sick(effect="None"), FOREIGN, ()),
         (sick(by=NodeName("node-3")), [ForeignPool(POOL, NodeName("node-3"))], ()),
     ],
@@ -291,6 +291,11 @@ def test_what_gets_no_rule(
 ) -> None:
     """Only the node of a foreign pool speaks for it, of devices that are there."""
     assert plan(judged, foreign=foreign, announced=announced) == ()
+
+
+def test_whoever_announces_a_foreign_pool_takes_no_rule_away() -> None:
+    """Its slices are its driver's, so ours are not there to carry the taint."""
+    assert plan(sick(), announced=[POOL]) == plan(sick())
 
 
 def test_the_rule_stays_while_the_driver_restarts() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
+from contracts.announcing import Refusal
 from contracts.errors import DecodeError
+from contracts.messages import MAX_REASON
 from runtime.errors import BusUnavailableError, MessageError, RestartError
 from runtime.refusals import Refusals
 from runtime.wire import Received, Refused
@@ -44,6 +46,20 @@ def test_whatever_a_handler_raises_is_a_refusal(
         pass
     assert guarded.refused is None
     assert refusals.counts == {"inv": 1}
+
+
+def test_what_is_left_out_of_a_message_is_noted_part_by_part() -> None:
+    """In the one form, cut to what a log line may have."""
+    refusals = Refusals()
+    with capture_logs() as logs:
+        refusals.note_parts(CAME, [Refusal("$.a", "no"), Refusal("$.b", "x" * 9_999)])
+    assert [(line["field"], line["reason"][:2]) for line in logs] == [
+        ("$.a", "no"),
+        ("$.b", "xx"),
+    ]
+    assert all(line["subject"] == CAME.subject for line in logs)
+    assert len(logs[1]["reason"]) == MAX_REASON
+    assert refusals.counts == {"inv": 2}
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,10 @@ from contracts.liveness import PublisherLeads
 from contracts.messages import DevicesAnnounced
 from moorings.doctor.check_nodes import (
     AGENT_LABEL,
+    check_agents_on_bus,
     check_announced_pools,
     check_nodes,
+    check_pace,
     check_published_pools,
 )
 from moorings.doctor.check_parts import (
@@ -221,7 +223,8 @@ def test_devices_of_several_nodes_need_no_slice_of_each() -> None:
         ("ab", "ab", ""),
         ("", "", "have the agent's label, but no agent is heard from: a"),
         ("a", "ab", "agents are silent: no gang is placed there: b"),
-        ("ac", "a", "have an agent but no Node: nothing is published for them: c"),
+        ("ac", "ac", "have an agent but no Node: nothing is published for them: c"),
+        ("ab", "a", "is heard from, but announced nothing: b"),
     ],
 )
 def test_agents_are_where_they_should_be(heard: str, known: str, words: str) -> None:
@@ -231,6 +234,35 @@ def test_agents_are_where_they_should_be(heard: str, known: str, words: str) -> 
     )
     lines = worst(check_nodes(cluster_facts(nodes=NODES), bus))
     assert [words in line.why for line in lines.values()] == ([True] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("heard", "known", "words"),
+    [
+        ("ab", "ab", ""),
+        ("", "", "nothing is announced, and no node agent is heard from"),
+        ("a", "ab", "1 node announced devices, but their agents are silent"),
+        ("ab", "a", "is heard from, but announced nothing: b"),
+        ("", "ab", "agents are silent: no gang is placed there: a, b"),
+    ],
+)
+def test_a_bus_alone_knows_its_agents(heard: str, known: str, words: str) -> None:
+    """Where no cluster says which there should be."""
+    bus = bus_facts(
+        heard=frozenset(heard),
+        inventories={NodeName(node): announced(node, node) for node in known},
+    )
+    lines = worst(check_agents_on_bus(bus))
+    assert [words in line.why for line in lines.values()] == ([True] if words else [])
+
+
+def test_agents_that_never_rest_are_named() -> None:
+    said = {NodeName("a"): 1.0, NodeName("b"): 812.4}
+    lines = worst(check_pace(bus_facts(said=said)))
+    assert ["b (812 messages a second);" in line.why for line in lines.values()] == [
+        True
+    ]
+    assert worst(check_pace(bus_facts(said={NodeName("a"): 1.0}))) == {}
 
 
 @pytest.mark.parametrize(
@@ -274,3 +306,32 @@ def test_a_pool_of_two_agents_is_named_with_both() -> None:
     shared = {NodeName(node): announced(node, "p") for node in "ab"}
     line = worst(check_announced_pools(bus_facts(inventories=shared)))["pools.bus"]
     assert (line.level, "/p (by a, b)" in line.why) == ("fail", True)
+
+
+def test_an_agent_that_speaks_of_pools_of_others_is_named() -> None:
+    """It takes nothing from them, and is still no good sign."""
+    both = {NodeName(node): announced(node, "n-1") for node in ("evil", "n-1")}
+    line = worst(check_announced_pools(bus_facts(inventories=both)))["pools.bus"]
+    assert (line.level, "/n-1 (by evil)" in line.why) == ("warn", True)
+
+
+@pytest.mark.parametrize(
+    ("solver", "words"),
+    [
+        ("a.example, b.example", ""),
+        ("b.example,a.example", ""),
+        ("a.example", "publisher a.example,b.example and solver a.example"),
+        ("", "and solver any"),
+    ],
+)
+def test_agents_speak_for_the_same_drivers_everywhere(solver: str, words: str) -> None:
+    services = {"publisher": "a.example,b.example", "solver": solver}
+    made = [workload(name) for name in CORE]
+    for item in made:
+        if said := services.get(item["metadata"]["name"]):
+            variable = f"{item['metadata']['name'].upper()}_AGENT_DRIVERS"
+            (container,) = item["spec"]["template"]["spec"]["containers"]
+            container["env"] = [{"name": variable, "value": said}]
+    lines = worst(check_parts(cluster_facts(workloads=tuple(made)), "0.1.0"))
+    assert list(lines) == (["parts.agent-drivers"] if words else [])
+    assert all(words in line.why for line in lines.values())

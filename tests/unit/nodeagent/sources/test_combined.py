@@ -17,7 +17,7 @@ from contracts.ids import (
     PoolID,
     PoolName,
 )
-from contracts.messages import MAX_NODE_DEVICES, DevicesAnnounced
+from contracts.messages import MAX_NODE_DEVICES, MAX_NODE_POOLS, DevicesAnnounced
 from nodeagent.cdi import ContainerEdits
 from nodeagent.errors import SourceError
 from nodeagent.health import Reading, Symptom
@@ -245,6 +245,13 @@ async def test_parts_that_do_not_fit_together_are_left_out() -> None:
     many = _Scripted("b.io", *(f"d-{index}" for index in range(MAX_NODE_DEVICES)))
     combined = combine(first, twin, many)
     assert (await combined.discover(NODE)).device_ids == (first.id_of("x"),)
+
+
+async def test_a_node_has_its_most_pools() -> None:
+    """Empty ones count, too."""
+    parts = [_Scripted(f"d{number}.io", "x") for number in range(MAX_NODE_POOLS + 1)]
+    found = await combine(*parts).discover(NODE)
+    assert len(found.pools) == MAX_NODE_POOLS
 
 
 async def test_containers_get_what_source_and_file_say() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from contracts.announcing import Refusal
 from contracts.device import DeviceTaint
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from contracts.names import UNHEALTHY
 from publisher.slices import announcement_limits
-from publisher.slices.announcement_limits import AnnouncementLimits, Refusal
+from publisher.slices.announcement_limits import AnnouncementLimits
 from tests import builders
 from tests.builders.decisions import CLUSTER
 
@@ -45,7 +46,7 @@ def test_pools_of_drivers_that_no_agent_has_are_left_out() -> None:
     taken, (refusal,) = LIMITS.limit_inventory(message)
     assert taken.pools == (ours,)
     assert refusal.field == f"pools[gpu.example.org/{phantom.name}]"
-    assert "PUBLISHER_AGENT_DRIVERS" in refusal.reason
+    assert "AGENT_DRIVERS" in refusal.reason
     assert AnnouncementLimits().limit_inventory(message) == (message, ())
 
 

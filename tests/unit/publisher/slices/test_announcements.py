@@ -167,13 +167,33 @@ def test_a_device_ends_its_pods_only_when_its_turn_has_come() -> None:
 def test_pool_of_two_nodes_is_in_doubt_until_one_of_them_stops() -> None:
     """While it is in doubt nothing is published anew."""
     state = AnnouncedPools(lambda *_: False, EvictionBudget(100.0))
-    state.apply_inventory(NODE, announced(POOL))
-    state.apply_inventory(OTHER, announced(POOL, node=OTHER))
-    assert state.layout_of(POOL_ID) == "announced by several nodes: node-1, node-2"
-    assert state.apply_inventory(NODE, None) == {POOL_ID}
-    wanted = state.layout_of(POOL_ID)
+    shared = builders.pool(*builders.devices(2), name="shared")
+    pool = PoolID(shared.driver, shared.name)
+    state.apply_inventory(NODE, announced(shared))
+    state.apply_inventory(OTHER, announced(shared, node=OTHER))
+    reason = f"pool {pool} is announced by nodes node-1 and node-2"
+    assert state.layout_of(pool) == reason
+    assert state.apply_inventory(NODE, None) == {pool}
+    wanted = state.layout_of(pool)
     assert isinstance(wanted, PoolLayout)
     assert wanted.node == OTHER
+
+
+def test_a_node_has_no_say_about_a_pool_of_another() -> None:
+    """Neither what is published of it changes, nor what is known of its health."""
+    state = AnnouncedPools(lambda *_: False, EvictionBudget(100.0))
+    state.apply_inventory(NODE, announced(POOL))
+    state.apply_health(NODE, unhealthy("gpu-1"))
+    before, sick = state.layout_of(POOL_ID), state.unhealthy_of(POOL_ID)
+    assert isinstance(before, PoolLayout)
+    assert sick
+    for theirs in (
+        builders.pool(builders.device("phantom")),
+        replace(POOL, devices=()),
+    ):
+        state.apply_inventory(OTHER, announced(theirs, node=OTHER))
+        assert state.layout_of(POOL_ID) == before
+        assert state.unhealthy_of(POOL_ID) == sick
 
 
 def test_what_the_bus_forgets_takes_nothing_from_its_node() -> None:

@@ -130,3 +130,14 @@ def test_taint_added_behind_our_back_is_taken_away() -> None:
     owner = owner_reference_of(OBJECT)
     (step,) = plan_slices(pool, known.slices(POOL_ID), now=NOW, owner=owner)
     assert step.object.spec == item.spec
+
+
+def test_a_pool_that_is_named_after_another_node_is_not_published() -> None:
+    """Its node may be silent for long; what is published of it stays."""
+    known, other = KnownSlices(), NodeName("other")
+    foreign = replace(wanted(), node=other)
+    known.apply_node(other, replace(OBJECT, metadata=ObjectMeta(name=other, uid="u")))
+    assert not isinstance(known.owner_of(foreign), str)
+    known.apply_node(NODE, OBJECT)
+    assert known.owner_of(foreign) == "it is named after another Node than other"
+    assert known.owner_of(wanted()) == owner_reference_of(OBJECT)

@@ -66,6 +66,17 @@ def test_enough_devices_that_cannot_be_had_say_why(
     assert reason_of(request(), **world).rule is rule
 
 
+def test_a_pool_that_two_nodes_contest_is_named_with_both() -> None:
+    """Its devices are nobody's, so somebody has to look at these two."""
+    pod = member(member_claim(request()))
+    nodes = {node: [pool(*devices(2), name="p")] for node in ("m", "n")}
+    decision = allocate(problem_of(snapshot_of(nodes, [gang(pod)])))
+    (reason,) = decision.gangs[0].reasons
+    assert reason.rule is Rule.NO_CANDIDATE
+    contest = f"pool {DRIVER}/p is announced by nodes m and n"
+    assert reason.message.endswith(f"; no devices match; {contest}")
+
+
 def test_devices_that_do_not_match_are_the_constraints_fault() -> None:
     """Each would do alone; together they have no value in common."""
     reason = reason_of(request(count=2), constraints=[constraint()])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contracts.ids import NodeName
 from solver.snapshot.pools import pool_of_collision, pool_of_inventory, pool_of_slices
-from tests.builders import counter_set, device, pool, resource_slice
+from tests.builders import DRIVER, NODE, counter_set, device, pool, resource_slice
 
 
 def test_counters_of_an_announced_pool_lie_in_a_slice_of_their_own() -> None:
@@ -22,7 +22,8 @@ def test_a_pool_of_two_agents_says_who_they_are() -> None:
     """Nobody may use it, and the names are in one order whoever came first."""
     nodes = [NodeName("b"), NodeName("a")]
     part = pool_of_collision(pool(), nodes)
-    assert part.contested == "announced by several: a, b"
+    name = f"{DRIVER}/{NODE}"
+    assert part.contested == f"pool {name} is announced by nodes a and b"
     assert part == pool_of_collision(pool(), reversed(nodes))
 
 

@@ -112,7 +112,7 @@ def test_a_pool_of_two_agents_is_out_until_one_stops() -> None:
     snapshot = snapshot_of({"a": [pool(name="p")], "b": [pool(name="p")]})
     part = part_of(snapshot, "", "p")
     assert part is not None
-    assert part.contested == "announced by several: a, b"
+    assert part.contested == f"pool {DRIVER}/p is announced by nodes a and b"
     snapshot = apply(snapshot, announced("b"))
     assert part_of(snapshot, "", "p") is None
     healed = part_of(snapshot, "a", "p")
@@ -120,7 +120,45 @@ def test_a_pool_of_two_agents_is_out_until_one_stops() -> None:
     assert healed.contested == ""
 
 
-def test_an_agent_comes_before_slices() -> None:
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("first", ["n-1", "evil"])
+def test_an_agent_has_no_say_about_a_pool_of_another_node(
+    first: str, count: int
+) -> None:
+    """Whoever spoke first, and whatever it says is in it."""
+    ours = announced("n-1", pool(*devices(2), name="n-1"))
+    theirs = structs.replace(pool(name="n-1"), devices=devices(count, prefix="x"))
+    messages = [ours, announced("evil", theirs)]
+    snapshot = snapshot_of({})
+    for message in messages if first == "n-1" else reversed(messages):
+        snapshot = apply(snapshot, message)
+    alone = part_of(apply(snapshot_of({}), ours), "n-1", "n-1")
+    assert part_of(snapshot, "n-1", "n-1") == alone
+
+
+def test_an_empty_pool_contests_nothing() -> None:
+    """Until there is something in it."""
+    empty = structs.replace(pool(name="p"), devices=())
+    snapshot = snapshot_of({"a": [empty], "b": [pool(*devices(2), name="p")]})
+    assert len(getattr(part_of(snapshot, "b", "p"), "devices", ())) == 2
+    snapshot = apply(snapshot, announced("a", pool(name="p")))
+    assert getattr(part_of(snapshot, "", "p"), "contested", "")
+    snapshot = apply(snapshot, announced("a", empty))
+    assert len(getattr(part_of(snapshot, "b", "p"), "devices", ())) == 2
+
+
+def test_only_the_agent_of_its_node_speaks_of_a_pool_that_others_publish() -> None:
+    """Of a pool that several nodes see, no agent does."""
+    local = resource_slice(*devices(3), name="local", node="a", pool="p")
+    fabric = resource_slice(*devices(3), name="fabric", pool="q", all_nodes=True)
+    snapshot = observe(observe(Snapshot(), "l", local), "f", fabric)
+    before = part_of(snapshot, "a", "p"), part_of(snapshot, "", "q")
+    for name in ("evil", "p", "q"):
+        snapshot = apply(snapshot, announced(name, pool(name="p"), pool(name="q")))
+        assert (part_of(snapshot, "a", "p"), part_of(snapshot, "", "q")) == before
+
+
+def test_the_agent_of_its_node_comes_before_slices() -> None:
     """Of two who speak of one pool the agent is nearer."""
     snapshot = observe(Snapshot(), "s", resource_slice(*devices(3), node="a", pool="p"))
     assert len(getattr(part_of(snapshot, "a", "p"), "devices", ())) == 3

@@ -1,0 +1,81 @@
+"""Which announcements of node agents count: of which drivers, and on which node.
+
+A message comes from whoever speaks as its node. Everybody who acts on inventories asks
+here, so that what the solver gives out is what the publisher publishes. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from contracts.counts import listed
+from contracts.device import ResourcePool
+from contracts.ids import DriverName, NodeName, PoolID, PoolName
+from contracts.messages import DevicesAnnounced
+
+
+class Refusal(Struct, frozen=True):
+    """A part of a message that is left out, or reduced."""
+
+    field: str
+    reason: str
+
+
+def limit_drivers(
+    message: DevicesAnnounced, drivers: Collection[DriverName]
+) -> tuple[DevicesAnnounced, tuple[Refusal, ...]]:
+    """Return an inventory without pools of drivers for which no agent speaks.
+
+    `drivers`: those of the setting `AGENT_DRIVERS`; empty: any.
+    """
+    if not drivers:
+        return message, ()
+    refusals = tuple(
+        Refusal(
+            f"pools[{pool.driver}/{pool.name}]",
+            "no node agent of this installation has devices of this driver "
+            "(AGENT_DRIVERS)",
+        )
+        for pool in message.pools
+        if pool.driver not in drivers
+    )
+    if not refusals:
+        return message, ()
+    pools = tuple(pool for pool in message.pools if pool.driver in drivers)
+    return replace(message, pools=pools), refusals
+
+
+def find_speakers(
+    name: PoolName, announced: Mapping[NodeName, ResourcePool]
+) -> tuple[NodeName, ...]:
+    """Return the nodes whose agents' word about a pool counts, by name; one at least.
+
+    Several contest it, and nobody may have its devices. A pool is on the node that it
+    is named after: whose name is the pool's or a part of it, the longest. Where it is
+    named after none of them, an empty pool contests nothing.
+    """
+    nodes = sorted(announced)
+    if len(nodes) == 1:
+        return (*nodes,)
+    namesakes = [node for node in nodes if _is_named_after(name, node)]
+    longest = max(map(len, namesakes), default=0)
+    return (
+        tuple(node for node in namesakes if len(node) == longest)
+        or tuple(node for node in nodes if announced[node].devices)
+        or (*nodes[:1],)
+    )
+
+
+def _is_named_after(pool: PoolName, node: NodeName) -> bool:
+    """True if a node's name stands in a pool's, between other signs than its own."""
+    before, after = r"(?<![a-zA-Z0-9])", r"(?![a-zA-Z0-9])"
+    return re.search(f"{before}{re.escape(node)}{after}", pool) is not None
+
+
+def describe_contest(pool: PoolID, nodes: Iterable[NodeName]) -> str:
+    """Name a pool that several nodes announce, and these nodes."""
+    return f"pool {pool} is announced by nodes {listed(sorted(nodes))}"

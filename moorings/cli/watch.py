@@ -24,6 +24,7 @@ from moorings.client import Client
 from moorings.errors import UsageError
 from moorings.stories import GangQuery
 from moorings.views.events import describe
+from runtime.refusals import Refusals
 from runtime.waits import together
 from runtime.wire import Incoming
 
@@ -201,7 +202,8 @@ class Watch:
         if isinstance(message, DecisionMessage):
             self._names[message.key] = message.name
         elif message.key not in self._names:
-            with self._client.guard(DECISIONS, message):
+            # A message of nonsense leaves it without a name.
+            with Refusals().guard(DECISIONS.subject(*message.address)):
                 last = await self._client.bus.read_last(DECISIONS, *message.address)
                 if last is not None and last.message is not None:
                     self._names[message.key] = last.message.name

@@ -167,6 +167,10 @@ class GangBus:
         """Go through the groups that messages are about."""
         return self._records.groups()
 
+    def finished_groups(self) -> Iterator[GroupKey]:
+        """Go through those with a gang for which nothing is held any longer."""
+        return self._records.finished_groups()
+
     def find(self, key: GangKey) -> PodGangRecord | None:
         """Return what is known of a gang; None: nothing."""
         return self._records.get(key)

@@ -273,12 +273,13 @@ class GangController:
             if groups:
                 self._patches.retry_refused()
                 await self._queue.add(groups)
-            for group in tuple(self._gangs.groups()):
+            # Only what is finished can be forgotten; of what runs there are thousands.
+            for group in tuple(self._gangs.finished_groups()):
                 if not self._leads.is_set():
                     with self._refusals.guard(_name_of(group)):
                         plan = plan_gang(self._situation_of(group))
                         self._gangs.forget(group.namespace, plan.forget)
-                # There may be thousands: others get their turn in between.
+                # Others get their turn in between.
                 await asyncio.sleep(0)
             await first_of(stop, within_s=_FORGET_S)
 

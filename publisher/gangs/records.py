@@ -188,6 +188,12 @@ class PodGangRecords:
         """Go through the groups for which something was submitted."""
         return iter(self._keys_by_group)
 
+    def finished_groups(self) -> Iterator[GroupKey]:
+        """Go through those with a gang for which nothing is held any longer."""
+        for group, keys in self._keys_by_group.items():
+            if any(self._records[key].is_finished for key in keys):
+                yield group
+
     def apply(self, message: LifecycleMessage, sequence: int) -> GroupKey | None:
         """Take a message in; returns the group concerned, if it is known.
 

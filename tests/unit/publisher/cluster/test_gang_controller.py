@@ -234,7 +234,7 @@ async def test_a_group_that_cannot_be_planned_ends_nobody_who_follows(
     module = "publisher.cluster.gang_controller"
     groups = [GroupKey(NS, "hostile"), GroupKey(NS, "train")]
     monkeypatch.setattr(f"{module}.plan_gang", plan)
-    monkeypatch.setattr(f"{module}.GangBus.groups", lambda _: iter(groups))
+    monkeypatch.setattr(f"{module}.GangBus.finished_groups", lambda _: iter(groups))
     await controller.forget(stop)
     assert asked == groups
 

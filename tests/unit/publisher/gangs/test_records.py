@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from contracts.ids import GangKey, GangUID, Namespace
 from contracts.lifecycle import PUBLISHER
-from contracts.messages import AllocationRefused, CancelGang
+from contracts.messages import AllocationRefused, CancelGang, ClaimsReleased
 from publisher.gangs import records as records_module
 from publisher.gangs.records import PodGangRecords
 from publisher.gangs.view import GroupKey
 from tests import builders
-from tests.builders.decisions import gang_allocated
+from tests.builders.decisions import gang_allocated, gang_released
 from tests.builders.plans import TRAIN, record_of, submission_of
 from tests.builders.pods import waiting_pod
 
@@ -54,6 +54,20 @@ def test_what_was_submitted_again_is_newer() -> None:
     second = replace(gang, metadata=replace(gang.metadata, generation=2))
     again = replace(SUBMITTED, uid=GangUID("0"), gang=second)
     assert record_of(again).age > record_of(SUBMITTED).age
+
+
+def test_a_group_is_finished_when_nothing_is_held_for_one_of_its_gangs() -> None:
+    records = PodGangRecords()
+    records.apply(SUBMITTED, 1)
+    records.apply(DECISION, 1)
+    assert list(records.finished_groups()) == []
+    records.apply(gang_released(), 2)
+    assert list(records.finished_groups()) == []
+    released = ClaimsReleased(
+        cluster=DECISION.cluster, namespace=DECISION.namespace, uid=UID
+    )
+    records.apply(released, 1)
+    assert list(records.finished_groups()) == [TRAIN]
 
 
 def test_who_is_forgotten_does_not_come_back() -> None:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from contracts.ids import GangKey, GangUID, Namespace
 from contracts.lifecycle import PUBLISHER
 from contracts.messages import AllocationRefused, CancelGang
+from contracts.meta import OwnerReference
 from publisher.gangs import records as records_module
 from publisher.gangs.records import PodGangRecords
 from publisher.gangs.view import GroupKey
@@ -54,6 +55,22 @@ def test_what_was_submitted_again_is_newer() -> None:
     second = replace(gang, metadata=replace(gang.metadata, generation=2))
     again = replace(SUBMITTED, uid=GangUID("0"), gang=second)
     assert record_of(again).age > record_of(SUBMITTED).age
+
+
+def test_a_gang_object_has_its_devices_while_its_own_decision_counts() -> None:
+    """Not by that for an object of the same name before it."""
+    held, other = builders.gang(uid="held"), builders.gang(uid="other")
+    owner = OwnerReference(
+        api_version=held.api_version, kind="Gang", name="train", uid="held"
+    )
+    gang = SUBMITTED.gang
+    meta = replace(gang.metadata, owner_references=(owner,))
+    submitted = replace(SUBMITTED, gang=replace(gang, metadata=meta))
+    decided = record_of(submitted, DECISION)
+    assert decided.holds_for(held)
+    assert not decided.holds_for(other)
+    assert not record_of(submitted).holds_for(held)
+    assert not record_of(submitted, DECISION, cancelled()).holds_for(held)
 
 
 def test_who_is_forgotten_does_not_come_back() -> None:

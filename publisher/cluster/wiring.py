@@ -233,8 +233,9 @@ def _build_parts(
     def find_gang(key: str) -> tuple[Gang | None, Mapping[str, Any]]:
         # The decision is on the bus a second before the status is written.
         gang, status = observer.gang_of(key)
-        group = GroupKey(*key.split("/"))
-        if gang and any(record.holds_for(gang) for record in gangs.of_group(group)):
+        namespace, _, name = key.partition("/")
+        records = gangs.of_group(GroupKey(namespace, name))
+        if gang is not None and any(record.holds_for(gang) for record in records):
             status = {**status, "phase": GangPhase.DECIDED}
         return gang, status
 

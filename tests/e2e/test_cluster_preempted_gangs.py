@@ -123,11 +123,16 @@ class Pods:
         return not ended and 0 < len(self.running(gang)) < self._sizes.get(gang, 0)
 
     def is_broken(self, gang: str) -> bool:
-        """Whether kube-scheduler took a part of a gang that ran whole and runs on."""
+        """Whether kube-scheduler took a part of a gang that ran whole and runs on.
+
+        Not once all of them are decided again, though kube-scheduler may refuse some.
+        """
         whole = self._whole.get(gang, set())
         running = {pod["metadata"]["uid"] for pod in self.running(gang)}
         taken = whole & self.preempted.get(gang, set())
-        return self.is_partial(gang) and bool(taken) and bool(whole & running)
+        decided = sum(map(_is_decided, self.of(gang)))
+        is_short = self.is_partial(gang) and decided < self._sizes[gang]
+        return is_short and bool(taken) and bool(whole & running)
 
     def describe(self, gang: str) -> list[str]:
         """Say how the pods of a gang are, for a test that fails."""
@@ -149,6 +154,12 @@ class Pods:
 
 def _leaves(pod: Json) -> bool:
     return "deletionTimestamp" in pod["metadata"]
+
+
+def _is_decided(pod: Json) -> bool:
+    """Whether a pod's gate is open, and it may run on."""
+    is_over = pod["status"].get("phase") in {"Succeeded", "Failed"}
+    return not (is_over or _leaves(pod) or pod["spec"].get("schedulingGates"))
 
 
 def _is_preempted(pod: Json) -> bool:

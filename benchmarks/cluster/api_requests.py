@@ -12,6 +12,10 @@ from benchmarks.report import Row
 from tests.lab.controlplane.client import Kube
 
 _LINE = re.compile(r"apiserver_request_total\{(.*)\} ([0-9.e+]+)")
+_WEBHOOKS = re.compile(
+    r"apiserver_(?:admission_webhook_request_total"
+    r"|crd_conversion_webhook_duration_seconds_count)\{.*\} (\S+)"
+)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION")
 OURS = (
@@ -31,6 +35,12 @@ async def requests(kube: Kube) -> Counter[str]:
         if resource:
             counts[f"{given['verb']} {resource}"] += int(float(value))
     return counts
+
+
+async def webhook_calls(kube: Kube) -> int:
+    """Count how often webhooks were asked until now: to validate and to convert."""
+    counts = _WEBHOOKS.findall(await kube.text("/metrics"))
+    return sum(int(float(count)) for count in counts)
 
 
 def per_pod(counts: Counter[str], pods: int) -> Row:

@@ -1,11 +1,13 @@
-"""How many Workloads a second does Kueue admit, alone and with our AdmissionCheck?
+"""How many Workloads a second does Kueue admit, alone and with an AdmissionCheck?
 
 Nodes of three flavors in racks; each Workload has two pods of two devices and 16 CPUs
 in one rack (topology-aware scheduling; Kueue v0.19 fits no counted devices into a
 topology, so that is of CPUs). All are created while the queue is stopped; the time runs
 from its release until Kueue has admitted the last, at most 300 s. First Kueue alone,
-then the same queue with a check that is ours: devices are held before Kueue admits.
-Then: pods placed on nodes of another flavor or rack than Kueue assigned, and evictions.
+then with a check that says yes at once, then with ours: devices are held before Kueue
+admits. Then: pods placed on nodes of another flavor or rack than Kueue assigned,
+evictions, and what a Workload costs: writes of its status, and calls of Kueue's
+webhooks (to validate it, and to convert it to its older version).
 
     python -m benchmarks.cluster.kueue [--size full] [--workloads N] [--json FILE]
 """
@@ -23,6 +25,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from benchmarks.cluster import setup
+from benchmarks.cluster.always_ready import answering
+from benchmarks.cluster.api_requests import WRITES, requests, webhook_calls
 from benchmarks.processes import processes_of, usage, used
 from benchmarks.report import Row, parser, report
 from contracts.messages import GangAllocated
@@ -53,7 +57,8 @@ FLAVORS = ("a100", "h100", "spot")
 PODS, DEVICES_EACH, CPUS_EACH = 2, 2, 16
 NODES_A_RACK = 8
 CHECK, QUEUE, TEMPLATE = "devices", "team", "pair"
-ALONE, CHECKED = "Kueue alone", "with our check"
+READY = "ready"
+ALONE, ANY, CHECKED = "Kueue alone", "a check that says yes", "our check"
 _LIMIT_S = 300.0
 _POLL_S = 0.1
 
@@ -65,6 +70,8 @@ class Outcome(Struct, kw_only=True):
     seconds: float
     admitted: list[Json]
     processors: Row
+    status_writes: int
+    webhook_calls: int
     misplaced: int = 0
 
     @property
@@ -78,6 +85,8 @@ class Outcome(Struct, kw_only=True):
             "Workloads/s": count / self.seconds,
             "evictions": sum(map(queues.evictions, self.admitted)),
             "misplaced pods": self.misplaced,
+            "status writes a Workload": self.status_writes / count,
+            "webhook calls a Workload": self.webhook_calls / count,
             **{f"{name} s": value for name, value in self.processors.items()},
         }
 
@@ -86,12 +95,14 @@ class Measurement:
     """The same Workloads, once for each way, on one control plane."""
 
     def __init__(
-        self, plane: ControlPlane, kube: Kube, stack: Stack, count: int
+        self, plane: ControlPlane, kube: Kube, stack: Stack, count: int, *, kueue: int
     ) -> None:
+        """`kueue` is the process of Kueue's manager."""
         self._plane = plane
         self._kube = kube
         self._stack = stack
         self._count = count
+        self._kueue = kueue
         self._labels: dict[str, dict[str, str]] = {}
         """Of nodes, by name."""
 
@@ -132,11 +143,13 @@ class Measurement:
             await setup.create(
                 self._kube, (workload(space, n) for n in range(self._count))
             )
-            pids = processes_of(self._plane, self._stack)
+            pids = processes_of(self._plane, self._stack) | {"kueue": self._kueue}
+            sent, called = await self._count_requests()
             before, began_s = usage(pids), time.monotonic()
             await self._kube.patch(queue, {"spec": {"stopPolicy": "None"}})
             await self._until_admitted(queue)
             seconds, after = time.monotonic() - began_s, usage(pids)
+            sent_then, called_then = await self._count_requests()
             listed = await self._kube.list(KUEUE, "Workload", space)
             admitted = [one for one in listed if queues.is_true(one, "Admitted")]
             outcome = Outcome(
@@ -144,12 +157,20 @@ class Measurement:
                 seconds=seconds,
                 admitted=admitted,
                 processors=used(before, after),
+                status_writes=sent_then - sent,
+                webhook_calls=called_then - called,
             )
-            if checks:
+            if way == CHECKED:
                 outcome.misplaced = await self._count_misplaced(space, admitted)
             for one in listed:
                 await self._kube.delete(one)
             return outcome
+
+    async def _count_requests(self) -> tuple[int, int]:
+        """Count writes of Workloads' statuses, and calls of webhooks, until now."""
+        counts = await requests(self._kube)
+        sent = sum(counts[f"{verb} workloads/status"] for verb in WRITES)
+        return sent, await webhook_calls(self._kube)
 
     async def _until_admitted(self, queue: Json) -> None:
         """Wait until Kueue counts all as admitted; to list them would cost too much."""
@@ -215,22 +236,28 @@ def workload(space: str, number: int) -> Json:
 
 
 @contextmanager
-def kueue(plane: ControlPlane) -> Iterator[None]:
-    """Run Kueue beside the control plane."""
+def kueue(plane: ControlPlane) -> Iterator[int]:
+    """Run Kueue beside the control plane; gives its process."""
     assets = kueue_programs.built()
     if assets is None:
         raise SystemExit(kueue_programs.NO_KUEUE)
-    with manager.running(assets, plane, **queues.configuration(setup.DRIVER)):
-        yield
+    configuration = queues.configuration(setup.DRIVER)
+    with manager.running(assets, plane, **configuration) as program:
+        assert program.pid is not None
+        yield program.pid
 
 
-async def run(plane: ControlPlane, stack: Stack, count: int) -> list[Outcome]:
-    """Measure both ways."""
+async def run(
+    plane: ControlPlane, stack: Stack, count: int, kueue: int
+) -> list[Outcome]:
+    """Measure each way."""
     async with plane.client() as kube:
-        measurement = Measurement(plane, kube, stack, count)
+        measurement = Measurement(plane, kube, stack, count, kueue=kueue)
         await measurement.prepare()
-        alone = await measurement.measure(ALONE)
-        return [alone, await measurement.measure(CHECKED, CHECK)]
+        outcomes = [await measurement.measure(ALONE)]
+        async with answering(kube, READY):
+            outcomes.append(await measurement.measure(ANY, READY))
+        return [*outcomes, await measurement.measure(CHECKED, CHECK)]
 
 
 def main() -> None:
@@ -251,12 +278,15 @@ def main() -> None:
         serve_gangs(Kubectl(binaries / "kubectl", plane.kubeconfig()))
         (Path(folder) / "stack").mkdir()
         with (
-            kueue(plane),
+            kueue(plane) as pid,
             cluster.started(
-                plane, Path(folder) / "stack", PUBLISHER_KUEUE_CHECKS="true"
+                plane,
+                Path(folder) / "stack",
+                PUBLISHER_KUEUE_CHECKS="true",
+                PUBLISHER_LEASE_S="15",
             ) as stack,
         ):
-            outcomes = asyncio.run(run(plane, stack, count))
+            outcomes = asyncio.run(run(plane, stack, count, pid))
     report("kueue", options, [outcome.row for outcome in outcomes])
 
 

@@ -1,16 +1,17 @@
 """Writes what people read: the status of Gang objects and events, behind the work.
 
-Never in the way of an allocation: written later, one group at a time, and only what is
-new. What still holds is written again before its event is forgotten.
+Never in the way of an allocation: written later, a few groups at a time, and only what
+is new. What still holds is written again before its event is forgotten.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 from time import monotonic
 from typing import Any
 
@@ -33,6 +34,8 @@ from runtime.waits import first_of
 
 _SETTLE_S = 1.0
 """What lasts less is not written."""
+_IN_FLIGHT = 4
+"""Groups that are written at a time."""
 _AGAIN_S = 10.0
 """When to try what could not be written."""
 _NAME = 200
@@ -106,16 +109,23 @@ class StatusWriter:
         """Write each group when it is due, until `stop`."""
         while not stop.is_set():
             self._wake.clear()
-            next_s = self._due.next_s()
-            if next_s is not None and next_s <= monotonic():
-                group = self._due.take()
-                reports = self._reports.get(group, ())
-                if not reports:
-                    self._reports.pop(group, None)
-                await self.report_now(group, reports)
-            else:
+            due = tuple(islice(self._take_due(), _IN_FLIGHT))
+            async with asyncio.TaskGroup() as tasks:
+                for group, reports in due:
+                    tasks.create_task(self.report_now(group, reports))
+            if not due:
+                next_s = self._due.next_s()
                 within_s = None if next_s is None else next_s - monotonic()
                 await first_of(stop, self._wake, within_s=within_s)
+
+    def _take_due(self) -> Iterator[tuple[GroupKey, Sequence[StatusReport]]]:
+        """Go through the groups that are due, with what was reported of each."""
+        while (next_s := self._due.next_s()) is not None and next_s <= monotonic():
+            group = self._due.take()
+            reports = self._reports.get(group, ())
+            if not reports:
+                self._reports.pop(group, None)
+            yield group, reports
 
     async def _write_group(
         self, group: GroupKey, reports: Sequence[StatusReport]

@@ -11,7 +11,13 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+)
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
@@ -19,6 +25,7 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.claim import ResourceClaim
+from contracts.gang import Gang, GangPhase
 from contracts.names import LEASE_NAME
 from contracts.pods.membership import list_owner_kinds
 from contracts.release import RELEASE, make_release
@@ -180,7 +187,12 @@ def _build_parts(
         # Classes say which claims are ours, taints keep kube-scheduler from them.
         allocates_alone=bool(ownership.classes and ownership.drivers),
     )
-    gangs = GangBus(cluster, bus, queue.add, observer.view.groups, traces)
+
+    async def note_changed(groups: Iterable[GroupKey]) -> None:
+        await queue.add(groups)
+        checks.look(map(str, groups))
+
+    gangs = GangBus(cluster, bus, note_changed, observer.view.groups, traces)
     # Then who writes: state on the bus; patches, statuses and events for gangs;
     # slices, taint rules and conditions for devices.
     state = StatePublisher(cluster, bus, OpenedPods(gangs.find))
@@ -217,9 +229,19 @@ def _build_parts(
         evictions_percent=config.evictions_percent,
         publish_slices=config.publish_slices,
     )
+
+    def find_gang(key: str) -> tuple[Gang | None, Mapping[str, Any]]:
+        # The decision is on the bus a second before the status is written.
+        gang, status = observer.gang_of(key)
+        namespace, _, name = key.partition("/")
+        records = gangs.of_group(GroupKey(namespace, name))
+        if gang is not None and any(record.holds_for(gang) for record in records):
+            status = {**status, "phase": GangPhase.DECIDED}
+        return gang, status
+
     checks = AdmissionChecks(
         api,
-        observer.gang_of,
+        find_gang,
         patience_s=config.kueue_patience_s,
         retry_s=config.kueue_retry_s,
         now=now,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from contracts.errors import DecodeError
-from contracts.gang import MAX_MEMBERS, Member
+from contracts.gang import MAX_MEMBERS, Gang, Member
 from contracts.ids import GangKey, NodeName
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
@@ -54,6 +54,17 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
         if self.submission is None:
             return frozenset()
         return uids_of_places(self.submission.places)
+
+    @property
+    def owner_uid(self) -> str:
+        """The uid of the Gang object that it lives with; empty: none."""
+        message = self.submission
+        owners = () if message is None else message.gang.metadata.owner_references
+        return next((owner.uid for owner in owners if owner.kind == "Gang"), "")
+
+    def holds_for(self, gang: Gang) -> bool:
+        """True if the devices of a Gang object are decided."""
+        return self.in_force is not None and self.owner_uid == gang.metadata.uid
 
     @property
     def restores(self) -> int:

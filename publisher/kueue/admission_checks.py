@@ -72,7 +72,10 @@ class AdmissionChecks:
         now: Callable[[], str],
         retry_s: float = RETRY_S,
     ) -> None:
-        """`find_gang` gives the Gang object of a key, and its status."""
+        """`find_gang` gives the Gang object of a key, and its status as it is known.
+
+        That may be newer than the one that is written. `look` is called when it is.
+        """
         self._api = api
         self._find_gang = find_gang
         self._patience_s = patience_s
@@ -107,11 +110,17 @@ class AdmissionChecks:
             elif change.kind == RESOURCE_FLAVOR.name:
                 self._take_flavor(change.key, change.object)
             elif change.kind == GANG.name:
-                if change.key in self._by_gang:
-                    self._due.add(self._by_gang[change.key])
+                self.look((change.key,))
             else:
                 self._take_workload(change.key, change.object)
         if self._due:
+            self._changed.set()
+
+    def look(self, gangs: Iterable[str]) -> None:
+        """Look at the Workloads of these Gangs soon: something is new of them."""
+        due = {self._by_gang[key] for key in gangs if key in self._by_gang}
+        if due:
+            self._due |= due
             self._changed.set()
 
     def _take_workload(self, key: str, raw: Json | None) -> None:

@@ -51,8 +51,9 @@ RETRY_S = 60.0
 """Kueue's own first delay (UpdateAdmissionCheckRequeueState)."""
 MOST_RETRY_S = 3600.0
 _MOST_DOUBLINGS = 32
-_QUIET_S = 5.0
-"""So long nothing is said of devices that are asked for: most are decided by then."""
+_QUIET_S = 30.0
+"""So long nothing is said of devices that are asked for: most are decided by then, and
+each write has Kueue validate the Workload and look at it again."""
 Json = dict[str, Any]
 
 

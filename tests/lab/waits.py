@@ -81,11 +81,11 @@ async def until_told(
     return notes[-1]
 
 
-async def priority_class(site: Fleet) -> str:
-    """Add a PriorityClass of 1000, until admission knows it; gives its name."""
-    name = site.namespace
+async def priority_class(site: Fleet, value: int = 1000) -> str:
+    """Add a PriorityClass, until admission knows it; gives its name."""
+    name = f"{site.namespace}-{value}"
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
-    await site.publish({**kind, "metadata": {"name": name}, "value": 1000})
+    await site.publish({**kind, "metadata": {"name": name}, "value": value})
     probe = objects.pod(site.namespace, "probe", priorityClassName=name)
 
     async def is_known() -> bool:

@@ -61,7 +61,7 @@ def plan_reserved(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
         return plan_running(context, replace(submitted, pods=running))
     if record.is_ending:
         return _plan_ended(context, submitted)
-    is_gang_gone = _owner_uid(record) and not _is_held(context, record)
+    is_gang_gone = record.owner_uid and not _is_held(context, record)
     if is_gang_gone and not submitted.opened:
         steps = plan_giving_up(context, submitted, "the Gang object is gone")
         return steps + NextSteps(kept=uids_of(waiting))
@@ -145,17 +145,10 @@ def _plan_stray(
     return [patch for patch in plan_undo(pods, view) if patch.key not in kept]
 
 
-def _owner_uid(record: PodGangRecord) -> str:
-    """Return the uid of the Gang object that a gang lives with; empty: none."""
-    message = record.submission
-    owners = () if message is None else message.gang.metadata.owner_references
-    return next((owner.uid for owner in owners if owner.kind == "Gang"), "")
-
-
 def _is_held(context: PlanContext, record: PodGangRecord) -> bool:
     """True if the Gang object that a gang lives with is there."""
     gang = context.gang
-    return gang is not None and gang.metadata.uid == _owner_uid(record) != ""
+    return gang is not None and gang.metadata.uid == record.owner_uid != ""
 
 
 # --- which pod is which -----------------------------------------------------------

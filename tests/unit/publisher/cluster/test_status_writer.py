@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from contracts.gang import GangPhase
 from publisher.cluster.observer import Observer
 from publisher.cluster.status_writer import StatusWriter
 from publisher.gangs.context import StatusReport
+from publisher.gangs.view import GroupKey
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import ApiError, NotFoundError, UnavailableError
 from runtime.kube.kinds import EVENT, RESOURCE_CLAIM
@@ -110,3 +114,32 @@ async def test_who_does_not_lead_says_nothing_more() -> None:
     assert written.writer._due.next_s() is not None
     written.writer.fall_silent()
     assert written.writer._due.next_s() is None
+
+
+async def test_groups_are_written_side_by_side() -> None:
+    """One whose answer is slow holds up no other."""
+    written = Written()
+    slow, other = asyncio.Event(), replace(POD, metadata=replace(POD.metadata, uid="b"))
+    create, begun = written.api.create, []
+
+    async def answer(kind: object, body: dict[str, Any]) -> dict[str, Any]:
+        begun.append(body["regarding"]["uid"])
+        await slow.wait()
+        return await create(kind, body)
+
+    written.api.create = answer  # type: ignore[method-assign]
+    written.writer.report(TRAIN, [REPORT])
+    written.writer.report(
+        GroupKey(builders.NAMESPACE, "b"), [replace(REPORT, pods=(other,))]
+    )
+    for key in (TRAIN, GroupKey(builders.NAMESPACE, "b")):
+        written.writer._due.put(key, 0.0)
+    stop = asyncio.Event()
+    task = asyncio.create_task(written.writer.write(stop))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert sorted(begun) == sorted([POD.metadata.uid, "b"])
+    stop.set()
+    slow.set()
+    await task
+    assert len(written.api.events) == 2

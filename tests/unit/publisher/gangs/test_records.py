@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from contracts.ids import GangKey, GangUID, Namespace
 from contracts.lifecycle import PUBLISHER
 from contracts.messages import AllocationRefused, CancelGang, ClaimsReleased
+from contracts.meta import OwnerReference
 from publisher.gangs import records as records_module
 from publisher.gangs.records import PodGangRecords
 from publisher.gangs.view import GroupKey
@@ -68,6 +69,22 @@ def test_a_group_is_finished_when_nothing_is_held_for_one_of_its_gangs() -> None
     )
     records.apply(released, 1)
     assert list(records.finished_groups()) == [TRAIN]
+
+
+def test_a_gang_object_has_its_devices_while_its_own_decision_counts() -> None:
+    """Not by that for an object of the same name before it."""
+    held, other = builders.gang(uid="held"), builders.gang(uid="other")
+    owner = OwnerReference(
+        api_version=held.api_version, kind="Gang", name="train", uid="held"
+    )
+    gang = SUBMITTED.gang
+    meta = replace(gang.metadata, owner_references=(owner,))
+    submitted = replace(SUBMITTED, gang=replace(gang, metadata=meta))
+    decided = record_of(submitted, DECISION)
+    assert decided.holds_for(held)
+    assert not decided.holds_for(other)
+    assert not record_of(submitted).holds_for(held)
+    assert not record_of(submitted, DECISION, cancelled()).holds_for(held)
 
 
 def test_who_is_forgotten_does_not_come_back() -> None:

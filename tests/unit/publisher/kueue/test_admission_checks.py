@@ -18,7 +18,7 @@ from runtime.kube.errors import ApiError, InvalidError, NotFoundError, Unavailab
 from runtime.kube.kinds import ADMISSION_CHECK, GANG, KUEUE_WORKLOAD
 
 Json = dict[str, Any]
-NOW = "2026-11-22T10:00:10Z"
+NOW = "2026-11-22T10:00:40Z"
 CHECK = {
     "metadata": {"name": "devices"},
     "spec": {"controllerName": CONTROLLER},
@@ -166,6 +166,25 @@ async def test_a_check_that_cannot_be_activated_holds_up_nobody(
     cluster.meets = refuse("new", UnavailableError("patch", "no answer"))
     await cluster.look()
     assert cluster.made == ["good"]
+
+
+async def test_a_decision_is_told_as_soon_as_it_is_known(cluster: Cluster) -> None:
+    """Before the status of the Gang is written; of other Gangs nothing is told."""
+    raw = workload("train")
+    await cluster.take(raw)
+    await cluster.look()
+    cluster.hold(raw, "Pending")
+    lost = asyncio.Event()
+    task = asyncio.create_task(cluster.checks.write(lost))
+    await asyncio.sleep(0)
+    told_before = len(cluster.told)
+    cluster.hold(raw, "Decided")
+    cluster.checks.look(["ns/other", "ns/train"])
+    for _ in range(50):
+        await asyncio.sleep(0)
+    lost.set()
+    await task
+    assert [state["state"] for _, state in cluster.told[told_before:]] == ["Ready"]
 
 
 async def test_what_changes_while_another_is_answered_is_not_forgotten(

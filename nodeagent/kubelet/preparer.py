@@ -16,14 +16,28 @@ from weakref import WeakValueDictionary
 from msgspec import structs
 
 from contracts.claim import ResourceClaim
-from contracts.ids import ClaimRef, ClaimUID, DeviceID, DriverName, NodeName
+from contracts.ids import (
+    ClaimRef,
+    ClaimUID,
+    DeviceID,
+    DeviceName,
+    DriverName,
+    NodeName,
+    PoolName,
+)
 from nodeagent.cdi import ContainerEdits, Mount, find_violations
 from nodeagent.errors import PrepareError, SourceError
+from nodeagent.kubelet.describe import describe_devices
 from nodeagent.kubelet.hooks import run_hook
 from nodeagent.kubelet.metadata_files import MetadataFiles
 from nodeagent.prepare.cdi_files import CdiFiles
 from nodeagent.prepare.checkpoint import Checkpoint
-from nodeagent.prepare.plan import check_names, plan_devices
+from nodeagent.prepare.plan import (
+    check_names,
+    find_renamed,
+    keep_cards,
+    plan_devices,
+)
 from nodeagent.prepare.prepared import (
     PreparedClaim,
     PreparedDevice,
@@ -98,6 +112,7 @@ class Preparer:
             claim = await self._read_claim(asked)
             planned = plan_devices(asked, claim, self._node, self.driver)
             devices, edits = await self._plan_edits(planned)
+            devices = await self._add_cards(asked, devices)
             prepared = await self._make_record(asked, devices)
             await self._run_hooks(prepared, sets_up=True)
             if self._metadata.are_wanted:
@@ -150,6 +165,45 @@ class Preparer:
         if violation is not None:
             raise PrepareError(f"device {device_id}: its source says {violation}")
         return edits
+
+    async def _add_cards(
+        self, asked: ClaimRef, devices: tuple[PreparedDevice, ...]
+    ) -> tuple[PreparedDevice, ...]:
+        """Return the devices with the cards that they are now.
+
+        Raises:
+            PrepareError: a device is another card than it was, or its card is prepared
+                under another name.
+        """
+        known = await self._find_cards(devices)
+        devices = tuple(
+            structs.replace(device, card=known[device.pool, device.device])
+            for device in devices
+        )
+        self.checkpoint.refresh()
+        held = self.checkpoint.claims.get(asked.uid)
+        if held is not None:
+            devices = keep_cards(held, devices)
+        others = (
+            c for c in self.checkpoint.claims.values() if c.claim.uid != asked.uid
+        )
+        renamed = find_renamed(devices, others)
+        now = await self._find_cards(device for _, device in renamed)
+        for claim, device in renamed:
+            if now[device.pool, device.device] != device.card:
+                raise PrepareError(
+                    f"{device.card} is prepared for ResourceClaim {claim.claim} as"
+                    f" {device.pool}/{device.device}, and has another name now: delete"
+                    " the pod of that claim"
+                )
+        return devices
+
+    async def _find_cards(
+        self, devices: Iterable[PreparedDevice]
+    ) -> dict[tuple[PoolName, DeviceName], str]:
+        ids = {DeviceID(self.driver, device.pool, device.device) for device in devices}
+        described = await describe_devices(self._source, sorted(ids))
+        return {(id_.pool, id_.device): known.card for id_, known in described.items()}
 
     async def _make_record(
         self, asked: ClaimRef, devices: tuple[PreparedDevice, ...]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from contracts.allocation import DeviceRequestAllocationResult
 from contracts.claim import ResourceClaim
 from contracts.ids import ClaimRef, DriverName, NodeName
@@ -81,6 +83,46 @@ def plan_devices(
         raise PrepareError(f"ResourceClaim {asked} holds no device of {driver}")
     _check_distinct(asked, [device for device, _ in planned])
     return tuple(planned)
+
+
+def keep_cards(
+    held: PreparedClaim, devices: Iterable[PreparedDevice]
+) -> tuple[PreparedDevice, ...]:
+    """Return a claim's devices, with cards that are not known now as recorded.
+
+    Raises:
+        PrepareError: the name of a device is that of another card now.
+    """
+    cards = {(device.pool, device.device): device.card for device in held.devices}
+    kept: list[PreparedDevice] = []
+    for device in devices:
+        before = cards.get((device.pool, device.device), "")
+        if before and device.card and device.card != before:
+            raise PrepareError(
+                f"device {device.pool}/{device.device} was {before} when ResourceClaim"
+                f" {held.claim} was prepared, and is {device.card} now: delete its pod"
+            )
+        kept.append(structs.replace(device, card=device.card or before))
+    return tuple(kept)
+
+
+def find_renamed(
+    wanted: Iterable[PreparedDevice], prepared: Iterable[PreparedClaim]
+) -> tuple[tuple[PreparedClaim, PreparedDevice], ...]:
+    """Find devices of other names whose records have the cards that are wanted.
+
+    Partitions of one card, or one card that got another name since.
+    """
+    names = {(device.pool, device.device) for device in wanted}
+    cards = {device.card for device in wanted if device.card and not device.is_admin}
+    return tuple(
+        (claim, device)
+        for claim in prepared
+        for device in claim.devices
+        if device.card in cards
+        and not device.is_admin
+        and (device.pool, device.device) not in names
+    )
 
 
 def check_free(wanted: PreparedClaim, prepared: Iterable[PreparedClaim]) -> None:

@@ -31,6 +31,8 @@ class PreparedDevice(
     device: DeviceName
     cdi_name: str = ""
     """In the claim's CDI file; empty: the container gets nothing for it."""
+    card: str = ""
+    """The hardware behind the name, such as a UUID; empty: it was not known."""
     share_id: str = ""
     """Of a device that several claims share (KEP-5075)."""
     is_admin: bool = False

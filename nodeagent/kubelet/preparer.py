@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
 from msgspec import structs
 
 from contracts.claim import ResourceClaim
-from contracts.ids import (
-    ClaimRef,
-    ClaimUID,
-    DeviceID,
-    DeviceName,
-    DriverName,
-    NodeName,
-    PoolName,
-)
+from contracts.ids import ClaimRef, ClaimUID, DeviceID, DriverName, NodeName
 from nodeagent.cdi import ContainerEdits, Mount, find_violations
-from nodeagent.errors import PrepareError, SourceError
+from nodeagent.errors import CardChangedError, PrepareError, SourceError
 from nodeagent.kubelet.describe import describe_devices
 from nodeagent.kubelet.hooks import run_hook
 from nodeagent.kubelet.metadata_files import MetadataFiles
@@ -130,14 +129,14 @@ class Preparer:
             return prepared
 
     async def _plan_edits(
-        self, planned: Iterable[tuple[PreparedDevice, dict[str, str]]]
+        self, planned: Iterable[PreparedDevice]
     ) -> tuple[tuple[PreparedDevice, ...], dict[str, ContainerEdits]]:
         """Return the devices, and by CDI name what a container gets with them."""
         edits: dict[str, ContainerEdits] = {}
         devices: list[PreparedDevice] = []
         described: set[str] = set()
-        for device, env in planned:
-            edit = await self._make_edits(device, env)
+        for device in planned:
+            edit = await self._make_edits(device)
             # The file about a request comes with its first device.
             is_first = device.base_request not in described
             described.add(device.base_request)
@@ -148,9 +147,7 @@ class Preparer:
             devices.append(structs.replace(device, cdi_name=name))
         return tuple(devices), edits
 
-    async def _make_edits(
-        self, device: PreparedDevice, env: dict[str, str]
-    ) -> ContainerEdits:
+    async def _make_edits(self, device: PreparedDevice) -> ContainerEdits:
         device_id = DeviceID(self.driver, device.pool, device.device)
         try:
             edits = await self._source.edits(device_id)
@@ -159,7 +156,9 @@ class Preparer:
                 f"node {self._node!r} does not have device {device_id} now:"
                 f" {error.reason}"
             ) from error
-        variables = tuple(f"{name}={value}" for name, value in sorted(env.items()))
+        variables = tuple(
+            f"{name}={value}" for name, value in sorted(device.env.items())
+        )
         edits = structs.replace(edits, env=(*edits.env, *variables))
         violation = next(find_violations(edits), None)
         if violation is not None:
@@ -175,11 +174,7 @@ class Preparer:
             PrepareError: a device is another card than it was, or its card is prepared
                 under another name.
         """
-        known = await self._find_cards(devices)
-        devices = tuple(
-            structs.replace(device, card=known[device.pool, device.device])
-            for device in devices
-        )
+        devices = await self._look_at_cards(devices)
         self.checkpoint.refresh()
         held = self.checkpoint.claims.get(asked.uid)
         if held is not None:
@@ -188,9 +183,9 @@ class Preparer:
             c for c in self.checkpoint.claims.values() if c.claim.uid != asked.uid
         )
         renamed = find_renamed(devices, others)
-        now = await self._find_cards(device for _, device in renamed)
-        for claim, device in renamed:
-            if now[device.pool, device.device] != device.card:
+        now = await self._look_at_cards([device for _, device in renamed])
+        for (claim, device), seen in zip(renamed, now, strict=True):
+            if seen.card != device.card:
                 raise PrepareError(
                     f"{device.card} is prepared for ResourceClaim {claim.claim} as"
                     f" {device.pool}/{device.device}, and has another name now: delete"
@@ -198,12 +193,16 @@ class Preparer:
                 )
         return devices
 
-    async def _find_cards(
-        self, devices: Iterable[PreparedDevice]
-    ) -> dict[tuple[PoolName, DeviceName], str]:
-        ids = {DeviceID(self.driver, device.pool, device.device) for device in devices}
-        described = await describe_devices(self._source, sorted(ids))
-        return {(id_.pool, id_.device): known.card for id_, known in described.items()}
+    async def _look_at_cards(
+        self, devices: Sequence[PreparedDevice]
+    ) -> tuple[PreparedDevice, ...]:
+        """Return devices with the cards that they are now."""
+        ids = [DeviceID(self.driver, device.pool, device.device) for device in devices]
+        known = await describe_devices(self._source, ids)
+        return tuple(
+            structs.replace(device, card=known[device_id].card)
+            for device, device_id in zip(devices, ids, strict=True)
+        )
 
     async def _make_record(
         self, asked: ClaimRef, devices: tuple[PreparedDevice, ...]
@@ -229,6 +228,39 @@ class Preparer:
             )
         await asyncio.to_thread(self.checkpoint.sync)
         return wanted
+
+    async def restore_cdi(self, uid: ClaimUID) -> None:
+        """Write the CDI file of a prepared claim, unless it is as it should be.
+
+        A container that starts again needs it, and kubelet asks for nothing then.
+
+        Raises:
+            CardChangedError: a device is another card now; the file is removed, so that
+                no container gets that one.
+            PrepareError: a device is not to be had now.
+            KubernetesError: the claim, for metadata, cannot be read.
+            OSError: the disk is full, or a folder may not be written.
+        """
+        async with self._in_turn(uid):
+            self.checkpoint.refresh()
+            held = self.checkpoint.claims.get(uid)
+            if held is None:
+                return
+            try:
+                keep_cards(held, await self._look_at_cards(held.devices))
+            except CardChangedError:
+                await asyncio.to_thread(self._cdi.remove, uid)
+                raise
+            named = [device for device in held.devices if device.cdi_name]
+            edits = {
+                device.cdi_name: await self._make_edits(device) for device in named
+            }
+            if self._metadata.are_wanted:
+                claim = await self._read_claim(held.claim)
+                _add_mounts(edits, held, await self._metadata.write(claim, held))
+            # A runtime refuses a device that edits nothing.
+            if edits and ContainerEdits() not in edits.values():
+                await asyncio.to_thread(self._cdi.write, held, edits)
 
     async def unprepare(self, asked: ClaimRef) -> None:
         """Undo what was prepared for a claim; nothing was: that is as good.
@@ -277,6 +309,6 @@ def _add_mounts(
     missing = dict(mounts)
     for device in prepared.devices:
         mount = missing.pop(device.base_request, None)
-        if mount is not None:
+        if mount is not None and device.cdi_name:
             edit = edits[device.cdi_name]
             edits[device.cdi_name] = structs.replace(edit, mounts=(*edit.mounts, mount))

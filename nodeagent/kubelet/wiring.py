@@ -14,6 +14,7 @@ from contracts.names import AGENT_MANAGER
 from nodeagent.agent_state import AgentState
 from nodeagent.errors import SourceError
 from nodeagent.health import Moment
+from nodeagent.kubelet.cdi_restorer import CdiRestorer
 from nodeagent.kubelet.claims import ClaimReader, ForgottenClaims
 from nodeagent.kubelet.drift_teller import DriftTeller
 from nodeagent.kubelet.liveness import serve_liveness
@@ -114,6 +115,8 @@ async def open_kubelet_side(
         )
         tasks: dict[str, Task] = {
             "sweep-claims": sweeper.run,
+            # Writes what containers of earlier claims need to start again.
+            "restore-cdi": CdiRestorer(preparers).run,
             # Compares what containers hold with claims and records.
             "tell-drift": drifts.run,
             # Writes into claims what is known of their devices.

@@ -14,8 +14,8 @@ from msgspec import structs
 from contracts.allocation import DeviceRequestAllocationResult
 from contracts.claim import ResourceClaim
 from contracts.ids import ClaimRef, DriverName, NodeName
-from nodeagent.errors import PrepareError
-from nodeagent.prepare.parameters import merge
+from nodeagent.errors import CardChangedError, PrepareError
+from nodeagent.prepare.parameters import MergedParameters, merge
 from nodeagent.prepare.prepared import PreparedClaim, PreparedDevice
 
 MAX_RESULTS = 32
@@ -46,8 +46,8 @@ def plan_devices(
     claim: ResourceClaim,
     node: NodeName,
     driver: DriverName,
-) -> tuple[tuple[PreparedDevice, dict[str, str]], ...]:
-    """List the devices of this driver that the claim holds, with the variables of each.
+) -> tuple[PreparedDevice, ...]:
+    """List the devices of this driver that the claim holds.
 
     Raises:
         PrepareError: the claim is another one, is not allocated, is not of this node,
@@ -69,7 +69,7 @@ def plan_devices(
     allocated = claim.allocation.devices
     if len(allocated.results) > MAX_RESULTS:
         raise PrepareError(f"ResourceClaim {asked} has over {MAX_RESULTS} devices")
-    planned: list[tuple[PreparedDevice, dict[str, str]]] = []
+    planned: list[PreparedDevice] = []
     for result in allocated.results:
         if result.driver == driver:
             if not _LABEL.fullmatch(result.device):
@@ -77,11 +77,10 @@ def plan_devices(
             parameters = merge(allocated.config, driver, result.request)
             number = len(planned)
             name = f"{asked.uid}-{number}-{result.device}"
-            device = _make_device(result, name, parameters.partition)
-            planned.append((device, parameters.env))
+            planned.append(_make_device(result, name, parameters))
     if not planned:
         raise PrepareError(f"ResourceClaim {asked} holds no device of {driver}")
-    _check_distinct(asked, [device for device, _ in planned])
+    _check_distinct(asked, planned)
     return tuple(planned)
 
 
@@ -91,14 +90,14 @@ def keep_cards(
     """Return a claim's devices, with cards that are not known now as recorded.
 
     Raises:
-        PrepareError: the name of a device is that of another card now.
+        CardChangedError: the name of a device is that of another card now.
     """
     cards = {(device.pool, device.device): device.card for device in held.devices}
     kept: list[PreparedDevice] = []
     for device in devices:
         before = cards.get((device.pool, device.device), "")
         if before and device.card and device.card != before:
-            raise PrepareError(
+            raise CardChangedError(
                 f"device {device.pool}/{device.device} was {before} when ResourceClaim"
                 f" {held.claim} was prepared, and is {device.card} now: delete its pod"
             )
@@ -153,7 +152,7 @@ def check_free(wanted: PreparedClaim, prepared: Iterable[PreparedClaim]) -> None
 def _make_device(
     result: DeviceRequestAllocationResult,
     cdi_name: str,
-    partition: dict[str, str | int | bool],
+    parameters: MergedParameters,
 ) -> PreparedDevice:
     return PreparedDevice(
         request=result.request,
@@ -165,7 +164,8 @@ def _make_device(
         consumed_capacity={
             name: amount.text for name, amount in result.consumed_capacity.items()
         },
-        partition=partition,
+        env=parameters.env,
+        partition=parameters.partition,
     )
 
 

@@ -38,6 +38,8 @@ class PreparedDevice(
     is_admin: bool = False
     """Held beside others, to look after it (KEP-5018)."""
     consumed_capacity: dict[str, str] = {}
+    env: dict[str, str] = {}
+    """Variables that parameters give containers with it."""
     partition: dict[str, str | int | bool] = {}
     """Parameters given to the programs that set it up."""
 

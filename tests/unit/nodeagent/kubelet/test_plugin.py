@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -195,6 +196,29 @@ async def test_sockets_of_killed_instances_are_removed_and_those_of_others_not(
         assert not dead.registration.exists()
         assert kubelet.paths.registration.exists()
         assert paths.registration.exists()
+
+
+async def test_an_agent_that_ends_leaves_the_sockets_of_its_successor() -> None:
+    """They have the same paths where agents have no instances."""
+    with TemporaryDirectory(dir="/tmp") as scratch:
+        folder = Path(scratch)
+        paths = find_paths(folder, DRIVER, "")
+        preparer = make_preparer(folder, Bench("gpu-0"), CLAIMS)
+        plugin = Plugin(preparer, str(paths.plugin), lambda _: ())
+        async with contextlib.AsyncExitStack() as newer:
+            async with serve_plugin(plugin, paths):
+                await newer.enter_async_context(serve_plugin(plugin, paths))
+            kubelet = Kubelet(paths)
+            answer = await kubelet.call(
+                "/pluginregistration.Registration/GetInfo",
+                pluginregistration_v1_pb2.InfoRequest(),
+                pluginregistration_v1_pb2.PluginInfo,
+            )
+            assert answer.name == DRIVER
+            prepared = await kubelet.prepare(dra_v1_pb2, A)
+            assert prepared.claims[A.uid].error == ""
+        assert not paths.registration.exists()
+        assert not paths.plugin.exists()
 
 
 async def test_a_path_that_no_socket_can_have_is_named(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def remove_stale(paths: SocketPaths, driver: DriverName) -> None:
         *folder.glob(f"{_HIDDEN}*"),
     }
     for path in found:
-        if not _is_answered(path):
+        if not is_answered(path):
             _remove(path)
 
 
@@ -127,7 +127,8 @@ def _remove(path: Path) -> None:
             log.info("socket.removed", path=str(path))
 
 
-def _is_answered(path: Path) -> bool:
+def is_answered(path: Path) -> bool:
+    """True unless nobody listens on a socket."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(1.0)
         try:

@@ -17,6 +17,7 @@ from nodeagent.health import Moment
 from nodeagent.kubelet.cdi_restorer import CdiRestorer
 from nodeagent.kubelet.claims import ClaimReader, ForgottenClaims
 from nodeagent.kubelet.drift_teller import DriftTeller
+from nodeagent.kubelet.dropped import list_dropped
 from nodeagent.kubelet.liveness import serve_liveness
 from nodeagent.kubelet.metadata_files import MetadataFiles
 from nodeagent.kubelet.plugin import DeviceVerdict, Plugin
@@ -111,6 +112,9 @@ async def open_kubelet_side(
             preparers,
             lasts_s=settings.drift_lasts_s,
             clock=clock,
+            list_dropped=lambda ours: tuple(
+                list_dropped(settings.folder / "plugins", ours)
+            ),
             tell=partial(state.note_drift, node),
         )
         tasks: dict[str, Task] = {

@@ -277,6 +277,21 @@ async def test_hooks_set_a_device_up_and_tear_it_down(tmp_path: Path) -> None:
     assert not (tmp_path / "told").exists()
 
 
+async def test_a_hook_gets_none_of_our_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent has its password for the bus there."""
+    monkeypatch.setenv("NODEAGENT_NATS_PASSWORD", "secret")
+    command = hook(tmp_path, "up", f"env > {tmp_path}/env; pwd >> {tmp_path}/env")
+    source = Bench("gpu-0", hooks=PartitionHooks(set_up=command))
+    await make_preparer(tmp_path, source, {"a": allocated(A, result("gpu-0"))}).prepare(
+        A
+    )
+    said = (tmp_path / "env").read_text()
+    assert "secret" not in said
+    assert said.endswith("\n/\n")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [("echo broken >&2; exit 3", "exit code 3: broken"), ("sleep 60", "took over")],

@@ -29,6 +29,8 @@ class DriftKind(StrEnum):
     """A prepared device belongs to a claim that is gone, freed or replaced."""
     NEVER_PREPARED = "AllocatedNotPrepared"
     """A pod that kubelet starts waits for a device which is not prepared."""
+    DRIVER_GONE = "PreparedDriverGone"
+    """A prepared device is of a driver that the agent's sources no longer name."""
 
 
 class DeviceDrift(Struct, frozen=True, kw_only=True, rename="camel"):

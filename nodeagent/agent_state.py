@@ -20,6 +20,7 @@ from contracts.ids import ClusterName, DeviceID, DriverName, NodeName
 from contracts.messages import DevicesAnnounced, HealthJudged
 from nodeagent import health, inventory
 from nodeagent.health import (
+    DeviceRecord,
     HealthChange,
     HealthPolicy,
     HealthState,
@@ -31,6 +32,8 @@ from nodeagent.health import (
 from nodeagent.inventory import AnnouncedNode, NodeDevices
 
 T = TypeVar("T")
+
+NOT_JUDGED = "not judged yet since the agent started"
 
 
 class NodeRecord(Struct, frozen=True, kw_only=True):
@@ -94,11 +97,22 @@ class AgentState:
             node: NodeRecord() for node in nodes
         }
         self._dirty: dict[NodeName, Dirty] = dict.fromkeys(self._records, EVERYTHING)
+        self._judged: dict[NodeName, frozenset[DeviceID]] = {}
+        """Devices of nodes that are followed and were judged since the start."""
 
     @property
     def dirty_count(self) -> int:
         """Nodes about which something may have to be sent."""
         return len(self._dirty)
+
+    def follow_verdicts(self, node: NodeName, devices: tuple[DeviceID, ...]) -> None:
+        """Tell verdicts on a node's devices from the lack of one from now on.
+
+        `devices` are there now: an announcement, which replaces them, may be long in
+        coming. Costs memory for each device.
+        """
+        self._judged[node] = frozenset()
+        self._records[node] = structs.replace(self._records[node], devices=devices)
 
     def restore_inventory(self, message: DevicesAnnounced) -> None:
         """Go on from an announcement that was sent before this process started."""
@@ -128,6 +142,11 @@ class AgentState:
         `unread` are devices of which this look says nothing new.
         """
         changes: list[HealthChange] = []
+        for node, judged in self._judged.items():
+            # Read, and good; for a verdict on a symptom its status is enough.
+            present = frozenset(self._records[node].devices)
+            ailing = {reading.device for reading in readings_by_node.get(node, ())}
+            self._judged[node] = (judged & present) | (present - ailing - unread)
         for node, record in self._records.items():
             readings = readings_by_node.get(node, ())
             if not readings and not record.health:
@@ -156,10 +175,9 @@ class AgentState:
     def count_devices(self) -> Counter[tuple[DriverName, HealthStatus]]:
         """Count the devices of all nodes by driver and health."""
         counts: Counter[tuple[DriverName, HealthStatus]] = Counter()
-        for record in self._records.values():
+        for node, record in self._records.items():
             for device in record.devices:
-                known = record.health.get(device)
-                status = HealthStatus.HEALTHY if known is None else known.status
+                status, _ = self.find_verdict(node, device)
                 counts[device.driver, status] += 1
         return counts
 
@@ -167,12 +185,19 @@ class AgentState:
         """List the devices of a node, as last discovered."""
         return self._records[node].devices
 
-    def find_health(self, node: NodeName) -> HealthState:
-        """Return what is known of the devices of a node that are not plainly healthy.
+    def find_verdict(
+        self, node: NodeName, device: DeviceID
+    ) -> tuple[HealthStatus, str]:
+        """Return the health of a device, and words about it.
 
-        The same object as long as nothing changed.
+        Unknown on a node that is followed until readings prove more, or it is known how
+        it was before this process started.
         """
-        return self._records[node].health
+        record = self._records[node].health.get(device, DeviceRecord())
+        is_judged = node not in self._judged or device in self._judged[node]
+        if record.status is HealthStatus.HEALTHY and not is_judged:
+            return HealthStatus.UNKNOWN, NOT_JUDGED
+        return record.status, record.message
 
     def note_drift(self, node: NodeName, drift: tuple[DeviceDrift, ...]) -> None:
         """Take in all that runs on a node otherwise than was decided."""

@@ -56,6 +56,8 @@ class NodeSight(Struct, frozen=True, kw_only=True):
     """Of any driver: kubelet tells which only once it is prepared."""
     prepared: Mapping[ClaimRef, frozenset[DeviceID]] = {}
     """By claim, with its uid: our records."""
+    dropped: Mapping[ClaimRef, frozenset[DeviceID]] = {}
+    """The same of drivers that no source is of: kubelet finds nobody to unprepare."""
     claims: Mapping[ClaimRef, ClaimOnRecord | None] = {}
     """None: there is none of that name. What could not be read is left out."""
 
@@ -97,6 +99,7 @@ def find_drift(sight: NodeSight) -> frozenset[Drift]:
         *_find_in_use(sight, prepared),
         *_find_gone(sight),
         *_find_never_prepared(sight, prepared),
+        *_find_dropped(sight),
     )
     return frozenset(found)
 
@@ -136,6 +139,12 @@ def _find_never_prepared(
             if (wanted.claim, device) not in (prepared | held):
                 fields = (str(wanted.claim), device, wanted.pod)
                 yield Drift(DriftKind.NEVER_PREPARED, *fields)
+
+
+def _find_dropped(sight: NodeSight) -> Iterator[Drift]:
+    for ref, devices in sight.dropped.items():
+        for device in devices:
+            yield Drift(DriftKind.DRIVER_GONE, str(ref), device)
 
 
 class DriftWatch:

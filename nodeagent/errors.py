@@ -3,6 +3,7 @@
 NodeAgentError
 |-- SettingsError          a file (fleet, faults, sources) that breaks a rule
 |-- PrepareError           a claim that cannot be prepared, in words for an operator
+|   `-- CardChangedError   one whose device is another card now
 |-- TornRecordError        a record of a prepared claim that cannot be read
 |-- SourceError            devices that cannot be discovered or read now
 |-- PodResourcesError      kubelet does not say what containers hold
@@ -33,6 +34,10 @@ class SettingsError(NodeAgentError):
 
 class PrepareError(NodeAgentError):
     """A claim that cannot be prepared or unprepared as things are."""
+
+
+class CardChangedError(PrepareError):
+    """A prepared claim with a device whose name is that of another card now."""
 
 
 class TornRecordError(NodeAgentError):

@@ -13,7 +13,7 @@ from nodeagent.errors import PrepareError
 from nodeagent.kubelet.preparer import Preparer
 from nodeagent.prepare.prepared import PreparedClaim
 from runtime.kube.api import KubernetesApi
-from runtime.kube.errors import KubernetesError, NotFoundError
+from runtime.kube.errors import KubernetesError, NotFoundError, UnavailableError
 from runtime.kube.kinds import Kind, ServedKinds
 from runtime.kube.lenient import ALTERED
 from runtime.log import get_logger
@@ -21,6 +21,8 @@ from runtime.waits import first_of
 
 log = get_logger(__name__)
 
+ANSWER_S = 20.0
+"""Kubelet waits 45 s for all of it, and then nobody says what was waited for."""
 SWEEP_S = 60.0
 GONE_S = 300.0
 """For so long a claim must have been gone: kubelet itself unprepares until then."""
@@ -29,8 +31,9 @@ GONE_S = 300.0
 class ClaimReader:
     """Reads claims in the version that the cluster serves."""
 
-    def __init__(self, api: KubernetesApi) -> None:
+    def __init__(self, api: KubernetesApi, *, answer_s: float = ANSWER_S) -> None:
         self.api = api
+        self._answer_s = answer_s
         self._served: ServedKinds | None = None
 
     async def find_kind(self) -> Kind:
@@ -50,12 +53,17 @@ class ClaimReader:
             PrepareError: it does not exist, or cannot be read.
             KubernetesError: the API server does not answer, or does not let us.
         """
-        kind = await self.find_kind()
-        key = object_key(asked.namespace, asked.name)
         try:
-            raw = await self.api.get(kind, key)
+            async with asyncio.timeout(self._answer_s):
+                kind = await self.find_kind()
+                key = object_key(asked.namespace, asked.name)
+                raw = await self.api.get(kind, key)
         except NotFoundError as error:
             raise PrepareError(f"ResourceClaim {asked} does not exist") from error
+        except TimeoutError as error:
+            what = f"get ResourceClaim {asked}"
+            reason = f"the API server did not answer within {self._answer_s:g} s"
+            raise UnavailableError(what, reason) from error
         if ALTERED in raw:
             raise PrepareError(f"ResourceClaim {asked}: {raw[ALTERED]}")
         try:

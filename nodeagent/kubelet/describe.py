@@ -19,13 +19,16 @@ async def describe_devices(
     source: DeviceSource, devices: Iterable[DeviceID]
 ) -> dict[DeviceID, DeviceDescription]:
     """Describe some devices; of one that cannot be described nothing is said."""
-    descriptions: dict[DeviceID, DeviceDescription] = {}
-    for device in devices:
-        descriptions[device] = DeviceDescription()
-        try:
-            async with asyncio.timeout(_LIMIT_S):
-                descriptions[device] = await source.describe(device)
-        except (SourceError, TimeoutError) as error:
-            reason = str(error) or "its source does not answer"
-            log.info("device.undescribed", device=str(device), reason=reason)
-    return descriptions
+    asked = tuple(devices)
+    answers = await asyncio.gather(*(_describe(source, device) for device in asked))
+    return dict(zip(asked, answers, strict=True))
+
+
+async def _describe(source: DeviceSource, device: DeviceID) -> DeviceDescription:
+    try:
+        async with asyncio.timeout(_LIMIT_S):
+            return await source.describe(device)
+    except (SourceError, TimeoutError) as error:
+        reason = str(error) or "its source does not answer"
+        log.info("device.undescribed", device=str(device), reason=reason)
+        return DeviceDescription()

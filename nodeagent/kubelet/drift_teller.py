@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from msgspec import structs
 
 from contracts.claim import ResourceClaim
 from contracts.drift import DeviceDrift, DriftKind
-from contracts.ids import ClaimRef, ClaimUID, DeviceID
+from contracts.ids import ClaimRef, ClaimUID, DeviceID, DriverName
 from nodeagent.drift import (
     ClaimOnRecord,
     Drift,
@@ -24,6 +24,7 @@ from nodeagent.kubelet.claims import ClaimReader
 from nodeagent.kubelet.pod_resources import PodResources
 from nodeagent.kubelet.preparer import Preparer
 from nodeagent.metrics import DRIFT
+from nodeagent.prepare.prepared import PreparedClaim
 from runtime.kube.errors import KubernetesError, NotFoundError
 from runtime.log import get_logger
 from runtime.retry import Outage
@@ -35,6 +36,9 @@ _SETTLED_LOOKS = 20
 it is asked by every node."""
 
 log = get_logger(__name__)
+
+ListDropped = Callable[[Collection[DriverName]], Iterable[PreparedClaim]]
+"""Lists the records of drivers that nobody serves, given those that we do; blocks."""
 
 
 class DriftTeller:
@@ -48,9 +52,11 @@ class DriftTeller:
         *,
         lasts_s: float,
         clock: Callable[[], Moment],
+        list_dropped: ListDropped,
         tell: Callable[[tuple[DeviceDrift, ...]], None],
     ) -> None:
         """`tell` hears after each look of all that differs, for the bus."""
+        self._list_dropped = list_dropped
         self._clock = clock
         self._tell_bus = tell
         self._known: dict[ClaimRef, tuple[ClaimOnRecord | None, float]] = {}
@@ -77,13 +83,17 @@ class DriftTeller:
 
     async def _observe_node(self) -> NodeSight:
         in_use, wanted = await self._pod_resources.list_held(self._preparers.keys())
-        prepared: dict[ClaimRef, frozenset[DeviceID]] = {}
+        records: list[PreparedClaim] = []
         for preparer in self._preparers.values():
             preparer.checkpoint.refresh()
-            for record in preparer.checkpoint.claims.values():
-                devices = prepared.get(record.claim, frozenset())
-                prepared[record.claim] = devices | frozenset(record.device_ids)
-        sight = NodeSight(in_use=in_use, wanted=wanted, prepared=prepared)
+            records.extend(preparer.checkpoint.claims.values())
+        dropped = await asyncio.to_thread(self._list_dropped, self._preparers.keys())
+        sight = NodeSight(
+            in_use=in_use,
+            wanted=wanted,
+            prepared=_gather_devices(records),
+            dropped=_gather_devices(dropped),
+        )
         return structs.replace(sight, claims=await self._read_claims(sight))
 
     async def _read_claims(
@@ -137,6 +147,17 @@ class DriftTeller:
         counts = Counter(drift.kind for drift in self._watch.told)
         for kind in DriftKind:
             DRIFT.labels(kind.value).set(counts[kind])
+
+
+def _gather_devices(
+    records: Iterable[PreparedClaim],
+) -> dict[ClaimRef, frozenset[DeviceID]]:
+    """Join the devices of each claim, of whatever drivers."""
+    gathered: dict[ClaimRef, frozenset[DeviceID]] = {}
+    for record in records:
+        devices = gathered.get(record.claim, frozenset())
+        gathered[record.claim] = devices | frozenset(record.device_ids)
+    return gathered
 
 
 def _identify_claim(name: ClaimRef, claim: ClaimOnRecord | None) -> ClaimRef | None:

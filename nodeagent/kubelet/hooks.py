@@ -11,6 +11,7 @@ from typing import Any
 
 from contracts.codec import encode
 from nodeagent.errors import PrepareError
+from nodeagent.sources.command.process import ENVIRONMENT
 
 _MAX_SAID = 500
 """Characters of what a program says that an error repeats."""
@@ -27,7 +28,13 @@ async def run_hook(
     what = f"{command[0]} for device {told['pool']}/{told['device']}"
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=DEVNULL, stderr=PIPE, start_new_session=True
+            *command,
+            stdin=PIPE,
+            stdout=DEVNULL,
+            stderr=PIPE,
+            env=ENVIRONMENT,
+            cwd="/",
+            start_new_session=True,
         )
     except (OSError, ValueError) as error:
         raise PrepareError(f"{what}: {error}") from error

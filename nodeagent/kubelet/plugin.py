@@ -43,6 +43,8 @@ HEALTH_SERVICES = {
     "v1alpha1.DRAResourceHealth": dra_health_v1alpha1_pb2,
 }
 _DRA_PACKAGE = "k8s.io.kubelet.pkg.apis.dra."
+LIMIT_S = 40.0
+"""Kubelet waits 45 s for an answer, and tells nobody why there was none."""
 _LOOK_S = 0.25
 _REPEAT_S = 5.0
 _TIMEOUT_S = 30
@@ -69,14 +71,21 @@ class Plugin:
     """The services of one driver."""
 
     def __init__(
-        self, preparer: Preparer, endpoint: str, list_verdicts: ListVerdicts
+        self,
+        preparer: Preparer,
+        endpoint: str,
+        list_verdicts: ListVerdicts,
+        *,
+        limit_s: float = LIMIT_S,
     ) -> None:
+        """Serve a driver; each claim is answered within `limit_s`."""
         self.driver = preparer.driver
         self.registered = asyncio.Event()
         """Set once kubelet has taken the driver up."""
         self._preparer = preparer
         self._endpoint = endpoint
         self._list_verdicts = list_verdicts
+        self._limit_s = limit_s
 
     def make_handlers(self) -> Iterable[grpc.GenericRpcHandler]:
         """Return the handlers of all services, for a server."""
@@ -155,9 +164,16 @@ class Plugin:
         async def answer(claim: ClaimRef) -> Any:
             started_s, reason = time.perf_counter(), ""
             try:
-                return await do(claim)
+                async with asyncio.timeout(self._limit_s):
+                    return await do(claim)
+            except TimeoutError:
+                reason = (
+                    f"not done within {self._limit_s:g} s: the disk, the device or a"
+                    " program that sets it up does not answer"
+                )
             except (PrepareError, KubernetesError, OSError) as error:
-                reason = str(error)
+                # Without words it would be an answer that all is well.
+                reason = str(error) or type(error).__name__
             except Exception as error:  # one claim ends no other
                 reason = f"{type(error).__name__}: {error}"
                 log.error("claim.failed", exc_info=error)  # noqa: TRY400

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
@@ -18,12 +25,18 @@ from msgspec import structs
 from contracts.claim import ResourceClaim
 from contracts.ids import ClaimRef, ClaimUID, DeviceID, DriverName, NodeName
 from nodeagent.cdi import ContainerEdits, Mount, find_violations
-from nodeagent.errors import PrepareError, SourceError
+from nodeagent.errors import CardChangedError, PrepareError, SourceError
+from nodeagent.kubelet.describe import describe_devices
 from nodeagent.kubelet.hooks import run_hook
 from nodeagent.kubelet.metadata_files import MetadataFiles
 from nodeagent.prepare.cdi_files import CdiFiles
 from nodeagent.prepare.checkpoint import Checkpoint
-from nodeagent.prepare.plan import check_names, plan_devices
+from nodeagent.prepare.plan import (
+    check_names,
+    find_renamed,
+    keep_cards,
+    plan_devices,
+)
 from nodeagent.prepare.prepared import (
     PreparedClaim,
     PreparedDevice,
@@ -98,6 +111,7 @@ class Preparer:
             claim = await self._read_claim(asked)
             planned = plan_devices(asked, claim, self._node, self.driver)
             devices, edits = await self._plan_edits(planned)
+            devices = await self._add_cards(asked, devices)
             prepared = await self._make_record(asked, devices)
             await self._run_hooks(prepared, sets_up=True)
             if self._metadata.are_wanted:
@@ -115,14 +129,14 @@ class Preparer:
             return prepared
 
     async def _plan_edits(
-        self, planned: Iterable[tuple[PreparedDevice, dict[str, str]]]
+        self, planned: Iterable[PreparedDevice]
     ) -> tuple[tuple[PreparedDevice, ...], dict[str, ContainerEdits]]:
         """Return the devices, and by CDI name what a container gets with them."""
         edits: dict[str, ContainerEdits] = {}
         devices: list[PreparedDevice] = []
         described: set[str] = set()
-        for device, env in planned:
-            edit = await self._make_edits(device, env)
+        for device in planned:
+            edit = await self._make_edits(device)
             # The file about a request comes with its first device.
             is_first = device.base_request not in described
             described.add(device.base_request)
@@ -133,9 +147,7 @@ class Preparer:
             devices.append(structs.replace(device, cdi_name=name))
         return tuple(devices), edits
 
-    async def _make_edits(
-        self, device: PreparedDevice, env: dict[str, str]
-    ) -> ContainerEdits:
+    async def _make_edits(self, device: PreparedDevice) -> ContainerEdits:
         device_id = DeviceID(self.driver, device.pool, device.device)
         try:
             edits = await self._source.edits(device_id)
@@ -144,12 +156,53 @@ class Preparer:
                 f"node {self._node!r} does not have device {device_id} now:"
                 f" {error.reason}"
             ) from error
-        variables = tuple(f"{name}={value}" for name, value in sorted(env.items()))
+        variables = tuple(
+            f"{name}={value}" for name, value in sorted(device.env.items())
+        )
         edits = structs.replace(edits, env=(*edits.env, *variables))
         violation = next(find_violations(edits), None)
         if violation is not None:
             raise PrepareError(f"device {device_id}: its source says {violation}")
         return edits
+
+    async def _add_cards(
+        self, asked: ClaimRef, devices: tuple[PreparedDevice, ...]
+    ) -> tuple[PreparedDevice, ...]:
+        """Return the devices with the cards that they are now.
+
+        Raises:
+            PrepareError: a device is another card than it was, or its card is prepared
+                under another name.
+        """
+        devices = await self._look_at_cards(devices)
+        self.checkpoint.refresh()
+        held = self.checkpoint.claims.get(asked.uid)
+        if held is not None:
+            devices = keep_cards(held, devices)
+        others = (
+            c for c in self.checkpoint.claims.values() if c.claim.uid != asked.uid
+        )
+        renamed = find_renamed(devices, others)
+        now = await self._look_at_cards([device for _, device in renamed])
+        for (claim, device), seen in zip(renamed, now, strict=True):
+            if seen.card != device.card:
+                raise PrepareError(
+                    f"{device.card} is prepared for ResourceClaim {claim.claim} as"
+                    f" {device.pool}/{device.device}, and has another name now: delete"
+                    " the pod of that claim"
+                )
+        return devices
+
+    async def _look_at_cards(
+        self, devices: Sequence[PreparedDevice]
+    ) -> tuple[PreparedDevice, ...]:
+        """Return devices with the cards that they are now."""
+        ids = [DeviceID(self.driver, device.pool, device.device) for device in devices]
+        known = await describe_devices(self._source, ids)
+        return tuple(
+            structs.replace(device, card=known[device_id].card)
+            for device, device_id in zip(devices, ids, strict=True)
+        )
 
     async def _make_record(
         self, asked: ClaimRef, devices: tuple[PreparedDevice, ...]
@@ -175,6 +228,39 @@ class Preparer:
             )
         await asyncio.to_thread(self.checkpoint.sync)
         return wanted
+
+    async def restore_cdi(self, uid: ClaimUID) -> None:
+        """Write the CDI file of a prepared claim, unless it is as it should be.
+
+        A container that starts again needs it, and kubelet asks for nothing then.
+
+        Raises:
+            CardChangedError: a device is another card now; the file is removed, so that
+                no container gets that one.
+            PrepareError: a device is not to be had now.
+            KubernetesError: the claim, for metadata, cannot be read.
+            OSError: the disk is full, or a folder may not be written.
+        """
+        async with self._in_turn(uid):
+            self.checkpoint.refresh()
+            held = self.checkpoint.claims.get(uid)
+            if held is None:
+                return
+            try:
+                keep_cards(held, await self._look_at_cards(held.devices))
+            except CardChangedError:
+                await asyncio.to_thread(self._cdi.remove, uid)
+                raise
+            named = [device for device in held.devices if device.cdi_name]
+            edits = {
+                device.cdi_name: await self._make_edits(device) for device in named
+            }
+            if self._metadata.are_wanted:
+                claim = await self._read_claim(held.claim)
+                _add_mounts(edits, held, await self._metadata.write(claim, held))
+            # A runtime refuses a device that edits nothing.
+            if edits and ContainerEdits() not in edits.values():
+                await asyncio.to_thread(self._cdi.write, held, edits)
 
     async def unprepare(self, asked: ClaimRef) -> None:
         """Undo what was prepared for a claim; nothing was: that is as good.
@@ -223,6 +309,6 @@ def _add_mounts(
     missing = dict(mounts)
     for device in prepared.devices:
         mount = missing.pop(device.base_request, None)
-        if mount is not None:
+        if mount is not None and device.cdi_name:
             edit = edits[device.cdi_name]
             edits[device.cdi_name] = structs.replace(edit, mounts=(*edit.mounts, mount))

@@ -11,11 +11,10 @@ import grpc.aio
 
 from nodeagent.errors import NodeAgentError
 from nodeagent.kubelet.plugin import Plugin
-from nodeagent.kubelet.sockets import SocketPaths, remove, remove_stale
+from nodeagent.kubelet.sockets import OwnSocket, SocketPaths, remove_stale
 from nodeagent.prepare import files
 
 _GRACE_S = 5.0
-_MODE = 0o600
 
 
 class SocketError(NodeAgentError):
@@ -24,7 +23,7 @@ class SocketError(NodeAgentError):
 
 @contextlib.asynccontextmanager
 async def serve_plugin(plugin: Plugin, paths: SocketPaths) -> AsyncIterator[None]:
-    """Answer kubelet while the block runs; then leave no socket behind.
+    """Answer kubelet while the block runs; then leave no socket of ours behind.
 
     The plugin's own socket is there before the one by which kubelet learns of it. What
     is being prepared is finished before the end.
@@ -42,11 +41,14 @@ async def serve_plugin(plugin: Plugin, paths: SocketPaths) -> AsyncIterator[None
         raise SocketError(str(error)) from error
     server = grpc.aio.server()
     server.add_generic_rpc_handlers(tuple(plugin.make_handlers()))
+    plugin_socket = OwnSocket(paths.plugin)
+    registration = OwnSocket(paths.registration)
     try:
-        for path in (paths.plugin, paths.registration):
-            server.add_insecure_port(f"unix:{path}")
-            path.chmod(_MODE)
+        for own in (plugin_socket, registration):
+            server.add_insecure_port(f"unix:{own.hidden}")
         await server.start()
+        plugin_socket.publish()
+        registration.publish()
     except (RuntimeError, OSError) as error:
         await server.stop(None)
         raise SocketError(f"{plugin.driver}: {error}") from error
@@ -54,6 +56,6 @@ async def serve_plugin(plugin: Plugin, paths: SocketPaths) -> AsyncIterator[None
         yield
     finally:
         # kubelet sees the end of a driver by its registration socket.
-        remove(paths.registration)
+        registration.remove()
         await server.stop(_GRACE_S)
-        remove(paths.plugin)
+        plugin_socket.remove()

@@ -12,6 +12,7 @@ from base64 import urlsafe_b64encode
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 
 from msgspec import Struct
 
@@ -20,6 +21,8 @@ from runtime.log import get_logger
 
 log = get_logger(__name__)
 
+_MODE = 0o600
+_HIDDEN = ".m"
 _MAX_PATH = 107
 """Bytes of the path of a unix socket, without the end."""
 
@@ -60,24 +63,63 @@ def find_paths(kubelet: Path, driver: DriverName, instance: str) -> SocketPaths:
     return SocketPaths(registration=registry / next(fitting, names[-1]), plugin=plugin)
 
 
+class OwnSocket:
+    """A socket of ours: opened under a hidden name, and removed only while it is ours.
+
+    gRPC removes the path that it opened, whoever has it by then: an agent that ends
+    must not take the socket of the one that replaces it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.hidden = path.with_name(f"{_HIDDEN}{token_hex(3)}")
+        """Where it is opened; no longer than any of the paths. kubelet ignores it."""
+        self._file: tuple[int, ...] | None = None
+
+    def publish(self) -> None:
+        """Give the open socket its path, in place of what has it.
+
+        Raises:
+            OSError: it cannot be had.
+        """
+        self.hidden.chmod(_MODE)
+        self._file = _identify(self.hidden)
+        self.hidden.replace(self.path)
+
+    def remove(self) -> None:
+        """Remove the path, if it is still that of this socket."""
+        with suppress(OSError):
+            if self._file is not None and _identify(self.path) == self._file:
+                _remove(self.path)
+
+
+def _identify(path: Path) -> tuple[int, ...]:
+    """Return the file behind a path; the time is that of its creation."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
 def remove_stale(paths: SocketPaths, driver: DriverName) -> None:
-    """Remove our own sockets, and those of instances that were killed.
+    """Remove the sockets of instances that were killed.
 
     kubelet tries a socket that nobody answers ever more slowly, and a pod's uid does
     not come again. Blocks for a moment.
     """
-    stale = {paths.registration, paths.plugin}
-    for pattern, folder in (
-        (f"{driver}-*reg.sock", paths.registration.parent),
-        ("dra-*.sock", paths.plugin.parent),
-        ("dra.sock", paths.plugin.parent),
-    ):
-        stale |= {path for path in folder.glob(pattern) if not _is_answered(path)}
-    for path in stale:
-        remove(path)
+    registry, folder = paths.registration.parent, paths.plugin.parent
+    found = {
+        paths.registration,
+        *registry.glob(f"{driver}-*reg.sock"),
+        *folder.glob("dra-*.sock"),
+        folder / "dra.sock",
+        *registry.glob(f"{_HIDDEN}*"),
+        *folder.glob(f"{_HIDDEN}*"),
+    }
+    for path in found:
+        if not is_answered(path):
+            _remove(path)
 
 
-def remove(path: Path) -> None:
+def _remove(path: Path) -> None:
     """Remove a socket, if it is there; what is no socket is left alone."""
     with suppress(OSError):
         if path.is_socket():
@@ -85,7 +127,8 @@ def remove(path: Path) -> None:
             log.info("socket.removed", path=str(path))
 
 
-def _is_answered(path: Path) -> bool:
+def is_answered(path: Path) -> bool:
+    """True unless nobody listens on a socket."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(1.0)
         try:

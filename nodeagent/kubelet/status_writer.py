@@ -55,6 +55,8 @@ class PreparedStatusWriter:
         self._preparers = preparers
         self._due: dict[ClaimRef, None] = {}
         """Oldest first."""
+        self._is_kept = True
+        """True unless the API server dropped what was written last."""
         self._wake = asyncio.Event()
         self._outage = Outage("write device status into claims")
         self._refusals = Refusals()
@@ -126,8 +128,15 @@ class PreparedStatusWriter:
             "status": {"devices": list(entries)},
         }
         key = object_key(claim.namespace, claim.name)
-        await self._reader.api.apply(kind, key, body, subresource="status")
-        log.info("device_status.written", claim=str(claim), devices=len(entries))
+        after = await self._reader.api.apply(kind, key, body, subresource="status")
+        is_kept = bool((after.get("status") or {}).get("devices"))
+        if is_kept:
+            log.info("device_status.written", claim=str(claim), devices=len(entries))
+        elif self._is_kept:
+            gate = "DRAResourceClaimDeviceStatus"
+            reason = f"the API server drops status.devices: its gate {gate} is off"
+            log.warning("device_status.dropped", claim=str(claim), reason=reason)
+        self._is_kept = is_kept
 
     def _log_refusal(self, claim: ClaimRef, field: str, reason: str) -> None:
         subject = f"ResourceClaim/{claim}"

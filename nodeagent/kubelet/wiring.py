@@ -13,9 +13,11 @@ from contracts.ids import DeviceID, DriverName, NodeName
 from contracts.names import AGENT_MANAGER
 from nodeagent.agent_state import AgentState
 from nodeagent.errors import SourceError
-from nodeagent.health import HealthStatus, Moment
+from nodeagent.health import Moment
+from nodeagent.kubelet.cdi_restorer import CdiRestorer
 from nodeagent.kubelet.claims import ClaimReader, ForgottenClaims
 from nodeagent.kubelet.drift_teller import DriftTeller
+from nodeagent.kubelet.dropped import list_dropped
 from nodeagent.kubelet.liveness import serve_liveness
 from nodeagent.kubelet.metadata_files import MetadataFiles
 from nodeagent.kubelet.plugin import DeviceVerdict, Plugin
@@ -110,10 +112,15 @@ async def open_kubelet_side(
             preparers,
             lasts_s=settings.drift_lasts_s,
             clock=clock,
+            list_dropped=lambda ours: tuple(
+                list_dropped(settings.folder / "plugins", ours)
+            ),
             tell=partial(state.note_drift, node),
         )
         tasks: dict[str, Task] = {
             "sweep-claims": sweeper.run,
+            # Writes what containers of earlier claims need to start again.
+            "restore-cdi": CdiRestorer(preparers).run,
             # Compares what containers hold with claims and records.
             "tell-drift": drifts.run,
             # Writes into claims what is known of their devices.
@@ -163,22 +170,18 @@ class DeviceVerdicts:
         self._node = node
         self._source = source
         self._state = state
-        self._discovered: tuple[DeviceID, ...] = ()
 
     async def discover(self) -> None:
         """List the devices while the bus is away and the announcer has not."""
+        devices: tuple[DeviceID, ...] = ()
         with contextlib.suppress(SourceError):
-            found = await self._source.discover(self._node)
-            self._discovered = found.device_ids
+            devices = (await self._source.discover(self._node)).device_ids
+        self._state.follow_verdicts(self._node, devices)
 
     def list_of(self, driver: DriverName) -> tuple[DeviceVerdict, ...]:
         """Return what holds now of each device of a driver."""
-        devices = self._state.list_devices(self._node) or self._discovered
-        health = self._state.find_health(self._node)
         return tuple(
-            DeviceVerdict(device, health[device].status, health[device].message)
-            if device in health
-            else DeviceVerdict(device, HealthStatus.HEALTHY)
-            for device in devices
+            DeviceVerdict(device, *self._state.find_verdict(self._node, device))
+            for device in self._state.list_devices(self._node)
             if device.driver == driver
         )

@@ -18,6 +18,9 @@ from nodeagent.cdi import ContainerEdits, write_spec
 from nodeagent.errors import TornRecordError
 from nodeagent.prepare import files
 from nodeagent.prepare.prepared import PreparedClaim, decode_record, encode_record
+from runtime.log import get_logger
+
+log = get_logger(__name__)
 
 _RECORD = "moorings.dev/record"
 _MODE = 0o640
@@ -86,6 +89,7 @@ class CdiFiles:
             if path.read_bytes() == data:
                 return
         files.write_quickly(path, data, _MODE)
+        log.info("cdi.written", claim=str(prepared.claim), uid=prepared.claim.uid)
 
     def remove(self, uid: ClaimUID) -> None:
         """Remove a claim's file, if it has one.

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from contracts.allocation import DeviceRequestAllocationResult
 from contracts.claim import ResourceClaim
 from contracts.ids import ClaimRef, DriverName, NodeName
-from nodeagent.errors import PrepareError
-from nodeagent.prepare.parameters import merge
+from nodeagent.errors import CardChangedError, PrepareError
+from nodeagent.prepare.parameters import MergedParameters, merge
 from nodeagent.prepare.prepared import PreparedClaim, PreparedDevice
 
 MAX_RESULTS = 32
@@ -44,8 +46,8 @@ def plan_devices(
     claim: ResourceClaim,
     node: NodeName,
     driver: DriverName,
-) -> tuple[tuple[PreparedDevice, dict[str, str]], ...]:
-    """List the devices of this driver that the claim holds, with the variables of each.
+) -> tuple[PreparedDevice, ...]:
+    """List the devices of this driver that the claim holds.
 
     Raises:
         PrepareError: the claim is another one, is not allocated, is not of this node,
@@ -67,7 +69,7 @@ def plan_devices(
     allocated = claim.allocation.devices
     if len(allocated.results) > MAX_RESULTS:
         raise PrepareError(f"ResourceClaim {asked} has over {MAX_RESULTS} devices")
-    planned: list[tuple[PreparedDevice, dict[str, str]]] = []
+    planned: list[PreparedDevice] = []
     for result in allocated.results:
         if result.driver == driver:
             if not _LABEL.fullmatch(result.device):
@@ -75,12 +77,51 @@ def plan_devices(
             parameters = merge(allocated.config, driver, result.request)
             number = len(planned)
             name = f"{asked.uid}-{number}-{result.device}"
-            device = _make_device(result, name, parameters.partition)
-            planned.append((device, parameters.env))
+            planned.append(_make_device(result, name, parameters))
     if not planned:
         raise PrepareError(f"ResourceClaim {asked} holds no device of {driver}")
-    _check_distinct(asked, [device for device, _ in planned])
+    _check_distinct(asked, planned)
     return tuple(planned)
+
+
+def keep_cards(
+    held: PreparedClaim, devices: Iterable[PreparedDevice]
+) -> tuple[PreparedDevice, ...]:
+    """Return a claim's devices, with cards that are not known now as recorded.
+
+    Raises:
+        CardChangedError: the name of a device is that of another card now.
+    """
+    cards = {(device.pool, device.device): device.card for device in held.devices}
+    kept: list[PreparedDevice] = []
+    for device in devices:
+        before = cards.get((device.pool, device.device), "")
+        if before and device.card and device.card != before:
+            raise CardChangedError(
+                f"device {device.pool}/{device.device} was {before} when ResourceClaim"
+                f" {held.claim} was prepared, and is {device.card} now: delete its pod"
+            )
+        kept.append(structs.replace(device, card=device.card or before))
+    return tuple(kept)
+
+
+def find_renamed(
+    wanted: Iterable[PreparedDevice], prepared: Iterable[PreparedClaim]
+) -> tuple[tuple[PreparedClaim, PreparedDevice], ...]:
+    """Find devices of other names whose records have the cards that are wanted.
+
+    Partitions of one card, or one card that got another name since.
+    """
+    names = {(device.pool, device.device) for device in wanted}
+    cards = {device.card for device in wanted if device.card and not device.is_admin}
+    return tuple(
+        (claim, device)
+        for claim in prepared
+        for device in claim.devices
+        if device.card in cards
+        and not device.is_admin
+        and (device.pool, device.device) not in names
+    )
 
 
 def check_free(wanted: PreparedClaim, prepared: Iterable[PreparedClaim]) -> None:
@@ -111,7 +152,7 @@ def check_free(wanted: PreparedClaim, prepared: Iterable[PreparedClaim]) -> None
 def _make_device(
     result: DeviceRequestAllocationResult,
     cdi_name: str,
-    partition: dict[str, str | int | bool],
+    parameters: MergedParameters,
 ) -> PreparedDevice:
     return PreparedDevice(
         request=result.request,
@@ -123,7 +164,8 @@ def _make_device(
         consumed_capacity={
             name: amount.text for name, amount in result.consumed_capacity.items()
         },
-        partition=partition,
+        env=parameters.env,
+        partition=parameters.partition,
     )
 
 

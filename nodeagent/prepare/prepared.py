@@ -31,11 +31,15 @@ class PreparedDevice(
     device: DeviceName
     cdi_name: str = ""
     """In the claim's CDI file; empty: the container gets nothing for it."""
+    card: str = ""
+    """The hardware behind the name, such as a UUID; empty: it was not known."""
     share_id: str = ""
     """Of a device that several claims share (KEP-5075)."""
     is_admin: bool = False
     """Held beside others, to look after it (KEP-5018)."""
     consumed_capacity: dict[str, str] = {}
+    env: dict[str, str] = {}
+    """Variables that parameters give containers with it."""
     partition: dict[str, str | int | bool] = {}
     """Parameters given to the programs that set it up."""
 

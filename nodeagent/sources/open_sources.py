@@ -18,9 +18,9 @@ from nodeagent.sources.nvml.spec import NvmlSpec
 from nodeagent.sources.part import Additions, SourcePart
 from nodeagent.sources.settings import read_text
 from nodeagent.sources.simulated import open_simulated
-from nodeagent.sources.source import DeviceSource
+from nodeagent.sources.source import DeviceSource, PartitionHooks
 from nodeagent.sources.source_file import AnySourceSpec, read_sources
-from nodeagent.sources.source_spec import DeviceSourceSpec
+from nodeagent.sources.source_spec import DevicePrograms, DeviceSourceSpec
 from nodeagent.sources.sysfs.source import open_sysfs
 from nodeagent.sources.sysfs.spec import SysfsSpec
 
@@ -64,6 +64,16 @@ def _open_source(
             return already_open(open_simulated(folder / spec.fleet, faults_file, node))
 
 
+def _make_hooks(programs: DevicePrograms) -> PartitionHooks | None:
+    if not (programs.set_up or programs.tear_down):
+        return None
+    return PartitionHooks(
+        set_up=programs.set_up,
+        tear_down=programs.tear_down,
+        limit_s=programs.limit_seconds,
+    )
+
+
 def _make_part(spec: AnySourceSpec, source: DeviceSource, node: NodeName) -> SourcePart:
     if not isinstance(spec, DeviceSourceSpec):
         return SourcePart(spec.name, source, node, read_s=spec.read_seconds)
@@ -76,6 +86,7 @@ def _make_part(spec: AnySourceSpec, source: DeviceSource, node: NodeName) -> Sou
         additions=Additions(
             attributes={key: make_attribute(v) for key, v in spec.attributes.items()},
             edits=spec.edits,
+            hooks=_make_hooks(spec.programs),
         ),
         health_only=spec.health_only,
     )

@@ -43,10 +43,11 @@ SOURCE_FAILED = "SourceFailed"
 
 
 class Additions(Struct, frozen=True, kw_only=True):
-    """Attributes that the sources file adds to each device of a source."""
+    """What the sources file adds to each device of a source."""
 
     attributes: Mapping[str, DeviceAttribute] = {}
     edits: ContainerEdits = ContainerEdits()
+    hooks: PartitionHooks | None = None
 
 
 class SourcePart:
@@ -251,7 +252,12 @@ class SourcePart:
         return await self.source.describe(device) if device in self._ids else None
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:
-        """Return the programs of a device; None: none, or it is not of this source."""
+        """Return the programs of a device; None: none, or it is not of this source.
+
+        Those of the sources file are of the pool: a device that is gone is torn down.
+        """
+        if self._additions.hooks and self._pool == PoolID(device.driver, device.pool):
+            return self._additions.hooks
         return self.source.find_hooks(device) if device in self._ids else None
 
     async def close(self) -> None:

@@ -60,6 +60,9 @@ class DeviceDescription(Struct, frozen=True, kw_only=True):
     """Keys are in the form of fields of Kubernetes, such as `kernelDriver`."""
     network: NetworkDescription | None = None
     """None: it is no network interface, or none that the node sees."""
+    card: str = ""
+    """Tells the hardware from other hardware that may get its name, such as the UUID of
+    a GPU; empty: its name does, or nothing is known."""
 
 
 class DeviceSource(Protocol):

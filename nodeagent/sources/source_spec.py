@@ -7,6 +7,7 @@ the union in `source_file.py`. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from posixpath import isabs, normpath
 from typing import Annotated
 
 from msgspec import Meta
@@ -25,6 +26,22 @@ BrokenRule = tuple[str, str]
 """Field and rule."""
 
 Seconds = Annotated[float, Meta(gt=0, le=3600)]
+
+
+Argument = Annotated[str, Meta(max_length=4096)]
+Command = Annotated[tuple[Argument, ...], Meta(max_length=64)]
+"""An executable with its arguments; no shell reads them."""
+
+
+class DevicePrograms(SettingsPart, frozen=True, kw_only=True):
+    """Programs that make a device what a claim needs, and undo it."""
+
+    set_up: Command = ()
+    """Run before containers get the device; absolute path, and arguments."""
+    tear_down: Command = ()
+    """Run when the claim needs it no more."""
+    limit_seconds: Annotated[float, Meta(gt=0, le=30)] = 10.0
+    """Each run has ended by then, or is killed and counts as failed."""
 
 
 class SourceSpec(SettingsPart, frozen=True, kw_only=True, tag_field="kind"):
@@ -50,6 +67,8 @@ class DeviceSourceSpec(SourceSpec, frozen=True, kw_only=True):
     """Added to each device; they win over what the source says."""
     edits: ContainerEdits = ContainerEdits()
     """Added to what a container gets with each device (CDI)."""
+    programs: DevicePrograms = DevicePrograms()
+    """Run for each device of a claim that is prepared."""
     health_only: bool = False
     """Another driver publishes and prepares the devices; only their health is told."""
 
@@ -76,8 +95,24 @@ def check_source(spec: SourceSpec, node: NodeName) -> Iterator[BrokenRule]:
     yield from _to_rules(check_device(added, "", selects_nodes=False))
     for violation in find_violations(spec.edits):
         yield "edits", violation
-    if spec.health_only and (spec.attributes or spec.edits != ContainerEdits()):
-        yield "healthOnly", "attributes and edits are for devices that are announced"
+    programs = {"setUp": spec.programs.set_up, "tearDown": spec.programs.tear_down}
+    for name, command in programs.items():
+        yield from check_command(f"programs.{name}", command)
+    additions = (spec.attributes, spec.edits, spec.programs)
+    if spec.health_only and additions != ({}, ContainerEdits(), DevicePrograms()):
+        rule = "attributes, edits and programs are for devices that are announced"
+        yield "healthOnly", rule
+
+
+def check_command(field: str, command: tuple[str, ...]) -> Iterator[BrokenRule]:
+    """Require an absolute path, and no NUL in any argument; empty is no command."""
+    for program in command[:1]:
+        if not isabs(program) or normpath(program) != program:
+            rule = f"{program!r}: must be an absolute path without `.` and `..`"
+            yield f"{field}[0]", rule
+    for index, argument in enumerate(command):
+        if "\0" in argument:
+            yield f"{field}[{index}]", "must have no NUL"
 
 
 def _to_rules(violations: Violations) -> Iterator[BrokenRule]:

@@ -63,6 +63,8 @@ class DeviceStatusWriter:
         self._outage = Outage("write status.devices of claims")
         self._refusals = Refusals()
         self._wake = asyncio.Event()
+        self._is_kept = True
+        """True unless the API server dropped what was written last."""
 
     def look_at(self, key: str, raw: Json) -> None:
         """Look at a claim that changed, if anything may have to be said in it."""
@@ -139,7 +141,16 @@ class DeviceStatusWriter:
             "metadata": {"name": claim.metadata.name, "uid": claim.metadata.uid},
             "status": {"devices": list(entries)},
         }
-        await self._api.apply(self._kind, key, body, subresource="status")
+        after = await self._api.apply(self._kind, key, body, subresource="status")
+        is_kept = not entries or bool((after.get("status") or {}).get("devices"))
+        if not is_kept:
+            if self._is_kept:
+                gate = "DRAResourceClaimDeviceStatus"
+                reason = f"the API server drops status.devices: its gate {gate} is off"
+                log.warning("device_status.dropped", claim=key, reason=reason)
+            self._is_kept = False
+            return
+        self._is_kept = True
         states = {
             f"{entry['driver']}/{entry['pool']}/{entry['device']}": condition["status"]
             for entry in entries

@@ -88,6 +88,8 @@ class Bench:
     def __init__(self, *devices: str, hooks: PartitionHooks | None = None) -> None:
         self.devices = set(devices)
         self.hooks = hooks
+        self.cards: dict[str, str] = {}
+        """The card of a device by its name."""
 
     @property
     def nodes(self) -> tuple[NodeName, ...]:
@@ -119,7 +121,8 @@ class Bench:
         """Say as much as a real device does."""
         if device.device not in self.devices:
             raise SourceError("bench", "no such device")
-        return DeviceDescription(data={"numaNode": 0})
+        card = self.cards.get(device.device, "")
+        return DeviceDescription(data={"numaNode": 0}, card=card)
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
         """Return the same for all."""

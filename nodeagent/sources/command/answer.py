@@ -23,6 +23,7 @@ from nodeagent.sources.attributes import AttributeValue, make_attribute
 from nodeagent.sources.settings import SettingsPart
 
 REASON = r"^[A-Z][A-Za-z0-9]{0,63}$"
+_CARD_ATTRIBUTES = ("uuid", "resource.kubernetes.io/pciBusID")
 
 
 class DeviceReport(SettingsPart, frozen=True, kw_only=True):
@@ -41,6 +42,12 @@ class AnsweredDevice(SettingsPart, frozen=True, kw_only=True):
     capacity: dict[str, Quantity] = {}
     edits: ContainerEdits = ContainerEdits()
     health: DeviceReport | None = None
+
+    @property
+    def card(self) -> str:
+        """The first attribute that tells the hardware from other; empty: none does."""
+        values = (self.attributes.get(name) for name in _CARD_ATTRIBUTES)
+        return next((value for value in values if isinstance(value, str)), "")
 
     def to_device(self) -> Device:
         """Return the device as it is announced."""

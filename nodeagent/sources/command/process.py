@@ -14,10 +14,11 @@ from runtime.log import get_logger
 MAX_ANSWER_BYTES = 1 << 20
 _MAX_STDERR_BYTES = 1 << 14
 _MAX_STDERR_LINES = 20
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "LANG": "C.UTF-8",
 }
+"""Of programs that the sources file names: ours has secrets."""
 
 log = get_logger(__name__)
 
@@ -74,7 +75,7 @@ async def _start_process(
             stdin=asyncio.subprocess.DEVNULL,
             stdout=answer_end,
             stderr=words_end,
-            env={**_ENVIRONMENT, **variables},
+            env={**ENVIRONMENT, **variables},
             cwd="/",
             start_new_session=True,
         )

@@ -116,14 +116,21 @@ class CommandSource:
         Raises:
             SourceError: it lists no such device.
         """
+        return join_edits(name_device(device), self._find(device).edits)
+
+    def _find(self, device: DeviceID) -> AnsweredDevice:
         found = (self._devices or {}).get(device.device)
         if found is None or device != self._id_of(found.name):
             raise SourceError(self._spec.name, f"{device} is not here")
-        return join_edits(name_device(device), found.edits)
+        return found
 
-    async def describe(self, device: DeviceID) -> DeviceDescription:  # noqa: ARG002
-        """Return nothing: the command says all in attributes."""
-        return DeviceDescription()
+    async def describe(self, device: DeviceID) -> DeviceDescription:
+        """Return the card, if attributes name one: the command says all in attributes.
+
+        Raises:
+            SourceError: it lists no such device.
+        """
+        return DeviceDescription(card=self._find(device).card)
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
         """Return None: there is nothing to set up."""

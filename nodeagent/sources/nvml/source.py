@@ -308,7 +308,7 @@ class NvmlSource(ThreadedSource):
             data["parentUUID"] = gpu.uuid
         if gpu.bus_id:
             data["pciAddress"] = gpu.bus_id
-        return DeviceDescription(data=data)
+        return DeviceDescription(data=data, card=gpu.uuid)
 
     def _find_offered(self, device: DeviceID, look: _Look) -> _Offered:
         for offered in look.offered:

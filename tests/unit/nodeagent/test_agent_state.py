@@ -173,6 +173,51 @@ def test_devices_are_counted_by_driver_and_health() -> None:
     }
 
 
+def followed_state(policy: HealthPolicy) -> AgentState:
+    """Make a state whose node's verdicts kubelet is told; nothing was announced."""
+    agent = AgentState(CLUSTER, (NODE,), policy)
+    agent.follow_verdicts(NODE, node_devices(2).device_ids)
+    return agent
+
+
+def verdicts(agent: AgentState) -> list[HealthStatus]:
+    devices = agent.list_devices(NODE)
+    return [agent.find_verdict(NODE, device)[0] for device in devices]
+
+
+def test_a_device_is_unknown_before_its_first_verdict() -> None:
+    """Also while it was not read, and while bad readings do not prove enough."""
+    agent = followed_state(HealthPolicy(bad_readings=3))
+    unknown, healthy = HealthStatus.UNKNOWN, HealthStatus.HEALTHY
+    assert verdicts(agent) == [unknown, unknown]
+    assert agent.count_devices() == {(DEVICE.driver, unknown): 2}
+    agent.judge_readings({}, moment(1.0), frozenset(agent.list_devices(NODE)))
+    assert verdicts(agent) == [unknown, unknown]
+    agent.judge_readings(BAD, moment(2.0))
+    assert verdicts(agent) == [unknown, healthy]
+    agent.judge_readings(BAD, moment(3.0))
+    agent.judge_readings(BAD, moment(4.0))
+    assert verdicts(agent) == [HealthStatus.UNHEALTHY, healthy]
+
+
+def test_a_device_that_was_judged_stays_so_until_readings_prove_otherwise() -> None:
+    agent = followed_state(HealthPolicy(bad_readings=2))
+    agent.judge_readings({}, moment(1.0))
+    agent.judge_readings(BAD, moment(2.0))
+    assert verdicts(agent) == [HealthStatus.HEALTHY, HealthStatus.HEALTHY]
+    agent.make_inventory(node_devices(3), EVERYTHING)
+    assert verdicts(agent)[2] is HealthStatus.UNKNOWN
+
+
+def test_what_was_told_before_a_restart_is_a_verdict() -> None:
+    before, after = announced_state(), followed_state(POLICY)
+    before.judge_readings(BAD, moment(1.0))
+    sent = before.make_health(NODE, HEALTH)
+    assert sent is not None
+    after.restore_health(sent.message)
+    assert verdicts(after) == [HealthStatus.UNHEALTHY, HealthStatus.UNKNOWN]
+
+
 def test_drift_is_said_once_and_only_of_nodes_where_somebody_looks() -> None:
     """An empty answer is one, too: what was said before a restart is over."""
     state = agent_state()

@@ -23,7 +23,8 @@ from nodeagent.errors import PrepareError
 from nodeagent.kubelet.claims import ClaimReader
 from nodeagent.prepare.prepared import PreparedClaim, PreparedDevice
 from runtime.kube.api import KubernetesApi
-from runtime.kube.errors import NotFoundError
+from runtime.kube.errors import NotFoundError, UnavailableError
+from runtime.kube.kinds import Kind
 from tests import builders
 from tests.builders.pods import real_claim
 
@@ -85,3 +86,19 @@ def test_a_claim_that_holds_its_devices_is_not() -> None:
 )
 def test_others_are(claim: ResourceClaim | None) -> None:
     assert is_gone(claim)
+
+
+class Hung(ClaimReader):
+    """Asks an API server that accepts and never answers."""
+
+    async def find_kind(self) -> Kind:
+        """Wait, as every request does."""
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_an_api_server_that_hangs_is_named() -> None:
+    reader = Hung(cast("KubernetesApi", None), answer_s=0.05)
+    said = r"get ResourceClaim .*gpus.*: the API server did not answer within 0.05 s"
+    with pytest.raises(UnavailableError, match=said):
+        await reader.read(prepared().claim)

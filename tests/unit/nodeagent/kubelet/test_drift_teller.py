@@ -7,11 +7,19 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from contracts.claim import ResourceClaim
-from contracts.drift import DeviceDrift
-from contracts.ids import ClaimRef, ClaimUID, Namespace
+from contracts.drift import DeviceDrift, DriftKind
+from contracts.ids import (
+    ClaimRef,
+    ClaimUID,
+    DeviceName,
+    DriverName,
+    Namespace,
+    PoolName,
+)
 from nodeagent.drift import DeviceInUse
 from nodeagent.health import Moment
 from nodeagent.kubelet.drift_teller import DriftTeller
+from nodeagent.prepare.prepared import PreparedClaim, PreparedDevice
 from tests import builders
 
 LASTS_S = 0.01
@@ -23,6 +31,7 @@ class Node:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.dropped: tuple[PreparedClaim, ...] = ()
         self._now_s = 0.0
         self.make("first")
 
@@ -66,7 +75,15 @@ async def watch(node: Node, made_anew_after: int) -> list[tuple[DeviceDrift, ...
             stop.set()
 
     some = cast("Any", node)
-    teller = DriftTeller(some, some, [some], lasts_s=LASTS_S, clock=node.now, tell=tell)
+    teller = DriftTeller(
+        some,
+        some,
+        [some],
+        lasts_s=LASTS_S,
+        clock=node.now,
+        list_dropped=lambda _: node.dropped,
+        tell=tell,
+    )
     async with asyncio.timeout(60):
         await teller.run(stop)
     return told
@@ -77,3 +94,21 @@ async def test_a_claim_made_anew_under_its_name_is_no_drift() -> None:
     node = Node()
     assert await watch(node, made_anew_after=2) == [()] * LOOKS
     assert node.asked == 2
+
+
+async def test_a_claim_of_a_driver_that_is_dropped_is_told() -> None:
+    """Kubelet finds nobody to unprepare it, and its pod never ends."""
+    node = Node()
+    device = PreparedDevice(
+        request="gpu", pool=PoolName("n-0"), device=DeviceName("gpu-0")
+    )
+    left = PreparedClaim(
+        claim=ClaimRef(Namespace("team"), "left", ClaimUID("uid-left")),
+        driver=DriverName("old.example.com"),
+        devices=(device,),
+        since="",
+    )
+    node.dropped = (left,)
+    (drift,) = (await watch(node, made_anew_after=0))[-1]
+    assert (drift.kind, drift.claim) == (DriftKind.DRIVER_GONE, "team/left")
+    assert drift.device == left.device_ids[0]

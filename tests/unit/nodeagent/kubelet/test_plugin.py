@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +31,7 @@ from nodeagent.kubelet.stubs import (
     dra_v1beta1_pb2,
     pluginregistration_v1_pb2,
 )
+from nodeagent.sources.source import PartitionHooks
 from tests.builders.prepared import (
     DRIVER,
     POOL,
@@ -195,6 +197,47 @@ async def test_sockets_of_killed_instances_are_removed_and_those_of_others_not(
         assert not dead.registration.exists()
         assert kubelet.paths.registration.exists()
         assert paths.registration.exists()
+
+
+async def test_what_does_not_answer_in_time_is_told_of_each_claim() -> None:
+    """An answer without devices and without words would let containers start."""
+    with TemporaryDirectory(dir="/tmp") as scratch:
+        slow = PartitionHooks(set_up=("/bin/sleep", "60"), limit_s=60)
+        source = Bench("gpu-0", hooks=slow)
+        preparer = make_preparer(Path(scratch), source, CLAIMS)
+        plugin = Plugin(preparer, "", lambda _: (), limit_s=0.2)
+        request = dra_v1_pb2.NodePrepareResourcesRequest(
+            claims=[
+                dra_v1_pb2.Claim(namespace=c.namespace, uid=c.uid, name=c.name)
+                for c in (A, B)
+            ]
+        )
+        answer = await plugin._prepare(dra_v1_pb2, request, None)
+        assert answer.claims[A.uid].error.startswith("not done within 0.2 s")
+        assert "does not have device" in answer.claims[B.uid].error
+
+
+async def test_an_agent_that_ends_leaves_the_sockets_of_its_successor() -> None:
+    """They have the same paths where agents have no instances."""
+    with TemporaryDirectory(dir="/tmp") as scratch:
+        folder = Path(scratch)
+        paths = find_paths(folder, DRIVER, "")
+        preparer = make_preparer(folder, Bench("gpu-0"), CLAIMS)
+        plugin = Plugin(preparer, str(paths.plugin), lambda _: ())
+        async with contextlib.AsyncExitStack() as newer:
+            async with serve_plugin(plugin, paths):
+                await newer.enter_async_context(serve_plugin(plugin, paths))
+            kubelet = Kubelet(paths)
+            answer = await kubelet.call(
+                "/pluginregistration.Registration/GetInfo",
+                pluginregistration_v1_pb2.InfoRequest(),
+                pluginregistration_v1_pb2.PluginInfo,
+            )
+            assert answer.name == DRIVER
+            prepared = await kubelet.prepare(dra_v1_pb2, A)
+            assert prepared.claims[A.uid].error == ""
+        assert not paths.registration.exists()
+        assert not paths.plugin.exists()
 
 
 async def test_a_path_that_no_socket_can_have_is_named(tmp_path: Path) -> None:

@@ -216,6 +216,38 @@ async def test_a_lost_record_is_built_anew_and_both_lost_is_prepared_again(
     assert list(again.checkpoint.claims) == [A.uid]
 
 
+async def test_a_name_that_is_another_card_now_is_refused(tmp_path: Path) -> None:
+    """A boot may number cards otherwise; the pod was given the one that it had."""
+    claims = {"a": allocated(A, result("gpu-1"))}
+    source = Bench("gpu-1")
+    source.cards = {"gpu-1": "GPU-aaa"}
+    await make_preparer(tmp_path, source, claims).prepare(A)
+    again = make_preparer(tmp_path, source, claims)
+    source.cards = {}  # not known for a moment
+    assert (await again.prepare(A)).devices[0].card == "GPU-aaa"
+    source.cards = {"gpu-1": "GPU-bbb"}
+    with pytest.raises(PrepareError, match=r"gpu-1 was GPU-aaa .* and is GPU-bbb now"):
+        await again.prepare(A)
+    await again.unprepare(A)
+    assert (await again.prepare(A)).devices[0].card == "GPU-bbb"
+
+
+async def test_a_card_is_not_given_out_under_a_second_name(tmp_path: Path) -> None:
+    """A container runs on it; partitions of one card are no second name."""
+    claims = {"a": allocated(A, result("gpu-1")), "b": allocated(B, result("gpu-0"))}
+    source = Bench("gpu-0", "gpu-1")
+    source.cards = {"gpu-0": "GPU-aaa", "gpu-1": "GPU-aaa"}
+    preparer = make_preparer(tmp_path, source, claims)
+    await preparer.prepare(A)
+    await preparer.prepare(B)
+    await preparer.unprepare(B)
+    source.cards = {"gpu-0": "GPU-aaa", "gpu-1": "GPU-bbb"}
+    with pytest.raises(PrepareError, match=r"GPU-aaa is prepared for .* as n-0/gpu-1"):
+        await preparer.prepare(B)
+    await preparer.unprepare(A)
+    await preparer.prepare(B)
+
+
 def hook(folder: Path, name: str, text: str) -> tuple[str, ...]:
     """A program of one line of shell; gives its command."""
     path = folder / name
@@ -243,6 +275,21 @@ async def test_hooks_set_a_device_up_and_tear_it_down(tmp_path: Path) -> None:
     assert told["parameters"] == {"size": 1, "mode": "a", "kept": True}
     await preparer.unprepare(A)
     assert not (tmp_path / "told").exists()
+
+
+async def test_a_hook_gets_none_of_our_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent has its password for the bus there."""
+    monkeypatch.setenv("NODEAGENT_NATS_PASSWORD", "secret")
+    command = hook(tmp_path, "up", f"env > {tmp_path}/env; pwd >> {tmp_path}/env")
+    source = Bench("gpu-0", hooks=PartitionHooks(set_up=command))
+    await make_preparer(tmp_path, source, {"a": allocated(A, result("gpu-0"))}).prepare(
+        A
+    )
+    said = (tmp_path / "env").read_text()
+    assert "secret" not in said
+    assert said.endswith("\n/\n")
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.ids import NodeName
+from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from nodeagent.errors import SettingsError
 from nodeagent.sources.open_sources import open_sources
+from nodeagent.sources.source import PartitionHooks
 
 FLEET = """
 apiVersion: moorings.dev/v1alpha1
@@ -48,3 +49,36 @@ async def test_a_wrong_file_is_refused_before_anything_is_open(tmp_path: Path) -
     with pytest.raises(SettingsError, match=r"fleet.yaml: cannot be read"):
         async with open_sources(tmp_path / "sources.yaml", NODE):
             pass
+
+
+COUNTED = """
+apiVersion: moorings.dev/v1alpha1
+kind: Sources
+sources:
+- kind: counted
+  name: dongles
+  driver: a.io
+  resources: [{name: dongle, count: 1}]
+  programs: {setUp: [/opt/up, -v], tearDown: [/opt/down], limitSeconds: 3}
+- kind: counted
+  name: others
+  driver: b.io
+  resources: [{name: dongle, count: 1}]
+"""
+
+
+async def test_a_source_names_programs_that_set_its_devices_up(tmp_path: Path) -> None:
+    """Also for a device that is gone: it is torn down all the same."""
+    (tmp_path / "sources.yaml").write_text(COUNTED)
+    hooks = PartitionHooks(
+        set_up=("/opt/up", "-v"), tear_down=("/opt/down",), limit_s=3.0
+    )
+    async with open_sources(tmp_path / "sources.yaml", NODE) as source:
+        await source.discover(NODE)
+        for name in ("dongle-0", "gone"):
+            a, b = (
+                DeviceID(DriverName(driver), PoolName(NODE), DeviceName(name))
+                for driver in ("a.io", "b.io")
+            )
+            assert source.find_hooks(a) == hooks
+            assert source.find_hooks(b) is None

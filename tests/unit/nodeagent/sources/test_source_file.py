@@ -11,6 +11,11 @@ from nodeagent.sources.source_file import MAX_SOURCES, make_schema, read_sources
 HEAD = "apiVersion: moorings.dev/v1alpha1\nkind: Sources\nsources:\n"
 NODE = NodeName("n-0")
 SIMULATED = "{kind: simulated, name: lab, fleet: fleet.yaml}"
+COUNTED = (
+    "{kind: counted, name: x, driver: a.io, resources: [{name: d, count: 1}],"
+    " programs: %s}"
+)
+NVML = "{kind: nvml, name: gpus, driver: gpu.nvidia.com, healthOnly: true}"
 
 
 def read(*sources: str) -> list[str]:
@@ -37,6 +42,16 @@ def test_sources_come_in_the_order_of_the_file() -> None:
             SIMULATED.replace("}", ", readSeconds: 0}"),
             "sources[0].readSeconds: Expected `float` > 0",
         ),
+        (
+            COUNTED % "{setUp: [up.sh]}",
+            "sources[0].programs.setUp[0]: 'up.sh': must be",
+        ),
+        (COUNTED % "{tearDown: [/x/../y]}", "sources[0].programs.tearDown[0]: "),
+        (COUNTED % "{limitSeconds: 31}", "sources[0].programs.limitSeconds: Expected"),
+        (
+            NVML.replace("}", ", programs: {setUp: [/up]}}"),
+            "sources[0].healthOnly: attributes, edits and programs are for",
+        ),
     ],
 )
 def test_a_broken_source_is_refused(source: str, said: str) -> None:
@@ -53,15 +68,12 @@ def test_names_are_there_once() -> None:
         read(SIMULATED, SIMULATED)
 
 
-NVML = "{kind: nvml, name: gpus, driver: gpu.nvidia.com, healthOnly: true}"
-
-
 @pytest.mark.parametrize(
     ("sources", "said"),
     [
         (
             [NVML.replace("}", ", attributes: {rack: a}}")],
-            "sources[0].healthOnly: attributes and edits are for devices",
+            "sources[0].healthOnly: attributes, edits and programs are for",
         ),
         (
             [NVML, NVML.replace("gpus", "b").replace("true", "false, pool: p")],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+from structlog.testing import capture_logs
+
 from contracts.claim import ResourceClaim
 from contracts.codec import to_builtins
 from contracts.ids import DeviceID, DeviceName, NodeName, PoolID, PoolName
@@ -34,14 +36,17 @@ class Api:
 
     def __init__(self, error: ApiError | None) -> None:
         self.keys: list[str] = []
+        self.keeps = True
+        """False as if the gate of `status.devices` were off."""
         self._error = error
 
-    async def apply(self, _kind: object, key: str, body: Any, **_: str) -> None:
-        """Take a status."""
+    async def apply(self, _kind: object, key: str, body: Any, **_: str) -> Any:
+        """Take a status, and answer with what is stored."""
         assert body["status"]["devices"]
         self.keys.append(key)
         if self._error is not None:
             raise self._error
+        return body if self.keeps else {"status": {}}
 
 
 class Writer:
@@ -119,3 +124,19 @@ async def test_a_claim_that_is_another_by_now_is_left_to_the_watch() -> None:
     away.writer.look_at(KEY, away.raw)
     await away.write()
     assert list(away.writer._due) == [KEY]
+
+
+async def test_what_a_gate_drops_is_not_said_to_be_written() -> None:
+    """Once, as it holds of all claims."""
+    written, dropped = Writer(HELD), Writer(HELD)
+    dropped.api.keeps = False
+    for writer, event in ((written, "written"), (dropped, "dropped")):
+        with capture_logs() as logs:
+            writer.writer.look_at(KEY, writer.raw)
+            assert await writer.write() == [KEY]
+        events = [log["event"] for log in logs]
+        assert events == [f"device_status.{event}"]
+    with capture_logs() as logs:
+        dropped.writer.look_at(KEY, dropped.raw)
+        await dropped.write()
+    assert logs == []

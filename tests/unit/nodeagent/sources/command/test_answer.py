@@ -47,6 +47,19 @@ def test_a_device_is_read_whole() -> None:
 
 
 @pytest.mark.parametrize(
+    ("attributes", "card"),
+    [
+        ({"uuid": "U-1", "resource.kubernetes.io/pciBusID": "0000:01:00.0"}, "U-1"),
+        ({"resource.kubernetes.io/pciBusID": "0000:01:00.0"}, "0000:01:00.0"),
+        ({"uuid": 7, "model": "x"}, ""),
+    ],
+)
+def test_attributes_may_tell_the_card(attributes: dict[str, Any], card: str) -> None:
+    answer = read({"name": "card-0", "attributes": attributes})
+    assert answer.devices["card-0"].card == card
+
+
+@pytest.mark.parametrize(
     ("broken", "rule"),
     [
         ({"attributes": {"model": [1]}}, "attributes[...]: Expected"),

@@ -234,6 +234,7 @@ async def test_a_container_gets_the_driver_s_nodes(tmp_path: Path) -> None:
         await source.edits(device_id("gpu-8"))
     described = await source.describe(device_id("gpu-3"))
     assert described.data["uuid"] == "GPU-00000000-0000-4000-8000-000000000003"
+    assert described.card == described.data["uuid"]
     with pytest.raises(SourceError, match="is not here"):
         await source.describe(device_id("gpu-8"))
     source.close()

@@ -16,17 +16,32 @@ def check_rights(facts: ClusterFacts) -> Iterator[CheckLine]:
     if isinstance(facts.reviews, Unread):
         yield unread("rights", facts.reviews)
     else:
+        installed = _list_installed(facts)
         for account in ACCOUNTS:
             own = [review for review in facts.reviews if review.persona == account]
-            yield _check_account(account, own)
+            is_installed = installed is None or account in installed
+            yield _check_account(account, own, is_installed=is_installed)
     if isinstance(facts.own_reviews, Unread):
         yield unread("rights.you", facts.own_reviews)
     else:
         yield _describe_own(facts.own_reviews)
 
 
-def _check_account(account: str, reviews: Iterable[Review]) -> CheckLine:
-    """Check which rights an account lacks, and which it must not have."""
+def _list_installed(facts: ClusterFacts) -> frozenset[str] | None:
+    """List the workloads where Moorings is installed; None: it is not known."""
+    if isinstance(facts.workloads, Unread):
+        return None
+    return frozenset(str(item["metadata"]["name"]) for item in facts.workloads)
+
+
+def _check_account(
+    account: str, reviews: Iterable[Review], *, is_installed: bool
+) -> CheckLine:
+    """Check which rights an account lacks, and which it must not have.
+
+    One without any, whose workload is not there either, is not installed: tokens are
+    left out, or the services run elsewhere, as with `moorings up`.
+    """
     name = f"rights.{account}"
     lacking, excess = [], []
     count = 0
@@ -37,6 +52,8 @@ def _check_account(account: str, reviews: Iterable[Review]) -> CheckLine:
             excess.append(str(review.right))
         elif not forbidden and not review.allowed:
             lacking.append(str(review.right))
+    if lacking and len(lacking) == count and not (excess or is_installed):
+        return ok(name, "not installed here, and has no rights")
     if lacking:
         return fail(
             name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from moorings.doctor.check_rights import check_rights
-from moorings.doctor.facts import Review, Right
+from moorings.doctor.facts import Review, Right, Unread
 from moorings.doctor.rights import FORBIDDEN
 from tests.builders.doctor import cluster_facts, own_reviews, reviews, worst
 
@@ -28,6 +28,26 @@ def test_a_right_that_is_missing_fails_by_name() -> None:
     assert lines["rights.publisher"].level == "fail"
     assert "1 of" in lines["rights.publisher"].why
     assert str(lost) in lines["rights.publisher"].why
+
+
+def without(persona: str) -> tuple[Review, ...]:
+    """Answer that an account has no right at all."""
+    return tuple(
+        structs.replace(one, allowed=False) if one.persona == persona else one
+        for one in reviews()
+    )
+
+
+def test_an_account_that_is_not_installed_lacks_nothing() -> None:
+    """As where tokens are left out; with its workload it would do nothing."""
+    absent = cluster_facts(reviews=without("authcallout"))
+    assert worst(check_rights(absent)) == {}
+    there = cluster_facts(reviews=without("publisher"))
+    assert list(worst(check_rights(there))) == ["rights.publisher"]
+    unknown = cluster_facts(
+        reviews=without("authcallout"), workloads=Unread("not allowed")
+    )
+    assert list(worst(check_rights(unknown))) == ["rights.authcallout"]
 
 
 def test_a_right_too_much_is_a_warning() -> None:

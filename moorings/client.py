@@ -198,7 +198,8 @@ class Client:
             CannotReadError: what is said of gangs cannot be read.
         """
         records: dict[GangKey, GangRecord] = {}
-        for topic in GANG_TOPICS:
+        # The last word first: what it followed from is there by the time it is read.
+        for topic in reversed(GANG_TOPICS):
             # Commands from the first one kept: a publisher's own may hide another's.
             async for message, sequence in self.read(topic):
                 with self.guard(topic, message):

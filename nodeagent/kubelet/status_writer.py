@@ -10,13 +10,14 @@ import asyncio
 from collections.abc import Sequence
 from itertools import islice
 
-from contracts.ids import ClaimRef, object_key
+from contracts.ids import ClaimRef
 from nodeagent.kubelet.claims import ClaimReader
 from nodeagent.kubelet.describe import describe_devices
 from nodeagent.kubelet.preparer import Preparer
 from nodeagent.prepare.device_status import Entry, plan_status
 from nodeagent.prepare.prepared import PreparedClaim
 from nodeagent.sources.source import DeviceSource
+from runtime.kube.device_status import DeviceStatusField
 from runtime.kube.errors import (
     ConflictError,
     InvalidError,
@@ -51,12 +52,11 @@ class PreparedStatusWriter:
     ) -> None:
         """`preparers` may grow until `run`."""
         self._reader = reader
+        self._field = DeviceStatusField(reader.api)
         self._source = source
         self._preparers = preparers
         self._due: dict[ClaimRef, None] = {}
         """Oldest first."""
-        self._is_kept = True
-        """True unless the API server dropped what was written last."""
         self._wake = asyncio.Event()
         self._outage = Outage("write device status into claims")
         self._refusals = Refusals()
@@ -121,22 +121,8 @@ class PreparedStatusWriter:
 
     async def _apply_entries(self, claim: ClaimRef, entries: tuple[Entry, ...]) -> None:
         kind = await self._reader.find_kind()
-        body = {
-            "apiVersion": kind.api_version,
-            "kind": kind.name,
-            "metadata": {"name": claim.name, "uid": claim.uid},
-            "status": {"devices": list(entries)},
-        }
-        key = object_key(claim.namespace, claim.name)
-        after = await self._reader.api.apply(kind, key, body, subresource="status")
-        is_kept = bool((after.get("status") or {}).get("devices"))
-        if is_kept:
+        if await self._field.apply(kind, claim, entries):
             log.info("device_status.written", claim=str(claim), devices=len(entries))
-        elif self._is_kept:
-            gate = "DRAResourceClaimDeviceStatus"
-            reason = f"the API server drops status.devices: its gate {gate} is off"
-            log.warning("device_status.dropped", claim=str(claim), reason=reason)
-        self._is_kept = is_kept
 
     def _log_refusal(self, claim: ClaimRef, field: str, reason: str) -> None:
         subject = f"ResourceClaim/{claim}"

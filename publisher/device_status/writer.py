@@ -12,10 +12,11 @@ from itertools import islice
 from typing import Protocol
 
 from contracts.claim import ResourceClaim
-from contracts.ids import NodeName, PoolID
+from contracts.ids import ClaimRef, ClaimUID, Namespace, NodeName, PoolID
 from publisher.device_status.plan import Entry, plan_device_status
 from publisher.slices.announced_pools import AnnouncedPools
 from runtime.kube.api import Json, KubernetesApi
+from runtime.kube.device_status import DeviceStatusField
 from runtime.kube.errors import ApiError, ConflictError, InvalidError, NotFoundError
 from runtime.kube.kinds import Kind
 from runtime.log import get_logger
@@ -51,7 +52,7 @@ class DeviceStatusWriter:
         announced: AnnouncedPools,
         now: Callable[[], str],
     ) -> None:
-        self._api = api
+        self._field = DeviceStatusField(api)
         self._kind = kind
         self._claims = claims
         self._announced = announced
@@ -63,8 +64,6 @@ class DeviceStatusWriter:
         self._outage = Outage("write status.devices of claims")
         self._refusals = Refusals()
         self._wake = asyncio.Event()
-        self._is_kept = True
-        """True unless the API server dropped what was written last."""
 
     def look_at(self, key: str, raw: Json) -> None:
         """Look at a claim that changed, if anything may have to be said in it."""
@@ -135,22 +134,10 @@ class DeviceStatusWriter:
     async def _apply_entries(
         self, key: str, claim: ResourceClaim, entries: tuple[Entry, ...]
     ) -> None:
-        body = {
-            "apiVersion": self._kind.api_version,
-            "kind": self._kind.name,
-            "metadata": {"name": claim.metadata.name, "uid": claim.metadata.uid},
-            "status": {"devices": list(entries)},
-        }
-        after = await self._api.apply(self._kind, key, body, subresource="status")
-        is_kept = not entries or bool((after.get("status") or {}).get("devices"))
-        if not is_kept:
-            if self._is_kept:
-                gate = "DRAResourceClaimDeviceStatus"
-                reason = f"the API server drops status.devices: its gate {gate} is off"
-                log.warning("device_status.dropped", claim=key, reason=reason)
-            self._is_kept = False
+        meta = claim.metadata
+        ref = ClaimRef(Namespace(meta.namespace), meta.name, ClaimUID(meta.uid))
+        if not await self._field.apply(self._kind, ref, entries):
             return
-        self._is_kept = True
         states = {
             f"{entry['driver']}/{entry['pool']}/{entry['device']}": condition["status"]
             for entry in entries

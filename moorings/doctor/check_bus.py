@@ -10,6 +10,7 @@ from contracts.streams import SETTINGS_VERSION, STREAMS
 from moorings.doctor.facts import LOCAL_STACK, BusFacts, Reading, Unread
 from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
 from moorings.views.names import name_some
+from runtime.bus.monitor import FULL_DISK
 from runtime.bus.streams import StreamHealth
 
 OLDEST = (2, 12)
@@ -19,7 +20,6 @@ ENOUGH_PAYLOAD = 8 << 20
 """Bytes of the largest message; more is refused where it is read."""
 FULL, FILLING = 0.95, 0.70
 _ALWAYS = "always"
-_FULL_DISK = ("no space left", "write error")
 _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 _GIB = 1 << 30
 
@@ -168,7 +168,7 @@ def _check_health(failure: str) -> CheckLine:
     name = "nats.health"
     if not failure:
         return ok(name, "the server stores messages")
-    if any(words in failure for words in _FULL_DISK):
+    if any(words in failure for words in FULL_DISK):
         return fail(
             name,
             f"disk full: {failure}",

@@ -27,6 +27,7 @@ _LOOK_AT_LOG = "look in the agent's log: it may fail to list its devices"
 _SILENT = "announced devices, but their agents are silent: no gang is placed there"
 _START = "start the agent; after a day of silence its devices are forgotten"
 _Pool = tuple[str, str]
+_Agents = tuple[frozenset[str], Mapping[NodeName, DevicesAnnounced]]
 
 
 def check_nodes(facts: ClusterFacts, bus: BusFacts | None) -> Iterator[CheckLine]:
@@ -105,15 +106,11 @@ def _check_agents(
     nodes: Mapping[str, Json], labelled: set[str], bus: BusFacts
 ) -> Iterator[CheckLine]:
     """Check that agents are heard of where they should run, and nowhere else."""
-    name = "nodes.agent"
-    heard, known = bus.heard, bus.inventories
-    if isinstance(heard, Unread):
-        yield unread(name, heard)
+    name, agents = "nodes.agent", _read_agents(bus)
+    if isinstance(agents, Unread):
+        yield unread(name, agents)
         return
-    if isinstance(known, Unread):
-        yield unread(name, known)
-        return
-    agents = heard | known.keys()
+    heard, known = agents
     problems = (
         (heard - known.keys(), _NOTHING_ANNOUNCED, _LOOK_AT_LOG),
         (
@@ -123,28 +120,24 @@ def _check_agents(
         ),
         (known.keys() - heard - labelled, _SILENT, _START),
         (
-            agents - nodes.keys(),
+            (heard | known.keys()) - nodes.keys(),
             "have an agent but no Node: nothing is published for them",
             "set the agent's NODEAGENT_NODE to the name of its Node",
         ),
     )
-    lines = [*_warn_of(name, problems)]
-    if not lines:
-        are_heard = counted(len(heard), "agent is", "agents are")
-        lines.append(ok(name, f"{are_heard} heard from, all where they should be"))
-    yield from lines
+    are = counted(len(heard), "agent is", "agents are")
+    yield from _warn_or_ok(
+        name, problems, f"{are} heard from, all where they should be"
+    )
 
 
 def check_agents_on_bus(bus: BusFacts) -> Iterator[CheckLine]:
     """Check the agents of a bus of which no cluster says where they should be."""
-    name = "nodes.agent-on-bus"
-    heard, known = bus.heard, bus.inventories
-    if isinstance(heard, Unread):
-        yield unread(name, heard)
+    name, agents = "nodes.agent-on-bus", _read_agents(bus)
+    if isinstance(agents, Unread):
+        yield unread(name, agents)
         return
-    if isinstance(known, Unread):
-        yield unread(name, known)
-        return
+    heard, known = agents
     if not (heard or known):
         yield warn(
             name,
@@ -157,11 +150,10 @@ def check_agents_on_bus(bus: BusFacts) -> Iterator[CheckLine]:
         (heard - known.keys(), _NOTHING_ANNOUNCED, _LOOK_AT_LOG),
         (known.keys() - heard, _SILENT, _START),
     )
-    lines = [*_warn_of(name, problems)]
-    if not lines:
-        have = counted(len(heard), "agent is", "agents are")
-        lines.append(ok(name, f"{have} heard from, and announced what they have"))
-    yield from lines
+    are = counted(len(heard), "agent is", "agents are")
+    yield from _warn_or_ok(
+        name, problems, f"{are} heard from, and announced what they have"
+    )
 
 
 def check_pace(bus: BusFacts) -> Iterator[CheckLine]:
@@ -181,14 +173,25 @@ def check_pace(bus: BusFacts) -> Iterator[CheckLine]:
         )
 
 
-def _warn_of(
-    name: str, problems: Iterable[tuple[Collection[str], str, str]]
+def _read_agents(bus: BusFacts) -> Unread | _Agents:
+    """Return whose agents are heard from, and what nodes announced."""
+    if isinstance(bus.heard, Unread):
+        return bus.heard
+    if isinstance(bus.inventories, Unread):
+        return bus.inventories
+    return bus.heard, bus.inventories
+
+
+def _warn_or_ok(
+    name: str, problems: Iterable[tuple[Collection[str], str, str]], fine: str
 ) -> Iterator[CheckLine]:
     """Warn of each problem that any nodes have: these, the problem, the remedy."""
-    for nodes, what, remedy in problems:
-        if nodes:
-            those = counted(len(nodes), "node")
-            yield warn(name, f"{those} {what}: {name_some(nodes)}", remedy)
+    found = [problem for problem in problems if problem[0]]
+    for nodes, what, remedy in found:
+        those = counted(len(nodes), "node")
+        yield warn(name, f"{those} {what}: {name_some(nodes)}", remedy)
+    if not found:
+        yield ok(name, fine)
 
 
 def check_published_pools(facts: ClusterFacts) -> Iterator[CheckLine]:

@@ -11,11 +11,12 @@ import contextlib
 import shutil
 
 from moorings.local.nats_server import LocalServer
+from runtime.bus.monitor import FULL_DISK
 
 _LOOK_S = 5.0
 _ENOUGH_BYTES = 32 << 20
 """The streams of a quiet stack take less in an hour."""
-_FAILURES = ("write error", "no space left", "JetStream not enabled")
+_FAILURES = (*FULL_DISK, "JetStream not enabled")
 """In nats-server's words, when it stores nothing any more."""
 
 

@@ -13,17 +13,17 @@ import os
 import shutil
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from moorings.errors import LocalServerError
 from moorings.local.bus_users import PERMISSIONS, LocalUsers
 from moorings.local.process import ChildProcess, find_free_port
+from runtime.bus.monitor import ask_monitor
 
 _START_S = 10.0
 _POLL_S = 0.005
+_HEALTHY = '"status":"ok"'
 
 _CONFIG = """\
 server_name: "moorings-local"
@@ -142,13 +142,8 @@ class LocalServer:
         Raises:
             OSError: it does not answer.
         """
-        try:
-            url = f"{self.monitor}/healthz"
-            with urllib.request.urlopen(url, timeout=1):  # noqa: S310 # loopback
-                return ""
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.read().decode(errors="replace")
+        answer = ask_monitor(f"{self.monitor}/healthz", timeout_s=1).decode()
+        return "" if _HEALTHY in answer else answer
 
     def wait_healthy(self) -> None:
         """Return when the server says that it is healthy.

@@ -6,8 +6,6 @@ import asyncio
 import json
 import ssl
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Awaitable
 from typing import Any, TypeVar
@@ -20,6 +18,7 @@ from moorings.client import Client
 from moorings.doctor.facts import BusFacts, Clock, Reading, ServerMonitor, Unread
 from moorings.errors import CannotReadError
 from runtime.bus.jetstream import NO_STREAM
+from runtime.bus.monitor import ask_monitor
 from runtime.bus.streams import StreamHealth
 from runtime.errors import BusError, BusRefusedError, NotAllowedError
 
@@ -115,8 +114,14 @@ def _read_monitor(url: str, ca_file: str) -> Reading[ServerMonitor]:
         )
     try:
         trusted = ssl.create_default_context(cafile=ca_file or None)
-        said = json.loads(_ask_monitor(f"{url.rstrip('/')}/varz", trusted))
-        health = json.loads(_ask_monitor(f"{url.rstrip('/')}/healthz", trusted))
+        said, health = (
+            json.loads(
+                ask_monitor(
+                    f"{url.rstrip('/')}/{page}", timeout_s=_MONITOR_S, trusted=trusted
+                )
+            )
+            for page in ("varz", "healthz")
+        )
         config = said["jetstream"]["config"]
         always = config.get("sync_always", False)
         return ServerMonitor(
@@ -128,23 +133,6 @@ def _read_monitor(url: str, ca_file: str) -> Reading[ServerMonitor]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         words = f"{type(error).__name__}: {error}"
         return Unread(f"{url}: {words}", "check --monitor, and MOORINGS_BUS_CA_FILE")
-
-
-def _ask_monitor(url: str, trusted: ssl.SSLContext) -> bytes:
-    """Return an answer, be it that the server is not healthy.
-
-    Raises:
-        OSError: there is none.
-    """
-    try:
-        # The scheme was checked: no file is opened.
-        with urllib.request.urlopen(  # noqa: S310
-            url, timeout=_MONITOR_S, context=trusted
-        ) as answer:
-            return bytes(answer.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.read()
 
 
 def _format_nanoseconds(interval: object) -> str:

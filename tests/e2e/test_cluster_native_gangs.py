@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contracts.gang import GangPhase
-from moorings.client import Client, open_client
-from tests.lab import cluster
-from tests.lab.cluster import GATES, Stack, is_running, pods_until, template
-from tests.lab.controlplane import fleet, objects, server
+from moorings.client import Client
+from tests.lab.cluster import GATES, is_running, pods_until, template
+from tests.lab.controlplane import objects, server
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.options import CONTROLLERS, Options
@@ -31,7 +30,7 @@ NATIVE = Options(
 
 
 @pytest.fixture(scope="module")
-def native(
+def control_plane(
     control_plane_programs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
     """A control plane with PodGroups and claims of theirs."""
@@ -40,32 +39,11 @@ def native(
         yield control_plane
 
 
-@pytest.fixture(scope="module")
-def stack(
-    native: ControlPlane, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Stack]:
-    with cluster.started(native, tmp_path_factory.mktemp("stack")) as running:
-        yield running
-
-
 @pytest.fixture
-async def client(stack: Stack) -> AsyncIterator[Client]:
-    async with open_client(stack.nats.url, "local") as client:
-        yield client
-
-
-@pytest.fixture
-async def kube(native: ControlPlane) -> AsyncIterator[Kube]:
-    async with native.client() as kube:
-        yield kube
-
-
-@pytest.fixture
-async def site(kube: Kube, namespace: str, stack: Stack) -> AsyncIterator[Fleet]:
-    assert stack.nats.url
-    async with fleet.running(kube, namespace) as site:
-        await template(site, "one", count=1)
-        yield site
+async def site(site: Fleet) -> Fleet:
+    """Two nodes, and a template of one device."""
+    await template(site, "one", count=1)
+    return site
 
 
 async def pod_group(site: Fleet, name: str, policy: Json, **spec: Any) -> Json:

@@ -49,7 +49,7 @@ class Saved(Struct, frozen=True):
     owned: tuple[_Owned, ...]
     domains: dict[int, frozenset[Hashable]]
     crowds: dict[tuple[int, Hashable], int]
-    filled: dict[tuple[int, Hashable], int]
+    filled: dict[int, dict[Hashable, int]]
     divisions: dict[int, Division]
     allowed: dict[int, frozenset[int]]
 
@@ -80,8 +80,8 @@ class Frame:
         }
         """By rule: where its pods are, of those that are preferred all of them."""
         self._crowds: dict[tuple[int, Hashable], int] = {}
-        self._filled: dict[tuple[int, Hashable], int] = {}
-        """Pods by even rule and domain."""
+        self._filled: dict[int, dict[Hashable, int]] = {}
+        """By even rule: its pods by domain."""
         self.divisions: dict[int, Division] = {}
         """By even rule, once one is chosen."""
         self.allowed: dict[int, frozenset[int]] = {}
@@ -96,7 +96,7 @@ class Frame:
             tuple(self._owned),
             dict(self.domains),
             dict(self._crowds),
-            dict(self._filled),
+            {number: dict(filled) for number, filled in self._filled.items()},
             dict(self.divisions),
             dict(self.allowed),
         )
@@ -108,7 +108,7 @@ class Frame:
         self._owned = list(saved.owned)
         self.domains = dict(saved.domains)
         self._crowds = dict(saved.crowds)
-        self._filled = dict(saved.filled)
+        self._filled = {number: dict(pods) for number, pods in saved.filled.items()}
         self.divisions = dict(saved.divisions)
         self.allowed = dict(saved.allowed)
 
@@ -228,8 +228,8 @@ class Frame:
         for number, even in enumerate(self.rules.even):
             if kind in even.kinds:
                 domain = self._find_domain(even.key, shape, way.uses)
-                filled = self._filled.get((number, domain), 0)
-                self._filled[number, domain] = filled + weight
+                filled = self._filled.setdefault(number, {})
+                filled[domain] = filled.get(domain, 0) + weight
 
     def count_cost(self, kind: int, shape: NodeShape) -> int:
         """Count the preferences that a pod on a node would miss, by labels."""
@@ -285,7 +285,7 @@ class Frame:
             return False
         if division.domains is not None and domain not in division.domains:
             return False
-        begun = {each: pods for (n, each), pods in self._filled.items() if n == number}
+        begun = self._filled.get(number, {})
         if domain not in begun and len(begun) >= division.parts:
             return False
         return begun.get(domain, 0) + weight <= division.size

@@ -41,6 +41,10 @@ _Loader.yaml_implicit_resolvers = {
 }
 _DEEP_INDENT = re.compile(rf"^[ \t?:-]{{{MAX_LEVELS // 2}}}", re.MULTILINE)
 """Blocks are at most two levels a column: a sequence stands below its key."""
+_ODD_SEPARATOR = re.compile(
+    "^(?=.*[\u2010-\u2015\u2212])[-\u2010-\u2015\u2212]{2,4}[ \t]*$", re.MULTILINE
+)
+"""What word processors and web pages make of `---`."""
 _MAY_BE_ANCHOR = re.compile(r"&[\w-]")
 _MAY_BE_ALIAS = re.compile(r"\*[\w-]")
 _MAY_BE_JSON = re.compile(r"\s*\{")
@@ -111,7 +115,14 @@ def parse_documents(
             source, yaml.load_all(text, _Loader)
         )  # a safe loader
     except yaml.YAMLError as error:
-        raise BadInputError(source, describe_yaml_error(error)) from error
+        reason = describe_yaml_error(error)
+        written = text if isinstance(text, str) else to_text(text)
+        odd = _ODD_SEPARATOR.search(written)
+        if odd is not None:
+            line = written.count("\n", 0, odd.start()) + 1
+            hint = f"`{odd[0].rstrip()}` has a dash that is not ASCII"
+            reason = f"{reason}; line {line}: {hint}: documents are parted by `---`"
+        raise BadInputError(source, reason) from error
     except (msgspec.DecodeError, ContractsError) as error:
         reason = " ".join(str(error).split())
         raise BadInputError(source, reason) from error

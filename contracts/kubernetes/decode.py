@@ -80,6 +80,7 @@ TYPES: dict[tuple[str, str], type[KubernetesObject]] = {
     ("v1", "PersistentVolume"): PersistentVolume,
     ("storage.k8s.io/v1", "StorageClass"): StorageClass,
 }
+NAME_OUTSIDE = "belongs under metadata"
 _ROOT_FIELDS = frozenset({"apiVersion", "kind", "status"})
 """Fields of every object that need not be modelled."""
 
@@ -117,6 +118,8 @@ def decode_object(raw: Any) -> Decoded:
             raise UnknownKindError(api_version, kind, name, explained)
         return Decoded(kind=kind, value=workload, unknown=tuple(unknown))
     version = api_version.rpartition("/")[2]
+    if "metadata" not in raw and "name" in raw:
+        raise DecodeError(what, "name", NAME_OUTSIDE)
     misplaced: list[str] = []
     try:
         converted = versions.to_v1(kind, version, dict(raw), misplaced)

@@ -38,6 +38,11 @@ COMMANDS = {
         "Find mistakes in classes, slices, claims and gangs before they fail at "
         "run time.",
     ),
+    "migrate": Listed(
+        "migrate",
+        "Write manifests of resource.k8s.io v1alpha2 to v1beta2 as v1 has them, as "
+        "YAML.",
+    ),
     "get": Listed(
         "get", "Show gangs, pods with devices, nodes, devices, or recorded solves."
     ),

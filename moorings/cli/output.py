@@ -63,11 +63,14 @@ def show(
         case Format.JSON:
             _write_json(value)
         case Format.YAML:
-            sys.stdout.write(
-                yaml.dump(to_builtins(value), Dumper=_Dumper, sort_keys=False)
-            )
+            write_yaml(to_builtins(value))
         case Format.TABLE:
             show_table(columns, rows, nothing)
+
+
+def write_yaml(value: Any) -> None:
+    """Write a document of YAML, its fields in their order."""
+    sys.stdout.write(yaml.dump(value, Dumper=_Dumper, sort_keys=False))
 
 
 def _write_json(value: Any) -> None:

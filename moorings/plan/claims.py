@@ -205,6 +205,7 @@ def owner_of(claim: ResourceClaim) -> OwnerReference | None:
 
 
 def _make_unknown(rule: Rule, subject: str, key: str) -> Reason:
+    """Say that an object is not there: its manifest may be, and not be readable."""
     namespace, _, name = key.partition("/")
-    message = f"{name!r} does not exist in namespace {namespace}"
+    message = f"{name!r} of namespace {namespace} was not read"
     return Reason(rule=rule, subject=subject, message=message)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
 from itertools import chain
 from typing import Any
 
 from msgspec import structs
 
+from contracts.alpha.convert import Converted, convert
 from contracts.device import DeviceAttribute, DeviceCapacity, ResourceSlice
 from contracts.errors import ContractsError, DecodeError, UnknownKindError
 from contracts.kubernetes.decode import (
@@ -40,6 +42,7 @@ from moorings.plan.objects import PlanObject
 
 Say = Callable[[str], None]
 _MANY_VALUES = 1000
+_CLAIMS, _ALIKE = "resourceClaims", 0.85
 _WISH = re.compile(
     r"(^|\.)(resourceClaims|resources\.claims|topologySpreadConstraints)\[\d+\]\."
 )
@@ -69,9 +72,14 @@ class Reader:
     def read(self, documents: Iterable[tuple[str, Any]]) -> Iterator[PlanObject]:
         """Decode (source, raw) pairs; unknown kinds are named once.
 
-        `raw` is parsed JSON, or Decoded where nothing in it is unknown.
+        `raw` is parsed JSON, or Decoded where nothing in it is unknown. Objects of
+        v1alpha2 and v1alpha3 come last, as v1 says them.
         """
-        for source, raw in documents:
+        for converted in convert(documents):
+            self._tell_remarks(converted)
+            source, raw = converted.source, converted.value
+            if raw is None:
+                continue
             try:
                 decoded = raw if isinstance(raw, Decoded) else _decode_raw(raw)
                 if not self._as_stored:
@@ -88,6 +96,14 @@ class Reader:
                 self._note_unknown(source, decoded)
             written = {} if isinstance(raw, Decoded) else raw
             yield self._keep_object(source, written, decoded)
+
+    def _tell_remarks(self, converted: Converted) -> None:
+        """Name what v1 cannot say of an object of an old version."""
+        for remark in converted.remarks:
+            word = "error" if remark.is_error else "note"
+            self._say(f"{word}: {converted.source}: {remark}")
+        if converted.value is None and converted.remarks:
+            self.refused += 1
 
     def _note_unknown(self, source: str, decoded: Decoded) -> None:
         for path in decoded.unknown:
@@ -171,6 +187,9 @@ def _decode_raw(raw: Any) -> Decoded:
             raise _not_read(raw, resource) from error
         raise
     if isinstance(decoded.value, Pod | Workload):
+        for path in _find_misspelt_claims(raw, ""):
+            reason = f"unknown field; did you mean {_CLAIMS}?"
+            raise DecodeError(_name_object(raw), path, reason)
         for path in decoded.unknown:
             if _WISH.search(path):
                 raise DecodeError(_name_object(raw), path, "unknown field")
@@ -234,6 +253,22 @@ def _has_claims(value: Any) -> bool:
             or any(map(_has_claims, value.values()))
         )
     return isinstance(value, list) and any(map(_has_claims, value))
+
+
+def _find_misspelt_claims(value: Any, place: str) -> Iterator[str]:
+    """Go through fields of pod specs that are named almost as the claims are."""
+    if isinstance(value, list):
+        for at, each in enumerate(value):
+            yield from _find_misspelt_claims(each, f"{place}[{at}]")
+    if not isinstance(value, Mapping):
+        return
+    for key, each in value.items():
+        path = f"{place}.{key}".lstrip(".")
+        if "containers" in value and key != _CLAIMS:
+            likeness = SequenceMatcher(None, str(key).casefold(), _CLAIMS.casefold())
+            if likeness.quick_ratio() > _ALIKE and likeness.ratio() > _ALIKE:
+                yield path
+        yield from _find_misspelt_claims(each, path)
 
 
 def _not_read(raw: Mapping[str, Any], wish: str, where: str = "") -> DecodeError:

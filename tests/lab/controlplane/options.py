@@ -74,6 +74,8 @@ NEWEST = "1.37"
 """The release that the programs are."""
 NEXT = "1.38"
 """The release that the other programs are (`scripts/controlplane-next.sh`)."""
+OLDER = ("1.30", "1.31", "1.32", "1.33")
+"""Releases from before v1, whose own programs run (`scripts/controlplane-older.sh`)."""
 LOOPS_UNTIL = NEXT
 """Before it, reservations of ended pods come and go (kubernetes/kubernetes#141274)."""
 RELEASE = "MOORINGS_KUBERNETES"
@@ -85,5 +87,28 @@ def of_release(version: str) -> Options:
     """Start a release; an older one also serves the versions before v1."""
     if version in (NEWEST, NEXT):
         return Options()
+    if version in OLDER:
+        return _before_v1(version)
     betas = tuple(f"resource.k8s.io/{beta}=true" for beta in ("v1beta1", "v1beta2"))
     return Options(emulated_version=version, runtime_config=betas)
+
+
+def _before_v1(version: str) -> Options:
+    """Start a release in which DRA is alpha or beta, with classic DRA where it has it."""
+    served, gates = {
+        "1.30": ("v1alpha2", ("DynamicResourceAllocation=true",)),
+        "1.31": (
+            "v1alpha3",
+            ("DynamicResourceAllocation=true", "DRAControlPlaneController=true"),
+        ),
+        "1.32": ("v1beta1", ("DynamicResourceAllocation=true",)),
+        "1.33": ("v1beta2", ("DynamicResourceAllocation=true",)),
+    }[version]
+    versions = ("v1beta1", served) if version == "1.33" else (served,)
+    return Options(
+        feature_gates=gates,
+        runtime_config=tuple(f"resource.k8s.io/{each}=true" for each in versions),
+        controllers=tuple(
+            name for name in CONTROLLERS if name != "device-taint-eviction-controller"
+        ),
+    )

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.lab.controlplane.options import NEWEST, NEXT
+from tests.lab.controlplane.options import NEWEST, NEXT, OLDER
 
 REQUIRED = "MOORINGS_REQUIRE_GO"
 NO_CONTROL_PLANE = (
@@ -25,15 +25,21 @@ _SCRIPTS = Path(__file__).parents[3] / "scripts"
 def built(release: str = NEWEST) -> Path | None:
     """Give the folder of the programs; None where there is neither Go nor a folder.
 
-    Those of the next release are built with Go alone.
+    Those of the next release and of older ones are built with Go alone.
 
     Raises:
         subprocess.CalledProcessError: they cannot be built, or the folder lacks one.
     """
     if shutil.which("go") is None and "KUBEBUILDER_ASSETS" not in os.environ:
         return None
-    script = "controlplane-next.sh" if release == NEXT else "controlplane.sh"
+    words = {NEXT: ["controlplane-next.sh"]} | {
+        older: ["controlplane-older.sh", older] for older in OLDER
+    }
+    script, *arguments = words.get(release, ["controlplane.sh"])
     told = subprocess.run(
-        ["bash", str(_SCRIPTS / script)], check=True, stdout=subprocess.PIPE, text=True
+        ["bash", str(_SCRIPTS / script), *arguments],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     return Path(told.stdout.splitlines()[-1])

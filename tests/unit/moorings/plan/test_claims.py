@@ -73,7 +73,7 @@ def test_what_is_not_there_is_named() -> None:
     assert reason is not None
     assert (
         str(reason)
-        == "UnknownResourceClaim (a/gpus): 'gone' does not exist in namespace team-a"
+        == "UnknownResourceClaim (a/gpus): 'gone' of namespace team-a was not read"
     )
     known = PodClaims([builders.claim(name="gone")], [])
     assert known.find_unknown(named) is None

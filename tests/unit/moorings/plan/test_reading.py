@@ -64,13 +64,13 @@ def refusal(raw: Any) -> str:
 @pytest.mark.parametrize(
     ("claim", "field"),
     [
-        ({"source": {"resourceClaimTemplateName": "t"}}, "source"),
+        ({"source": {"template": "t"}}, "source"),
         ({"resourceClaimTemplate": "t"}, "resourceClaimTemplate"),
         ({"resourceClaimName": "c", "request": "r"}, "request"),
     ],
 )
 def test_an_unknown_field_in_a_pods_claims_is_an_error(claim: Json, field: str) -> None:
-    """What it wishes is not known: as 1.30 wrote it, or misspelt."""
+    """What it wishes is not known."""
     pod, job = written_pod("p"), written_job("j", 2)
     for spec in (pod["spec"], job["spec"]["template"]["spec"]):
         spec["resourceClaims"] = [{"name": "gpu", **claim}]
@@ -144,8 +144,8 @@ def test_a_document_says_what_it_is(field: str) -> None:
 @pytest.mark.parametrize("kind", ["ResourceClaim", "DeviceClass", "ResourceSlice"])
 def test_objects_of_dra_of_another_version_are_errors(kind: str) -> None:
     """Claims may hold devices, classes may be referred to."""
-    raw = {"apiVersion": "resource.k8s.io/v1alpha3", "kind": kind, "metadata": {}}
-    assert "resource.k8s.io/v1alpha3 is not supported; v1, v1beta2" in refusal(raw)
+    raw = {"apiVersion": "resource.k8s.io/v1alpha1", "kind": kind, "metadata": {}}
+    assert "resource.k8s.io/v1alpha1 is not supported; v1, v1beta2" in refusal(raw)
     other = {**raw, "kind": "PodSchedulingContext"}
     assert refusal(other) == ""
 

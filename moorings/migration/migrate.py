@@ -1,0 +1,129 @@
+"""Objects of any version of `resource.k8s.io` -> v1, to be applied elsewhere. Pure.
+
+What a cluster wrote into an object stays behind, and so do the objects that a cluster
+or a driver makes by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from contracts.alpha.claims import GROUP, V1
+from contracts.alpha.convert import Converted, convert
+from contracts.alpha.said import Json, list_in, mapping_in, subject_of
+from contracts.errors import ContractsError
+from contracts.kubernetes import versions
+from contracts.kubernetes.decode import decode_object, find_refused_fields
+from contracts.validate import Validated, validate
+from moorings.plan.objects import PlanObject, with_defaults
+
+Say = Callable[[str], None]
+OLDER = tuple(f"{GROUP}/{version}" for version in ("v1beta1", "v1beta2"))
+_OF_SERVER = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class Migration:
+    """Goes through documents and counts what could not be said."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self.refused = 0
+        """Objects that v1 cannot say, or that its API server would refuse."""
+
+    def migrate(self, documents: Iterable[tuple[str, Any]]) -> Iterator[Json]:
+        """Yield the objects in v1; what is left out is named with a reason."""
+        for converted in convert(documents):
+            value = self._take(converted)
+            if value is None:
+                continue
+            why = _find_maker(value)
+            if why:
+                self._say(f"note: {converted.source}: {subject_of(value)}: {why}")
+                continue
+            written = without_server_fields(value)
+            faults = list(_find_faults(written))
+            for fault in faults:
+                self._say(f"error: {converted.source}: {fault}")
+            if faults:
+                self.refused += 1
+            else:
+                yield written
+
+    def _take(self, converted: Converted) -> Json | None:
+        for remark in converted.remarks:
+            word = "error" if remark.is_error else "note"
+            self._say(f"{word}: {converted.source}: {remark}")
+        value = converted.value
+        if value is None:
+            self.refused += bool(converted.remarks)
+            return None
+        if not isinstance(value, dict):
+            self._say(f"error: {converted.source}: expected an object")
+            self.refused += 1
+            return None
+        if value.get("apiVersion") not in OLDER:
+            return value
+        version = value["apiVersion"].rpartition("/")[2]
+        misplaced: list[str] = []
+        raised = versions.to_v1(str(value.get("kind")), version, value, misplaced)
+        for field in misplaced:
+            text = f"{subject_of(value)}: {field}: unknown field"
+            self._say(f"error: {converted.source}: {text}")
+        if misplaced:
+            self.refused += 1
+            return None
+        return {**raised, "apiVersion": V1}
+
+
+def without_server_fields(raw: Json) -> Json:
+    """Leave out the status, and the metadata that a cluster fills in."""
+    written = {key: value for key, value in raw.items() if key != "status"}
+    metadata = mapping_in(raw, "metadata")
+    for field in _OF_SERVER:
+        metadata.pop(field, None)
+    annotations = mapping_in(metadata, "annotations")
+    if annotations.pop(_APPLIED, None) is not None:
+        metadata["annotations"] = annotations
+        if not annotations:
+            del metadata["annotations"]
+    return {**written, "metadata": metadata} if metadata else written
+
+
+def _find_maker(raw: Json) -> str:
+    """Return who makes such an object by itself; empty: its author does."""
+    if raw.get("kind") == "ResourceSlice":
+        return "not written: drivers publish their own; install their release for v1"
+    for owner in list_in(raw, "metadata", "ownerReferences"):
+        if isinstance(owner, dict) and owner.get("controller") is True:
+            return f"not written: {owner.get('kind')} {owner.get('name')} makes it"
+    return ""
+
+
+def _find_faults(raw: Json) -> Iterator[str]:
+    """Name what an API server of v1 would refuse in an object of DRA."""
+    if raw.get("apiVersion") != V1:
+        return
+    try:
+        decoded = decode_object(raw)
+    except ContractsError as error:
+        yield str(error)
+        return
+    for field in find_refused_fields(decoded):
+        yield f"{subject_of(raw)}: {field}: unknown field"
+    value = with_defaults(PlanObject.of("", raw, decoded)).decoded.value
+    if isinstance(value, Validated):
+        for violation in validate(value):
+            yield f"{subject_of(raw)}: {violation}"

@@ -1,0 +1,108 @@
+"""What is written can be applied to a cluster of v1; the rest is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from moorings.migration.migrate import Migration
+
+
+def _migrate(text: str) -> tuple[list[dict[str, Any]], list[str], int]:
+    said: list[str] = []
+    migration = Migration(said.append)
+    documents = [("f", raw) for raw in yaml.safe_load_all(text)]
+    return list(migration.migrate(documents)), said, migration.refused
+
+
+CLAIM = """
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceClaim
+metadata:
+  name: c
+  namespace: ns
+  uid: u
+  resourceVersion: "7"
+  labels: {team: a}
+  annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}
+spec: {devices: {requests: [{name: r, deviceClassName: gpu, count: 2}]}}
+status: {reservedFor: []}
+"""
+
+
+def test_what_a_cluster_wrote_stays_behind() -> None:
+    """It would be refused, or mean an object of another cluster."""
+    (value,), said, refused = _migrate(CLAIM)
+    assert (said, refused) == ([], 0)
+    assert value == {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c", "namespace": "ns", "labels": {"team": "a"}},
+        "spec": {
+            "devices": {
+                "requests": [
+                    {"name": "r", "exactly": {"deviceClassName": "gpu", "count": 2}}
+                ]
+            }
+        },
+    }
+
+
+def test_what_others_make_is_not_written() -> None:
+    """A claim of a template comes with its pod, slices with their driver."""
+    owned = CLAIM.replace(
+        "  uid: u",
+        "  ownerReferences: [{kind: Pod, name: p, uid: v, controller: true}]",
+    )
+    of_driver = """
+apiVersion: resource.k8s.io/v1beta1
+kind: ResourceSlice
+metadata: {name: s}
+spec: {driver: d.example.com, nodeName: n, pool: {name: n, generation: 1}}
+"""
+    values, said, refused = _migrate(f"{owned}---{of_driver}")
+    assert (values, refused) == ([], 0)
+    assert "Pod p makes it" in said[0]
+    assert "drivers publish their own" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (("count: 2", "count: -2"), "count"),
+        (("count: 2", "colour: red"), "colour"),
+        (("count: 2", "exactly: {}"), "exactly"),
+        (("name: r, ", "name: R_, "), "requests[0].name"),
+    ],
+)
+def test_what_the_api_server_would_refuse_is_not_written(
+    change: tuple[str, str], word: str
+) -> None:
+    """It is named here, not when the rest has been applied."""
+    values, said, refused = _migrate(CLAIM.replace(*change))
+    assert (values, refused) == ([], 1)
+    assert said[0].startswith("error: f: ResourceClaim ")
+    assert word in said[0]
+
+
+def test_other_objects_go_through() -> None:
+    """Only pods that name their claims below `source` are changed."""
+    text = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d}
+spec:
+  template:
+    spec:
+      resourceClaims: [{name: a, source: {resourceClaimName: c}}]
+"""
+    (value,), said, _ = _migrate(text)
+    assert said == []
+    pod = value["spec"]["template"]["spec"]
+    assert pod["resourceClaims"] == [{"name": "a", "resourceClaimName": "c"}]
+
+
+def test_a_document_that_is_no_object_is_an_error() -> None:
+    assert _migrate("- 1")[2] == 1

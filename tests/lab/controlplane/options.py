@@ -64,6 +64,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Kubernetes' own are 20 and 30; template claims then take minutes."""
     scheduler_limits: ClientLimits = ClientLimits()
     """Kubernetes' own are 50 and 100."""
+    scheduler_ready_path: str = "/readyz"
+    """Its /healthz says ok before it can work; 1.30 has nothing else."""
     binding_timeout: str = ""
     """Such as "3s": so long kube-scheduler waits for devices; by default 10 minutes."""
     users: tuple[User, ...] = ()
@@ -106,6 +108,7 @@ def _before_v1(version: str) -> Options:
     }[version]
     versions = ("v1beta1", served) if version == "1.33" else (served,)
     return Options(
+        scheduler_ready_path="/healthz" if version == "1.30" else "/readyz",
         feature_gates=gates,
         runtime_config=tuple(f"resource.k8s.io/{each}=true" for each in versions),
         controllers=tuple(

@@ -20,12 +20,11 @@ from tests.lab.controlplane.options import (
     CONTROLLER_MANAGER,
     ETCD,
     PROGRAMS,
+    SCHEDULER,
     Options,
 )
 from tests.lab.controlplane.program import Program
 
-_READY = {CONTROLLER_MANAGER: "/healthz"}
-"""It has no /readyz; kube-scheduler's /healthz says ok before it can work."""
 
 
 class ControlPlane:
@@ -34,12 +33,16 @@ class ControlPlane:
     def __init__(self, binaries: Path, folder: Path, options: Options) -> None:
         self.options = options
         self.folder = folder
+        ready_paths = {
+            CONTROLLER_MANAGER: "/healthz",  # it has no /readyz
+            SCHEDULER: options.scheduler_ready_path,
+        }
         self.programs = {
             name: Program(
                 name,
                 folder,
                 secure=name != ETCD,
-                ready_path=_READY.get(name, "/readyz"),
+                ready_path=ready_paths.get(name, "/readyz"),
             )
             for name in PROGRAMS
         }

@@ -271,7 +271,92 @@ NODE = (
         {"changed": "sum(rate(moorings_announcements_total[$__rate_interval]))"},
     ),
 )
-BOARDS = {"fleet": FLEET, "gangs": GANGS, "solver": SOLVER, "node": NODE}
+
+
+def slowest(series: str, *by: str, over: str = "rate") -> str:
+    """Give what 99 of 100 take at most, over five minutes."""
+    name, brace, labels = series.partition("{")
+    buckets = f"{over}({name}_bucket{brace}{labels}[5m])"
+    return f"histogram_quantile(0.99, sum by ({', '.join(('le', *by))}) ({buckets}))"
+
+
+CLAIMS, OF_KUBELET = '{name="resource_claim"}', "dra_operations_duration_seconds"
+OF_DRIVER = "dra_grpc_operations_duration_seconds"
+KUBERNETES = (
+    Panel(
+        "Claims to look at",
+        RATE,
+        "ResourceClaims a second that kube-controller-manager's controller is given:"
+        " it makes those of templates and frees what nobody uses.",
+        {"added": f"sum(rate(workqueue_adds_total{CLAIMS}[5m]))"},
+    ),
+    Panel(
+        "Claims that wait for it",
+        NUMBER,
+        "Few added and long work: raise its QPS and burst. Many added and short work:"
+        " create fewer pods a second, as its workers are fixed.",
+        {"waiting": f"sum(workqueue_depth{CLAIMS})"},
+    ),
+    Panel(
+        "Looking at one, 99 of 100",
+        SECONDS,
+        "Long: the API server is slow, or the client limits are low.",
+        {"work": slowest(f"workqueue_work_duration_seconds{CLAIMS}")},
+    ),
+    Panel(
+        "From queue to node, 99 of 100",
+        SECONDS,
+        "Of all pods, without the time at gates; claims of templates are in it.",
+        {
+            "scheduling": slowest(
+                "scheduler_pod_scheduling_sli_duration_seconds", over="increase"
+            )
+        },
+    ),
+    Panel(
+        "Choosing a node, 99 of 100",
+        SECONDS,
+        "What kube-scheduler computes. If this is short and the one before long, its"
+        " QPS and burst are too low.",
+        {
+            "algorithm": slowest(
+                "scheduler_scheduling_algorithm_duration_seconds", over="increase"
+            )
+        },
+    ),
+    Panel(
+        "Preparing claims in kubelet, 99 of 100",
+        SECONDS,
+        "All claims of a pod, with everything that kubelet does for them.",
+        {
+            "prepare": slowest(f'{OF_KUBELET}{{operation_name="PrepareResources"}}'),
+            "unprepare": slowest(
+                f'{OF_KUBELET}{{operation_name="UnprepareResources"}}'
+            ),
+        },
+    ),
+    Panel(
+        "Calls of drivers by kubelet, 99 of 100",
+        SECONDS,
+        "What a driver takes. The rest of what kubelet takes is its own.",
+        {
+            "{{driver_name}} prepare": slowest(
+                f'{OF_DRIVER}{{method_name=~".*NodePrepareResources"}}', "driver_name"
+            ),
+            "{{driver_name}} unprepare": slowest(
+                f'{OF_DRIVER}{{method_name=~".*NodeUnprepareResources"}}',
+                "driver_name",
+            ),
+        },
+    ),
+)
+BOARDS = {
+    "fleet": FLEET,
+    "gangs": GANGS,
+    "solver": SOLVER,
+    "node": NODE,
+    "kubernetes": KUBERNETES,
+}
 
 
 def make_board(name: str, panels: tuple[Panel, ...]) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def test_monitoring_watches_every_service(
         and thing["metadata"]["name"] == "moorings-boards"
     )
     assert boards["metadata"]["labels"]["grafana_dashboard"] == "1"
-    assert len(boards["data"]) == 4
+    assert len(boards["data"]) == 5
 
 
 def _scrape_policy(built: list[Manifest]) -> set[str]:

@@ -18,6 +18,8 @@ MAX_DRIVER = 63
 MAX_POOL = 253
 MAX_IDENTIFIER = 32
 
+OPAQUE_INTEGER = "pod.alpha.kubernetes.io/opaque-int-resource-"
+"""In front of the names of opaque integer resources (Kubernetes 1.5 to 1.7)."""
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _SUBDOMAIN = re.compile(rf"{_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASCII)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -148,6 +150,14 @@ def check_extended_resource_name(name: str, path: str) -> Violations:
     is_quota = name.startswith("requests.")
     if is_native or is_quota or any(check_label_key(f"requests.{name}", path)):
         yield invalid(path, name, "must be a valid extended resource name")
+
+
+def is_opaque_integer(name: str) -> bool:
+    """True if a name is of an opaque integer resource, as before extended resources.
+
+    Kubernetes counts them still: they are of its own domain.
+    """
+    return name.startswith(OPAQUE_INTEGER) and not any(check_label_key(name, ""))
 
 
 def check_semantic_version(value: str, path: str) -> Violations:

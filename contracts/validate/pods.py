@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from contracts.quantity import NANO, Quantity
 from contracts.validate import names
 from contracts.validate.pod_rules import (
@@ -41,6 +43,7 @@ _DOMAIN = "kubernetes.io/"
 """The domain of the resources that Kubernetes itself counts."""
 _QUOTA = "requests."
 _HUGE = "hugepages-"
+_DIVISIBLE = "cpu"
 _MILLI = NANO // 1000
 _WHOLE = 1000
 """Thousandths of one."""
@@ -79,6 +82,35 @@ def list_containers(value: PodSpec) -> Iterator[tuple[str, Container]]:
         yield f"initContainers[{index}]", container
     for index, container in enumerate(value.containers):
         yield f"containers[{index}]", container
+
+
+class Fraction(Struct, frozen=True, kw_only=True):
+    """A part of what is counted in whole numbers."""
+
+    field: str
+    amount: Quantity
+
+    def __str__(self) -> str:
+        whole = -(-self.amount.nano // NANO)
+        return f"{self.amount.text} is not a whole number; it counts as {whole}"
+
+
+def list_fractions(value: PodSpec, path: str = "spec") -> Iterator[Fraction]:
+    """Go through amounts that the API server takes, and kube-scheduler rounds up.
+
+    Those of extended resources it refuses.
+    """
+    for field, container in list_containers(value):
+        resources = container.resources
+        for kind, amounts in (
+            ("requests", resources.requests),
+            ("limits", resources.limits),
+        ):
+            for name, amount in amounts.items():
+                is_counted = name != _DIVISIBLE and not is_extended_resource(name)
+                if is_counted and amount.nano % NANO:
+                    place = f"{path}.{field}.resources.{kind}[{name}]"
+                    yield Fraction(field=place, amount=amount)
 
 
 def _check_claim(value: PodResourceClaim, path: str) -> Violations:

@@ -18,11 +18,10 @@ from contracts.ids import object_key
 from contracts.meta import OwnerReference
 from contracts.names import GANG
 from contracts.pods.marks import UNGATED, find_unknown_mark, list_unknown_gates
-from contracts.quantity import NANO
 from contracts.validate.pods import (
     check_pod_spec,
-    is_extended_resource,
     list_containers,
+    list_fractions,
 )
 from contracts.workload import Pod, PodSpec, Workload
 from moorings.lint.findings import Finding, LintRule, Severity
@@ -66,8 +65,6 @@ _BYPASSED = (
     "schedulers ignore pods with a nodeName: nobody allocates its claims, and "
     "kubelet refuses it; use nodeSelector: {kubernetes.io/hostname: ...}"
 )
-_DIVISIBLE = "cpu"
-"""The one resource of which there are parts."""
 _Requests = Mapping[str, frozenset[str]]
 """By `namespace/name` of a claim or template, the names of its requests."""
 
@@ -168,21 +165,10 @@ def _check_references(
 
 def _check_fractions(entry: PlanObject, spec: PodSpec, path: str) -> Iterator[Finding]:
     """Find parts of what is counted, which the API server takes and rounds up."""
-    for field, container in list_containers(spec):
-        resources = container.resources
-        for kind, amounts in (
-            ("requests", resources.requests),
-            ("limits", resources.limits),
-        ):
-            for name, amount in amounts.items():
-                rest = amount.nano % NANO
-                if not rest or name == _DIVISIBLE or is_extended_resource(name):
-                    continue
-                place = f"{path}.{field}.resources.{kind}[{name}]"
-                whole = -(-amount.nano // NANO)
-                message = f"{amount.text} is not a whole number; it counts as {whole}"
-                found = _make_finding(entry, place, LintRule.FRACTION, message)
-                yield structs.replace(found, severity=Severity.WARNING)
+    for fraction in list_fractions(spec, path):
+        rule = LintRule.FRACTION
+        found = _make_finding(entry, fraction.field, rule, str(fraction))
+        yield structs.replace(found, severity=Severity.WARNING)
 
 
 def check_gangs(gangs: Iterable[WaitingGang]) -> Iterator[Finding]:

@@ -1,7 +1,8 @@
 """Extended resources as people write them: `example.com/dongle=4`. Pure.
 
 Integers only, as Kubernetes counts extended resources: `3`, `3000m` and `3Ki` are,
-`0.5` and `1500m` are not, and nothing is rounded.
+`0.5` and `1500m` are not, and nothing is rounded. Opaque integer resources, their
+forerunners, are offered by their own names.
 
 Source: Kubernetes' tasks/administer-cluster/extended-resource-node.
 """
@@ -11,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from contracts.quantity import INTEGER_RULE, Quantity, QuantityError
-from contracts.validate.names import check_extended_resource_name
+from contracts.validate.names import (
+    check_extended_resource_name,
+    is_opaque_integer,
+)
 from nodeagent.errors import ExtendedResourceError
 
 MAX_COUNT = 2**63 - 1
@@ -44,6 +48,8 @@ def check_name(name: str) -> None:
     Raises:
         ExtendedResourceError: it is none.
     """
+    if is_opaque_integer(name):
+        return
     if any(check_extended_resource_name(name, "")):
         raise ExtendedResourceError(name, _NAME)
 

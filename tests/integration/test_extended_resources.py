@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from contracts.ids import NodeName
-from contracts.names import AGENT_MANAGER
+from contracts.names import AGENT_MANAGER, GATE
 from nodeagent.advertise.advertiser import Advertiser
 from runtime.kube.api import KubernetesApi
 from tests.lab.cluster import is_running
@@ -185,3 +185,61 @@ async def test_an_agent_keeps_what_it_is_told_and_no_more(
         )
     assert name not in found["status"]["capacity"]
     assert found["status"]["capacity"]["cpu"] == "64"
+
+
+OPAQUE = "pod.alpha.kubernetes.io/opaque-int-resource-"
+
+
+@pytest.mark.parametrize("what", ["llc", "fpga", "special-storage"])
+async def test_opaque_integers_are_offered_by_their_own_names(
+    host: Fleet, kube: Kube, control_plane: ControlPlane, tmp_path: Path, what: str
+) -> None:
+    """A pod waits while there are too few, and runs once more are offered."""
+    name = f"{OPAQUE}{what}"
+    said = await agent(control_plane, tmp_path, "advertise", host.a, f"{name}=5000m")
+    assert said.returncode == 0, said.stderr
+    assert await amounts(host, name) == ("5", "5")
+    fits = await user(host, "fits", name, "3")
+    await kube.until(fits, is_running)
+    waits = await user(host, "waits", name, "3")
+    await kube.until(waits, lambda pod: lacks(pod, name))
+    said = await agent(control_plane, tmp_path, "advertise", host.a, f"{name}=3Ki")
+    assert said.returncode == 0, said.stderr
+    await kube.until(waits, is_running)
+
+
+async def test_an_opaque_integer_is_offered_by_the_request_of_its_documentation(
+    host: Fleet, kube: Kube
+) -> None:
+    """A JSON patch of `status.capacity`, with `~1` for the slash.
+
+    A kubelet of today does not copy it to `status.allocatable`, by which
+    kube-scheduler counts: so `advertise` writes both.
+    """
+    name = f"{OPAQUE}foo"
+    pointer = name.replace("/", "~1")
+    operation = {"op": "add", "path": f"/status/capacity/{pointer}", "value": "5"}
+    node = named("v1", "Node", host.a)
+    await kube.patch(node, [operation], "status")
+    assert await amounts(host, name) == ("5", None)
+    pod = await user(host, "my-pod", name, "1")
+    await kube.until(pod, lambda found: lacks(found, name))
+
+
+async def test_parts_of_opaque_integers_are_warned_of(
+    host: Fleet, tmp_path: Path
+) -> None:
+    """The API server takes them now, and kube-scheduler rounds up."""
+    name = f"{OPAQUE}foo"
+    pod = await user(host, "part", name, "1500m")
+    assert pod["spec"]["containers"][0]["resources"]["requests"][name] == "1500m"
+    del pod["status"]
+    pod["spec"]["schedulingGates"] = [{"name": GATE}]
+    file = tmp_path / "pod.yaml"
+    file.write_text(json.dumps(pod))
+    for command in ("plan", "lint"):
+        said = await asyncio.to_thread(
+            moorings, command, f"--filename={file}", home=tmp_path
+        )
+        text = said.stdout + said.stderr
+        assert "1500m is not a whole number; it counts as 2" in text, command

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -13,6 +13,7 @@ from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG
 from contracts.pods.membership import explain_alone, is_told_alone
 from contracts.reports import WAITING
+from contracts.validate.pods import Fraction, list_fractions
 from contracts.workload import Pod
 from publisher.gang_names import gang_uid
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport
@@ -27,6 +28,7 @@ from publisher.gangs.view import uids_of
 
 DECIDED_ALONE = "DecidedAlone"
 SIZE_DIFFERS = "SizeDiffers"
+AMOUNT_FRACTIONAL = "AmountFractional"
 _BEGINS_SMALLER = "the gang begins with the smaller number, and other pods join it"
 
 
@@ -68,9 +70,16 @@ def _report_submission(context: PlanContext, pods: tuple[Pod, ...]) -> StatusRep
         message = f"decided one by one, since {explain_alone(pods[0])}"
     elif mismatch is not None and not mismatch.is_short:
         reason, message = SIZE_DIFFERS, f"{mismatch.message}; {_BEGINS_SMALLER}"
+    elif (fraction := _find_fraction(pods)) is not None:
+        reason, message = AMOUNT_FRACTIONAL, f"{fraction.field}: {fraction}"
     return StatusReport(
         phase=GangPhase.PENDING, reason=reason, message=message, pods=pods
     )
+
+
+def _find_fraction(pods: Iterable[Pod]) -> Fraction | None:
+    """Return the first amount that is no whole number where only these count."""
+    return next((f for pod in pods for f in list_fractions(pod.spec)), None)
 
 
 def _is_apart(context: PlanContext, pods: Sequence[Pod]) -> bool:

@@ -96,7 +96,7 @@ def of_release(version: str) -> Options:
 
 
 def _before_v1(version: str) -> Options:
-    """Start a release in which DRA is alpha or beta, with classic DRA where it has it."""
+    """Start a release in which DRA is alpha or beta, with classic DRA if it has it."""
     served, gates = {
         "1.30": ("v1alpha2", ("DynamicResourceAllocation=true",)),
         "1.31": (

@@ -26,7 +26,6 @@ from tests.lab.controlplane.options import (
 from tests.lab.controlplane.program import Program
 
 
-
 class ControlPlane:
     """A control plane with its state in `folder`, from the programs in `binaries`."""
 

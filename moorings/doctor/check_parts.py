@@ -63,6 +63,7 @@ def _check_workloads(
     yield from _check_ready(ours)
     yield from _check_agent_drivers(ours)
     yield _check_images(ours, own_version)
+    yield _check_digests(ours)
 
 
 def _check_ready(workloads: dict[str, Json]) -> Iterator[CheckLine]:
@@ -118,10 +119,9 @@ def _check_images(workloads: dict[str, Json], own_version: str) -> CheckLine:
     """Check that all services run one version, and this command the same."""
     name = "parts.versions"
     images: defaultdict[str, list[str]] = defaultdict(list)
-    for part, item in workloads.items():
+    for part, image in _list_images(workloads):
         if part != "nats":
-            for container in item["spec"]["template"]["spec"]["containers"]:
-                images[str(container["image"])].append(part)
+            images[image].append(part)
     listed = [f"{image} ({', '.join(sorted(p))})" for image, p in images.items()]
     if len(images) > 1:
         return warn(
@@ -140,6 +140,26 @@ def _check_images(workloads: dict[str, Json], own_version: str) -> CheckLine:
             "use the command of that version, or upgrade",
         )
     return ok(name, f"services run {image}, this command is {own_version}")
+
+
+def _check_digests(workloads: dict[str, Json]) -> CheckLine:
+    """Check that nobody changes what runs by moving a tag."""
+    name = "parts.images"
+    tagged = {image for _, image in _list_images(workloads) if "@" not in image}
+    if tagged:
+        return warn(
+            name,
+            f"named by tag, which may be moved to other images: {name_some(tagged)}",
+            "name them by digest, too, under images in k8s/site/kustomization.yaml",
+        )
+    return ok(name, "images are named by digest")
+
+
+def _list_images(workloads: dict[str, Json]) -> Iterator[tuple[str, str]]:
+    """List parts, each with the images of its containers."""
+    for part, item in workloads.items():
+        for container in item["spec"]["template"]["spec"]["containers"]:
+            yield part, str(container["image"])
 
 
 def _check_kubelets(nodes: tuple[Json, ...], server_version: str) -> CheckLine:

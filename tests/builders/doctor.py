@@ -16,6 +16,7 @@ from runtime.bus.streams import StreamHealth
 from tests.lab.controlplane import objects
 
 NOW_S = 1_800_000_000.0
+DIGEST = f"@sha256:{'0' * 64}"
 RESOURCES = frozenset(
     (
         "deviceclasses",
@@ -68,7 +69,7 @@ def control_plane_pod(component: str, *flags: str) -> dict[str, Any]:
 
 
 def workload(
-    name: str, image: str = "moorings:0.1.0", ready: int = 2
+    name: str, image: str = f"moorings:0.1.0{DIGEST}", ready: int = 2
 ) -> dict[str, Any]:
     """Make a Deployment of two."""
     template = {"spec": {"containers": [{"name": name, "image": image}]}}

@@ -86,6 +86,7 @@ async def test_an_installation_has_what_it_needs(
         "rights.you": "ok",
         "parts.ready": "fail",
         "parts.versions": "ok",
+        "parts.images": "warn",
         "parts.kubelets": "ok",
         "parts.publisher": "fail",
         "clock.api-server": "ok",

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,49 @@ def test_site_of_the_repository_is_whole(
         or "name: moorings-publisher-claims" in text
         or "name: moorings-publisher-slices" in text
     ]
+
+
+def _read_yaml_of_install(first_line: str) -> Manifest:
+    """Read what docs/install.md says to write into a site."""
+    text = (K8S.parent / "docs" / "install.md").read_text()
+    (found,) = (
+        textwrap.dedent(block)
+        for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+        if block.lstrip().startswith(first_line)
+    )
+    said: Manifest = yaml.safe_load(found)
+    return said
+
+
+def test_a_site_names_digests_and_the_api_server(
+    control_plane_programs: Path, tmp_path: Path
+) -> None:
+    """As docs/install.md says: each image has one, and no other address is reached."""
+    said = {"drivers": "", "classes": ""}
+    site = write_site(tmp_path / "site", BASE, said)
+    written = yaml.safe_load((site / "kustomization.yaml").read_text())
+    written["components"].append(os.path.relpath(TOKENS, site))
+    written |= _read_yaml_of_install("images:") | _read_yaml_of_install("patches:")
+    text = yaml.safe_dump(written).replace("sha256:...", f"sha256:{'0' * 64}")
+    (site / "kustomization.yaml").write_text(text)
+    built = build(control_plane_programs, site)
+
+    images = {
+        container["image"]
+        for thing in built
+        if thing["kind"] in WORKLOADS
+        for container in thing["spec"]["template"]["spec"]["containers"]
+    }
+    digest = f"@sha256:{'0' * 64}"
+    (nats,) = workloads()["nats"]["spec"]["template"]["spec"]["containers"]
+    assert images == {f"REGISTRY/moorings:TAG{digest}", f"{nats['image']}{digest}"}
+    anywhere = {
+        thing["metadata"]["name"]
+        for thing in built
+        if thing["kind"] == "NetworkPolicy"
+        and any("to" not in rule for rule in thing["spec"].get("egress", ()))
+    }
+    assert not anywhere
 
 
 def test_agents_of_the_site_show_tokens(

@@ -30,6 +30,7 @@ from moorings.doctor.check_parts import (
 from moorings.doctor.findings import CheckLine
 from tests.builders import devices, pool
 from tests.builders.doctor import (
+    DIGEST,
     NOW_S,
     bus_facts,
     cluster_facts,
@@ -66,16 +67,28 @@ def node(**info: str) -> dict[str, Any]:
             "solver (1 of 2)",
         ),
         (
-            (*map(workload, CORE[:2]), workload("solver", "moorings:0.1.0-abc")),
+            (
+                *map(workload, CORE[:2]),
+                workload("solver", f"moorings:0.1.0-abc{DIGEST}"),
+            ),
             "parts.versions",
             "warn",
-            "moorings:0.1.0-abc (solver)",
+            f"moorings:0.1.0-abc{DIGEST} (solver)",
         ),
         (
-            tuple(workload(name, "r.example.com/moorings:0.2.0-x") for name in CORE),
+            tuple(
+                workload(name, f"r.example.com/moorings:0.2.0-x{DIGEST}")
+                for name in CORE
+            ),
             "parts.versions",
             "warn",
             "this command is 0.1.0",
+        ),
+        (
+            (workload("nats", "nats:2.15.1"), *map(workload, CORE[1:])),
+            "parts.images",
+            "warn",
+            "moved to other images: nats:2.15.1",
         ),
     ],
 )

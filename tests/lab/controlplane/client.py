@@ -100,7 +100,7 @@ class Kube:
             aiohttp.ClientError: it cannot be reached.
         """
         raw = await self._send(method, path, body, media, parameters)
-        return _object(raw)
+        return as_object(raw)
 
     async def send_bytes(self, method: str, path: str, body: bytes = b"") -> None:
         """Create or delete what Python does not read or write as JSON.
@@ -131,14 +131,14 @@ class Kube:
         assert self._session is not None
         data = body if isinstance(body, bytes) else None
         if data is None and body is not None:
-            data = json.dumps(body).encode()
+            data = as_json(body)
         kind = {"Content-Type": media}
         async with self._session.request(
             method, path, data=data, params=parameters, headers=kind
         ) as answer:
             raw = await answer.read()
             if answer.status >= 400:
-                raise RefusedError(method, path, answer.status, _object(raw))
+                raise RefusedError(method, path, answer.status, as_object(raw))
             return raw
 
     async def create(self, resource: Json, **parameters: str) -> Json:
@@ -195,7 +195,7 @@ class Kube:
         no_limit = aiohttp.ClientTimeout(total=None)
         async with self._session.get(path, params=query, timeout=no_limit) as answer:
             if answer.status >= 400:
-                refusal = _object(await answer.read())
+                refusal = as_object(await answer.read())
                 raise RefusedError("WATCH", path, answer.status, refusal)
             rest = b""
             async for chunk in answer.content.iter_any():
@@ -311,7 +311,13 @@ def _unnamed(resource: Json) -> Json:
     return {**resource, "metadata": {**resource["metadata"], "name": ""}}
 
 
-def _object(raw: bytes) -> Json:
+def as_json(body: object) -> bytes:
+    """Write a body as JSON."""
+    return json.dumps(body).encode()
+
+
+def as_object(raw: bytes) -> Json:
+    """Read an answer; what is no JSON is its message."""
     try:
         parsed: Json = json.loads(raw)
     except ValueError:

@@ -15,6 +15,7 @@ from pathlib import Path
 from moorings.local.process import find_free_port
 from tests.lab.controlplane import files
 from tests.lab.controlplane.client import Kube
+from tests.lab.controlplane.older_client import OlderKube
 from tests.lab.controlplane.options import (
     API_SERVER,
     CONTROLLER_MANAGER,
@@ -121,7 +122,9 @@ class ControlPlane:
 
     def client(self, token: str = "") -> Kube:
         """Make a client; the admin's unless there is a token."""
-        return Kube(self.url, self.authority, token or self.token())
+        given = self.url, self.authority, token or self.token()
+        version = self.options.dra_version
+        return Kube(*given) if version == "v1" else OlderKube(*given, version=version)
 
     def _write_files(self) -> None:
         users = (files.ADMIN, *files.COMPONENTS, *self.options.users)

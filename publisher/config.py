@@ -32,9 +32,9 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     unless its successor runs in its place."""
     name: str = ""
     """Name of this publisher; empty: host name and process id."""
-    container: str = ""
-    """`<pod uid>/<name>` of the container, which runs one publisher at a time: its
-    successor takes the Lease at once; empty: only on the same host."""
+    pod_uid: str = ""
+    """Uid of the pod that we run in, of whose containers no other is a publisher: a
+    restarted one takes the Lease at once; empty: only on the same host."""
     sweep_s: Annotated[float, Meta(gt=0)] = 10.0
     """Seconds between searches for claims that hold devices for nobody."""
     refusal_grace_s: Annotated[float, Meta(ge=0)] = GRACE_S

@@ -111,7 +111,7 @@ async def open_cluster(
         identity = config.name or f"{socket.gethostname()}-{os.getpid()}"
         identity = f"{identity}-{secrets.token_hex(3)}"
         key = f"{config.namespace}/{LEASE_NAME}"
-        process = describe_process(config.container)
+        process = describe_process(config.pod_uid)
         lease = LeaderLease(lease_api, key, identity, config.lease_s, process)
         kinds = await retry(
             "discover",

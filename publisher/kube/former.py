@@ -6,8 +6,8 @@ expires, unless the holder is known to be dead. That is known in two cases only:
 - It ran where we run: on this host since the same boot, in our namespaces of processes
   and time. Then the kernel knows its process id no more, or knows it as that of a
   process that began at another time.
-- It ran in our container (`<pod uid>/<name>`) before us. Kubernetes runs a container of
-  a pod only after the one before it is dead.
+- It ran in our pod, by uid, before us. Kubernetes runs a container of a pod again only
+  after the run before is dead, and one container of a pod is a publisher.
 
 Everything else may be alive: another host, another pod, one that is frozen, a name that
 two processes share. What the dead one had sent may still arrive, as that of any leader
@@ -28,25 +28,25 @@ from publisher.kube.holder import HolderProcess, read_holder
 _PROC = Path("/proc")
 
 
-def describe_process(container: str) -> HolderProcess:
-    """Describe this process; `container` is where only one runs at a time, or empty."""
+def describe_process(pod_uid: str) -> HolderProcess:
+    """Describe this process; `pod_uid` is that of our pod, or empty."""
     began = _read_began(os.getpid())
     return HolderProcess(
         place=_digest(_read_place()) if began else "",
         pid=os.getpid(),
         began=began,
-        container=_digest(container),
+        pod=_digest(pod_uid),
     )
 
 
 def is_gone(holder: str, process: HolderProcess) -> bool:
-    """True if a holder was a process of the place or container of ours, and is dead."""
+    """True if a holder was a process of the place or pod of ours, and is dead."""
     former = read_holder(holder)
     if former is None or former == process:
         return False
     if process.place and former.place == process.place:
         return _is_dead(former)
-    return bool(process.container) and former.container == process.container
+    return bool(process.pod) and former.pod == process.pod
 
 
 def _is_dead(process: HolderProcess) -> bool:

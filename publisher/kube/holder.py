@@ -13,19 +13,19 @@ class HolderProcess(Struct, frozen=True):
     pid: int
     began: str
     """When it began, in ticks since boot."""
-    container: str
-    """Digest of the container; empty: none."""
+    pod: str
+    """Digest of the pod's uid; empty: none."""
 
     def add_to(self, identity: str) -> str:
         """Return an identity that names the process too."""
-        return f"{identity}_{self.place}.{self.pid}.{self.began}.{self.container}"
+        return f"{identity}_{self.place}.{self.pid}.{self.began}.{self.pod}"
 
 
 def read_holder(holder: str) -> HolderProcess | None:
     """Read the end of an identity; None: it does not name a process."""
     match holder.rpartition("_")[2].split("."):
-        case [place, pid, began, container] if pid.isascii() and pid.isdigit() and len(pid) < 20:
-            return HolderProcess(place, int(pid), began, container)
+        case [place, pid, began, pod] if pid.isascii() and pid.isdigit() and len(pid) < 20:
+            return HolderProcess(place, int(pid), began, pod)
     return None
 
 

@@ -64,14 +64,14 @@ def test_nobody_elsewhere_is_known_to_be_dead() -> None:
         assert not is_gone(f"us_{US.place}.{pid}.1.", US)
 
 
-def test_the_former_process_of_our_container_is_dead() -> None:
+def test_the_former_process_of_our_pod_is_dead() -> None:
     """It ran elsewhere, as seen by its number, so its container ended."""
-    ours = replace(US, container="pod")
+    ours = replace(US, pod="pod")
     former = replace(ours, place="0123456789abcdef", pid=1)
     assert is_gone(former.add_to("publisher-x-abc"), ours)
-    for container in ("", "another"):
-        assert not is_gone(replace(former, container=container).add_to("us"), ours)
-    assert not is_gone(replace(former, container="").add_to("us"), US)
+    for pod in ("", "another"):
+        assert not is_gone(replace(former, pod=pod).add_to("us"), ours)
+    assert not is_gone(replace(former, pod="").add_to("us"), US)
 
 
 def test_a_second_process_in_a_container_leaves_the_first_alone(
@@ -79,11 +79,11 @@ def test_a_second_process_in_a_container_leaves_the_first_alone(
 ) -> None:
     """As by `kubectl exec`: what the kernel says counts first."""
     _, holder = other
-    ours = replace(US, container="pod")
+    ours = replace(US, pod="pod")
     assert not is_gone(f"{holder}pod", ours)
 
 
-def test_containers_are_told_apart_by_pod() -> None:
-    assert describe_process("a/publisher").container
-    digests = [describe_process(f"{pod}/publisher").container for pod in "aab"]
+def test_pods_are_told_apart() -> None:
+    digests = [describe_process(uid).pod for uid in ("a", "a", "b", "")]
     assert digests[0] == digests[1] != digests[2]
+    assert digests[3] == ""

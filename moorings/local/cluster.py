@@ -156,11 +156,16 @@ async def _check_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None
     holder, version, duration_s = await _read_lease(api)
     ours = describe_process("")
     expires_s = asyncio.get_running_loop().time() + duration_s
-    while holder and not is_gone(holder, ours) and asyncio.get_running_loop().time() < expires_s:
+    while (
+        holder
+        and not is_gone(holder, ours)
+        and asyncio.get_running_loop().time() < expires_s
+    ):
         await asyncio.sleep(_LOOK_S)
         holder, new_version, _ = await _read_lease(api)
         if holder and new_version != version:
-            reason = f"Lease {_LEASE}: held by {name_holder(holder)}, which serves this cluster"
+            name = name_holder(holder)
+            reason = f"Lease {_LEASE}: held by {name}, which serves this cluster"
             raise BadInputError(access.server, reason)
 
 

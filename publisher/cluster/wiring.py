@@ -47,8 +47,8 @@ from publisher.gangs.notes import UNOWNED, Subject, note_unowned
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.discovery import watch_served
-from publisher.kube.informer import Follow, Informer, follow
 from publisher.kube.former import describe_process
+from publisher.kube.informer import Follow, Informer, follow
 from publisher.kube.lease import LeaderLease
 from publisher.kueue.admission_checks import AdmissionChecks
 from publisher.metrics import FOREIGN_DEVICES, MOST_DRIVERS

@@ -24,7 +24,9 @@ class HolderProcess(Struct, frozen=True):
 def read_holder(holder: str) -> HolderProcess | None:
     """Read the end of an identity; None: it does not name a process."""
     match holder.rpartition("_")[2].split("."):
-        case [place, pid, began, pod] if pid.isascii() and pid.isdigit() and len(pid) < 20:
+        case [place, pid, began, pod] if (
+            pid.isascii() and pid.isdigit() and len(pid) < 20
+        ):
             return HolderProcess(place, int(pid), began, pod)
     return None
 

@@ -162,7 +162,9 @@ async def test_two_that_live_on_one_host_under_one_name_never_both_lead(
         somebody_else(control_plane, namespace, 60.0, knows=True) as first,
         somebody_else(control_plane, namespace, 60.0, knows=True) as second,
     ):
-        both = {asyncio.create_task(line(process)): process for process in (first, second)}
+        both = {
+            asyncio.create_task(line(process)): process for process in (first, second)
+        }
         done, waiting = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         leader, standby = both[done.pop()], waiting.pop()
         leader.send_signal(signal.SIGSTOP)

@@ -115,12 +115,13 @@ class Leadership:
     def _held_by_another(self) -> bool:
         if not self._sequence:
             return False  # nobody ever led
-        # Whoever cannot be understood gets the time that we would take ourselves.
+        # Nobody gets more time than we would take ourselves: neither whoever cannot be
+        # understood nor a long lease, as whoever leads renews it every second.
         lease_s = self._lease_s
         if self._claim_seen is not None:
             if self._claim_seen.holder == self._holder:
                 return False
-            lease_s = self._claim_seen.lease_s
+            lease_s = min(lease_s, self._claim_seen.lease_s)
         return monotonic() - self._claim_at <= lease_s
 
     async def _claim(self, epoch: int, *, lease_s: float | None = None) -> bool:

@@ -31,8 +31,7 @@ async def test_pods_start_although_the_publisher_dies_sooner_than_its_lease(
     await fleet(kube, namespace, 1, 2 * GANGS)
     wanted = objects.requests(f"{namespace}.example.com", 1)
     await kube.create(objects.template(namespace, "one", wanted))
-    lasting = {"PUBLISHER_LEASE_S": "60"}
-    async with cluster.stack(control_plane, tmp_path, **lasting) as stack:
+    async with cluster.stack(control_plane, tmp_path, PUBLISHER_LEASE_S="60") as stack:
         killing = asyncio.create_task(kill_again_and_again(stack["publisher"]))
         try:
             for gang in range(GANGS):

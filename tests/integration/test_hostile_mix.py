@@ -23,7 +23,7 @@ from contracts.avoidance import NodesAvoided
 from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from contracts.device import ResourceSlice
 from contracts.drift import DriftFound
-from contracts.fence import EpochClaimed
+from contracts.fence import MAX_LEASE_S, EpochClaimed
 from contracts.gang import Gang
 from contracts.liveness import PublisherLeads
 from contracts.reports import GroupReported
@@ -152,7 +152,8 @@ async def is_decided_soon(bus: Bus, gang: Gang) -> None:
 async def test_hostile_messages_of_every_kind_stop_neither_decisions_nor_looks(
     bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
-    said = list(draw_messages())
+    lasting = EpochClaimed(cluster=CLUSTER, epoch=7, holder="x", lease_s=MAX_LEASE_S)
+    said = [*draw_messages(), Outgoing.of(topics.FENCE, lasting)]
     Random(1).shuffle(said)
     assert len(said) >= 225
     await two_nodes(bus)

@@ -153,7 +153,7 @@ async def test_hostile_messages_of_every_kind_stop_neither_decisions_nor_looks(
     bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     lasting = EpochClaimed(cluster=CLUSTER, epoch=7, holder="x", lease_s=MAX_LEASE_S)
-    said = [*draw_messages(), Outgoing.of(topics.FENCE, lasting)]
+    said = list(draw_messages())
     Random(1).shuffle(said)
     assert len(said) >= 225
     await two_nodes(bus)
@@ -164,6 +164,7 @@ async def test_hostile_messages_of_every_kind_stop_neither_decisions_nor_looks(
                 await bus.publish(message)
             if number % 75 == 74:
                 await is_decided_soon(bus, wanted(101 + number))
+        await bus.publish(Outgoing.of(topics.FENCE, lasting))
         await is_decided_soon(bus, wanted(1000))
         for command in LOOKS:
             began = time.monotonic()

@@ -25,27 +25,30 @@ class Refusal(Struct, frozen=True):
     reason: str
 
 
-def limit_drivers(
-    message: DevicesAnnounced, drivers: Collection[DriverName]
-) -> tuple[DevicesAnnounced, tuple[Refusal, ...]]:
-    """Return an inventory without pools of drivers for which no agent speaks.
+def refuse_driver(driver: DriverName, drivers: Collection[DriverName]) -> str:
+    """Return why node agents may announce no pool of a driver; empty: they may.
 
     `drivers`: those of the setting `AGENT_DRIVERS`; empty: any.
     """
-    if not drivers:
-        return message, ()
+    if not drivers or driver in drivers:
+        return ""
+    return (
+        "no node agent of this installation has devices of this driver (AGENT_DRIVERS)"
+    )
+
+
+def limit_drivers(
+    message: DevicesAnnounced, drivers: Collection[DriverName]
+) -> tuple[DevicesAnnounced, tuple[Refusal, ...]]:
+    """Return an inventory without pools of drivers for which no agent speaks."""
     refusals = tuple(
-        Refusal(
-            f"pools[{pool.driver}/{pool.name}]",
-            "no node agent of this installation has devices of this driver "
-            "(AGENT_DRIVERS)",
-        )
+        Refusal(f"pools[{pool.driver}/{pool.name}]", reason)
         for pool in message.pools
-        if pool.driver not in drivers
+        if (reason := refuse_driver(pool.driver, drivers))
     )
     if not refusals:
         return message, ()
-    pools = tuple(pool for pool in message.pools if pool.driver in drivers)
+    pools = tuple(p for p in message.pools if not refuse_driver(p.driver, drivers))
     return replace(message, pools=pools), refusals
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from contracts.ids import DriverName
 from contracts.messages import ClusterMessage
 
 MAX_EPOCH = 2**53 - 1
@@ -21,6 +22,8 @@ class EpochClaimed(ClusterMessage, frozen=True, kw_only=True):
     epoch: Annotated[int, Meta(ge=1, le=MAX_EPOCH)]
     holder: str
     lease_s: Annotated[float, Meta(ge=0, le=MAX_LEASE_S)]
+    agent_drivers: tuple[DriverName, ...] = ()
+    """Drivers whose pools it takes of node agents; empty: any."""
 
 
 class SolverSeen(Struct, frozen=True, kw_only=True):

@@ -18,6 +18,6 @@ class PublisherLeads(ClusterMessage, frozen=True, kw_only=True):
     """A publisher leads beside a cluster (subject `leads`)."""
 
     holder: str
-    """As in the Lease."""
+    """As the Lease names it, without its process."""
     at: str
     """RFC 3339."""

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from contracts.counts import counted
 from contracts.names import GANG, GATE, OWNED
+from publisher.kube.holder import name_holder
 
 Json = Mapping[str, Any]
 _POLICY = "moorings-gate-"
@@ -146,7 +147,7 @@ def find_leader(leases: Iterable[Json], now: datetime) -> tuple[str, str]:
         except (TypeError, ValueError):
             continue
         if holder and age_s < 3 * (spec.get("leaseDurationSeconds") or 0):
-            return str(holder), ""
+            return name_holder(str(holder)), ""
         last = max(last, str(renewed))
     return "", last
 

@@ -28,9 +28,13 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     namespace: Annotated[str, Meta(min_length=1)] = "moorings-system"
     """Namespace of the Lease by which publishers agree who writes."""
     lease_s: Annotated[float, Meta(ge=1)] = 15.0
-    """Seconds that the Lease lasts, in which nobody writes after a leader crashed."""
+    """Seconds that the Lease lasts, in which nobody writes after a leader crashed,
+    unless its successor runs in its place."""
     name: str = ""
     """Name of this publisher; empty: host name and process id."""
+    pod_uid: str = ""
+    """Uid of the pod that we run in, of whose containers no other is a publisher: a
+    restarted one takes the Lease at once; empty: only on the same host."""
     sweep_s: Annotated[float, Meta(gt=0)] = 10.0
     """Seconds between searches for claims that hold devices for nobody."""
     refusal_grace_s: Annotated[float, Meta(ge=0)] = GRACE_S

@@ -19,7 +19,7 @@ from contracts.topics import (
     STATE,
     Topic,
 )
-from moorings.cli.known import check_cluster, fetch_solvers, notify_silence
+from moorings.cli.known import Solvers, check_cluster, fetch_solvers, notify_silence
 from moorings.cli.output import Format, notify, show
 from moorings.client import Client
 from moorings.errors import CannotReadError, UnknownNameError, UsageError
@@ -115,14 +115,15 @@ async def show_nodes(
     wide: bool,
 ) -> None:
     """Show nodes: those of agents and of the cluster, and how many devices are held."""
-    known = await _fetch_devices(client)
+    solvers = await fetch_solvers(client)
+    known = await _fetch_devices(client, solvers)
     devices = view_devices(known)
     views = view_nodes(known, devices)
-    await _check_there(client, wanted.node, {view["name"] for view in views})
+    _check_there(client, solvers, wanted.node, {view["name"] for view in views})
     if wanted:
         names = {row["node"] for row in devices if wanted.lets_through(row)}
         views = [view for view in views if view["name"] in names]
-    columns = (*NODE_COLUMNS, *(("drivers", "taints") if wide else ()))
+    columns = (*NODE_COLUMNS, *(("drivers", "refused", "taints") if wide else ()))
     _show_views(views, "node", name, columns, output)
 
 
@@ -139,22 +140,24 @@ async def show_devices(
 
     `access`: also those of drivers that Moorings decides nothing for, of that cluster.
     """
-    known = await _fetch_devices(client, access)
+    solvers = await fetch_solvers(client)
+    known = await _fetch_devices(client, solvers, access)
     devices = view_devices(known)
     nodes = {view["name"] for view in view_nodes(known, devices)}
-    await _check_there(client, wanted.node, nodes | {row["node"] for row in devices})
+    _check_there(client, solvers, wanted.node, nodes | {row["node"] for row in devices})
     views = [row for row in devices if wanted.lets_through(row)]
     columns = (*DEVICE_COLUMNS, *(WIDE_COLUMNS if wide else ()))
     _show_views(views, "device", name, columns, output)
 
 
-async def _check_there(client: Client, node: str, nodes: Collection[str]) -> None:
+def _check_there(
+    client: Client, solvers: Solvers | None, node: str, nodes: Collection[str]
+) -> None:
     """Refuse an unknown node or cluster, and print that no solver leads.
 
     Raises:
         UnknownNameError: there is none of that name.
     """
-    solvers = await fetch_solvers(client)
     if not nodes:
         check_cluster(client, solvers)
     notify_silence(client, solvers)
@@ -230,16 +233,19 @@ def _names_of(view: Mapping[str, Any]) -> Iterable[str]:
 
 
 async def _fetch_devices(
-    client: Client, access: ClusterAccess | None = None
+    client: Client, solvers: Solvers | None, access: ClusterAccess | None = None
 ) -> KnownDevices:
     """Fetch what the solver knows of devices, as far as it may be read.
 
+    What the solver that leads does not take, by its setting, is marked.
     With `access` also what it is not told of: slices of drivers that are not owned.
 
     Raises:
         CannotReadError: neither what agents announce nor what the cluster holds can.
     """
     reader = _SnapshotReader(client)
+    if seen := (solvers or {}).get(client.cluster):
+        reader.fold.limit_drivers(seen.claim.agent_drivers)
     errors = [
         error
         for topic in (INVENTORIES, HEALTH, STATE)

@@ -27,7 +27,7 @@ from moorings.views.inventory import (
 from solver.selectors.drivers import driver_of
 from solver.snapshot.device_uses import Uses
 from solver.snapshot.pages import NodeParts
-from solver.snapshot.parts import ClassPart, NodePart
+from solver.snapshot.parts import ClassPart, NodePart, PoolPart
 
 CODES = {FREE: "F", HELD: "H", SHARED: "S", TAINTED: "T", SICK: "U", AWAY: "A"}
 """One letter for each state of a device."""
@@ -49,6 +49,7 @@ class FleetPicture:
         self._uses: dict[str, Uses] = {}
         self._judged: Mapping[DeviceID, DeviceHealth] = {}
         self._heard: frozenset[NodeName] = frozenset()
+        self._refused: Mapping[NodeName, tuple[PoolPart, ...]] = {}
         self._shown_in: defaultdict[str, set[NodeName]] = defaultdict(set)
         """The nodes in whose records a claim, a pod or a gang is."""
 
@@ -95,11 +96,12 @@ class FleetPicture:
                 for device in _find_changed(self._judged, known.judged)
             ),
             *(self._heard ^ heard),
+            *_find_changed(self._refused, known.refused),
         }
         for name in touched:
             stale |= self._shown_in.pop(name, set())
         self._parts, self._uses, self._heard = parts, uses, heard
-        self._judged = known.judged
+        self._judged, self._refused = known.judged, dict(known.refused)
         return {NodeName(node) for node in stale}
 
 

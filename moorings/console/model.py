@@ -95,6 +95,7 @@ class ConsoleModel:
             case PublisherLeads():
                 self._leader = message
             case EpochClaimed():
+                self._fold.limit_drivers(message.agent_drivers)
                 self._solver = SolverSeen(claim=message, at_s=incoming.time_s)
             case SolveOpened(solve=solve):
                 entry = self.solves.get(solve)

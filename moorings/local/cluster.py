@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from msgspec import Struct
 
+from contracts.counts import counted, listed
 from contracts.names import LEASE_NAME
 from moorings.errors import BadInputError
 from moorings.manifests import describe_yaml_error
+from publisher.kube.holder import name_holder
 
 if TYPE_CHECKING:  # kubernetes_asyncio comes with an extra
     from runtime.kube.api import KubernetesApi
@@ -26,6 +28,8 @@ if TYPE_CHECKING:  # kubernetes_asyncio comes with an extra
 
 NAMESPACE = "moorings-system"
 _LEASE = f"{NAMESPACE}/{LEASE_NAME}"
+_INSTALLED = ("publisher", "solver")
+"""Deployments of k8s/base that decide for the cluster or write to it."""
 _LOOK_S = 0.5
 
 
@@ -85,8 +89,8 @@ async def check_cluster(access: ClusterAccess) -> str:
 
     Raises:
         KubernetesError: the API server does not answer, or serves no devices.
-        BadInputError: the namespace of the Lease is not there, a right is missing, or a
-            publisher leads already.
+        BadInputError: the namespace of the Lease is not there, a right is missing, or
+            another publisher leads or is installed.
     """
     from runtime.kube.errors import NotFoundError  # noqa: PLC0415
     from runtime.kube.kinds import GANG  # noqa: PLC0415
@@ -143,16 +147,56 @@ async def _check_nobody_leads(access: ClusterAccess, api: KubernetesApi) -> None
     """Wait until an abandoned Lease expires; one that is renewed has a leader.
 
     Raises:
-        BadInputError: a publisher leads. It has another bus, so ours cannot stand by.
+        BadInputError: a publisher leads, or one that is installed may lead at any
+            moment. It has another bus, so ours cannot stand by.
     """
+    from publisher.kube.former import describe_process, is_gone  # noqa: PLC0415
+
+    await _check_nothing_installed(access, api)
     holder, version, duration_s = await _read_lease(api)
+    ours = describe_process("")
     expires_s = asyncio.get_running_loop().time() + duration_s
-    while holder and asyncio.get_running_loop().time() < expires_s:
+    while (
+        holder
+        and not is_gone(holder, ours)
+        and asyncio.get_running_loop().time() < expires_s
+    ):
         await asyncio.sleep(_LOOK_S)
         holder, new_version, _ = await _read_lease(api)
         if holder and new_version != version:
-            reason = f"Lease {_LEASE}: held by {holder}, which serves this cluster"
+            name = name_holder(holder)
+            reason = f"Lease {_LEASE}: held by {name}, which serves this cluster"
             raise BadInputError(access.server, reason)
+
+
+async def _check_nothing_installed(access: ClusterAccess, api: KubernetesApi) -> None:
+    """Check that no installed service has replicas, as far as we may read that.
+
+    Raises:
+        BadInputError: one has.
+    """
+    from runtime.kube.errors import (  # noqa: PLC0415
+        NotFoundError,
+        PermissionDeniedError,
+    )
+    from runtime.kube.kinds import DEPLOYMENT  # noqa: PLC0415
+
+    running = []
+    for name in _INSTALLED:
+        try:
+            found = await api.get(DEPLOYMENT, f"{NAMESPACE}/{name}")
+        except (NotFoundError, PermissionDeniedError):
+            continue
+        if replicas := (found.get("spec") or {}).get("replicas", 1):
+            running.append(f"{name} ({counted(replicas, 'replica')})")
+    if running:
+        names = " ".join(name.partition(" ")[0] for name in running)
+        reason = (
+            f"Moorings is installed in namespace {NAMESPACE}: Deployment "
+            f"{listed(running)} would serve this cluster from another bus; first "
+            f"kubectl -n {NAMESPACE} scale deployment {names} --replicas=0"
+        )
+        raise BadInputError(access.server, reason)
 
 
 async def _read_lease(api: KubernetesApi) -> tuple[str, str, float]:

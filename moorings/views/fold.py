@@ -6,8 +6,21 @@ why an agent finds a device sick, and which pods a claim was written for. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from msgspec import structs
+
+from contracts.announcing import limit_drivers, refuse_driver
 from contracts.drift import DeviceDrift, DriftFound
-from contracts.ids import DeviceID, GangKey, GangUID, Namespace, NodeName, PoolID
+from contracts.ids import (
+    DeviceID,
+    DriverName,
+    GangKey,
+    GangUID,
+    Namespace,
+    NodeName,
+    PoolID,
+)
 from contracts.messages import (
     AllocationWritten,
     DeviceHealth,
@@ -19,7 +32,9 @@ from contracts.messages import (
 )
 from contracts.names import GANG_UID
 from moorings.views.inventory import KnownDevices
-from solver.snapshot.snapshot import Snapshot, SnapshotMessage, apply
+from solver.snapshot.parts import PoolPart
+from solver.snapshot.pools import pool_of_inventory
+from solver.snapshot.snapshot import InventoryExpired, Snapshot, SnapshotMessage, apply
 
 
 class DevicesFold:
@@ -36,6 +51,9 @@ class DevicesFold:
         self._judged: dict[NodeName, dict[DeviceID, DeviceHealth]] = {}
         self._drifts: dict[NodeName, tuple[DeviceDrift, ...]] = {}
         self._announced: dict[NodeName, frozenset[PoolID]] = {}
+        self._inventories: dict[NodeName, DevicesAnnounced] = {}
+        self._drivers: frozenset[DriverName] = frozenset()
+        self._refused: dict[NodeName, tuple[PoolPart, ...]] = {}
 
     def apply(self, message: SnapshotMessage, sequence: int) -> None:
         """Take a message in; `sequence` is its place in its stream.
@@ -50,6 +68,10 @@ class DevicesFold:
             case DevicesAnnounced(node=node, pools=pools):
                 ids = frozenset(PoolID(pool.driver, pool.name) for pool in pools)
                 self._announced[node] = ids
+                self._inventories[node] = message
+                message = self._limit(message)
+            case InventoryExpired(node=node):
+                self._inventories.pop(node, None)
             case SubmitGang(uid=uid):
                 self._touched.add(uid)
             case ObjectObserved(kind="ResourceClaim", key=key):
@@ -70,6 +92,30 @@ class DevicesFold:
             case _:
                 pass
         self.snapshot = apply(self.snapshot, message, sequence=sequence)
+
+    def limit_drivers(self, drivers: Iterable[DriverName]) -> None:
+        """Refuse what the solver refuses, which takes pools of these drivers only.
+
+        None are named: it takes those of any.
+        """
+        if (wanted := frozenset(drivers)) == self._drivers:
+            return
+        self._drivers = wanted
+        for message in self._inventories.values():
+            self.snapshot = apply(self.snapshot, self._limit(message))
+
+    def _limit(self, message: DevicesAnnounced) -> DevicesAnnounced:
+        """Return what the solver takes of an inventory, and keep what it refuses."""
+        node = message.node
+        refused = tuple(
+            structs.replace(pool_of_inventory(pool, node), contested=reason)
+            for pool in message.pools
+            if (reason := refuse_driver(pool.driver, self._drivers))
+        )
+        self._refused.pop(node, None)
+        if refused:
+            self._refused[node] = refused
+        return limit_drivers(message, self._drivers)[0]
 
     def note_written(self, written: AllocationWritten) -> None:
         """Take note of the pods that claims were written for, if there are pods."""
@@ -110,6 +156,7 @@ class DevicesFold:
             judged=judged,
             drifts=drifts,
             announced=frozenset().union(*self._announced.values()),
+            refused=self._refused,
             heard=frozenset(self.heard) if hears else None,
             named_by_decision=frozenset(self._named_by_decision),
         )

@@ -59,6 +59,8 @@ class KnownDevices(Struct, frozen=True, kw_only=True, dict=True):
     """Devices that agents say are used otherwise than was decided."""
     announced: frozenset[PoolID] = frozenset()
     """Pools of which agents say how their devices are."""
+    refused: Mapping[NodeName, tuple[PoolPart, ...]] = {}
+    """Pools that agents announce and the solver does not take, with the reason."""
     heard: frozenset[NodeName] | None = None
     """Nodes whose agents are heard; None: that could not be read."""
     named_by_decision: frozenset[GangKey] = frozenset()
@@ -91,14 +93,25 @@ def view_devices(
     parts = list(pages.values() if owner is None else pages.of(owner))
     taints = _group_taints(part for part in parts if isinstance(part, UsePart))
     nodes = {part.name: part for part in parts if isinstance(part, NodePart)}
+    pools = [part for part in parts if isinstance(part, PoolPart)]
+    pools += list_refused(known, known.refused if owner is None else (owner,))
     rows = [
         _view_device(known, pool, pool_slice, device, taints=taints, nodes=nodes)
-        for pool in parts
-        if isinstance(pool, PoolPart)
+        for pool in pools
         for pool_slice in _newest_slices(pool)
         for device in pool_slice.devices
     ]
     return sorted(rows, key=lambda r: (r["node"], r["driver"], r["pool"], r["name"]))
+
+
+def list_refused(known: KnownDevices, nodes: Iterable[NodeName]) -> list[PoolPart]:
+    """List the pools of nodes that the solver refuses, and nobody else publishes."""
+    return [
+        pool
+        for node in nodes
+        for pool in known.refused.get(node, ())
+        if pool_key(pool.driver, pool.pool) not in known.snapshot.inventory.pool_nodes
+    ]
 
 
 def view_nodes(
@@ -123,6 +136,10 @@ def view_nodes(
             "unusable": counts[node.name][SICK] + counts[node.name][TAINTED],
             "pools": len(pools[node.name]),
             "drivers": sorted({driver for driver, _ in pools[node.name]}),
+            "refused": [
+                f"{pool.driver}/{pool.pool}: {pool.contested}"
+                for pool in list_refused(known, (node.name,))
+            ],
             "taints": [format_taint(taint) for taint in node.taints],
             "labels": dict(node.labels),
         }

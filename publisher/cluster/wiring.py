@@ -47,6 +47,7 @@ from publisher.gangs.notes import UNOWNED, Subject, note_unowned
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.discovery import watch_served
+from publisher.kube.former import describe_process
 from publisher.kube.informer import Follow, Informer, follow
 from publisher.kube.lease import LeaderLease
 from publisher.kueue.admission_checks import AdmissionChecks
@@ -110,7 +111,8 @@ async def open_cluster(
         identity = config.name or f"{socket.gethostname()}-{os.getpid()}"
         identity = f"{identity}-{secrets.token_hex(3)}"
         key = f"{config.namespace}/{LEASE_NAME}"
-        lease = LeaderLease(lease_api, key, identity, config.lease_s)
+        process = describe_process(config.pod_uid)
+        lease = LeaderLease(lease_api, key, identity, config.lease_s, process)
         kinds = await retry(
             "discover",
             partial(api.fetch_served_kinds, config.api_versions),

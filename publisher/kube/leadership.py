@@ -2,14 +2,16 @@
 
 Pure, so that every interleaving can be tested: times are the candidate's own monotonic
 seconds, never the Lease's. A candidate takes over only after it saw the Lease unchanged
-for its whole duration; a leader stops before that, so there are never two who think
-they lead, however their clocks are set (only how fast they run must be alike).
+for its whole duration, or at once from a process that is known to be dead; a leader
+stops before that, so there are never two who think they lead, however their clocks are
+set (only how fast they run must be alike).
 
 Source: k8s.io/client-go/tools/leaderelection, whose fields of the Lease are used alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct, structs
@@ -18,6 +20,10 @@ DURATION_S = 15.0
 """Of a Lease, unless its holder says otherwise."""
 
 Json = dict[str, Any]
+
+
+def _never(_: str) -> bool:
+    return False
 
 
 class ObservedLease(Struct, frozen=True, kw_only=True):
@@ -57,11 +63,14 @@ class LeaseCandidate(Struct, frozen=True, kw_only=True):
         """Between two renewals, and between two looks of a standby."""
         return self.duration_s / 5
 
-    def may_take(self, now_s: float) -> bool:
-        """True if the next step is to write the Lease; otherwise to look again."""
+    def may_take(self, now_s: float, is_gone: Callable[[str], bool] = _never) -> bool:
+        """True if the next step is to write the Lease; otherwise to look again.
+
+        `is_gone`: whether a holder is known to be dead.
+        """
         if self.lease is None:
             return False
-        if self.lease.holder in ("", self.identity):
+        if self.lease.holder in ("", self.identity) or is_gone(self.lease.holder):
             return True
         return now_s >= self.observed_s + self.lease.duration_s
 

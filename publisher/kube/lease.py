@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from functools import partial
 
 from publisher.kube import leadership
+from publisher.kube.former import is_gone
+from publisher.kube.holder import HolderProcess
 from publisher.kube.leadership import DURATION_S, LeaseCandidate, lease_of, spec_of
 from runtime import metrics
 from runtime.kube.api import Json, KubernetesApi
@@ -35,12 +37,19 @@ class LeaderLease:
         key: str,
         identity: str,
         duration_s: float = DURATION_S,
+        process: HolderProcess | None = None,
     ) -> None:
-        """`key` is `namespace/name`; `identity` is of this process alone."""
+        """`key` is `namespace/name`; `identity` is of this process alone.
+
+        `process`: this one, so that its successor knows that it is dead; None: every
+        Lease that is held has to expire.
+        """
         self._api = api
         self.key = key
         """`namespace/name` of the Lease."""
-        self._candidate = LeaseCandidate(identity=identity, duration_s=duration_s)
+        self._process = process
+        named = identity if process is None else process.add_to(identity)
+        self._candidate = LeaseCandidate(identity=named, duration_s=duration_s)
         self._outage = Outage(f"lease {self.key}")
         leader = metrics.LEADER.labels(key.rpartition("/")[2])
         leader.set_function(lambda: self.leads)
@@ -126,7 +135,7 @@ class LeaderLease:
         """Write that we lead, where that may be written."""
         began_s = time.monotonic()
         lease = self._candidate.lease
-        if lease is None or not self._candidate.may_take(began_s):
+        if lease is None or not self._candidate.may_take(began_s, self._is_gone):
             return
         body = {"spec": spec_of(self._candidate, _micro_time())}
         if lease.resource_version:
@@ -141,6 +150,9 @@ class LeaderLease:
         self._candidate = leadership.note_written(
             self._candidate, lease_of(answer), began_s, time.monotonic()
         )
+
+    def _is_gone(self, holder: str) -> bool:
+        return self._process is not None and is_gone(holder, self._process)
 
     async def _release_lease(self) -> None:
         """Leave the Lease to whoever is next, if it is still ours."""

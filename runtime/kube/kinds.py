@@ -143,6 +143,9 @@ COMPOSITE_POD_GROUP = Kind(
     name=COMPOSITE,
     namespaced=True,
 )
+DEPLOYMENT = Kind(
+    group="apps", plural="deployments", name="Deployment", namespaced=True
+)
 GANG_OWNERS = (
     Kind(group="batch", plural="jobs", name="Job", namespaced=True),
     Kind(group="apps", plural="statefulsets", name="StatefulSet", namespaced=True),

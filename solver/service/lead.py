@@ -8,11 +8,11 @@ by the server, whatever the clocks say.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
 
 from contracts.fence import MAX_EPOCH, EpochClaimed
-from contracts.ids import ClusterName
+from contracts.ids import ClusterName, DriverName
 from contracts.topics import FENCE
 from runtime.bus.bus import Bus
 from runtime.errors import PublishRefusedError
@@ -30,13 +30,19 @@ class Leadership:
     """Our side of the fence."""
 
     def __init__(
-        self, bus: Bus, cluster: ClusterName, holder: str, lease_s: float
+        self,
+        bus: Bus,
+        cluster: ClusterName,
+        holder: str,
+        lease_s: float,
+        agent_drivers: Iterable[DriverName] = (),
     ) -> None:
-        """`lease_s` is at most `MAX_LEASE_S`."""
+        """`lease_s` is at most `MAX_LEASE_S`; `agent_drivers` is told to readers."""
         self._bus = bus
         self._cluster = cluster
         self._holder = holder
         self._lease_s = lease_s
+        self._agent_drivers = tuple(sorted(agent_drivers))
         self._lock = asyncio.Lock()
         self._refusals = Refusals()
         self._sequence = 0
@@ -109,12 +115,13 @@ class Leadership:
     def _held_by_another(self) -> bool:
         if not self._sequence:
             return False  # nobody ever led
-        # Whoever cannot be understood gets the time that we would take ourselves.
+        # Nobody gets more time than we would take ourselves: neither whoever cannot be
+        # understood nor a long lease, as whoever leads renews it every second.
         lease_s = self._lease_s
         if self._claim_seen is not None:
             if self._claim_seen.holder == self._holder:
                 return False
-            lease_s = self._claim_seen.lease_s
+            lease_s = min(lease_s, self._claim_seen.lease_s)
         return monotonic() - self._claim_at <= lease_s
 
     async def _claim(self, epoch: int, *, lease_s: float | None = None) -> bool:
@@ -181,5 +188,6 @@ class Leadership:
             epoch=epoch,
             holder=self._holder,
             lease_s=self._lease_s if lease_s is None else lease_s,
+            agent_drivers=self._agent_drivers,
         )
         return Outgoing.of(FENCE, claim, expected_last_subject_sequence=self._sequence)

@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from contracts.ids import DriverName
 from runtime.bus.bus import Bus
 from runtime.log import get_logger
 from runtime.run import ServiceTasks
@@ -45,7 +46,10 @@ async def open_service(config: SolverConfig) -> AsyncIterator[ServiceTasks]:
             tell = log.info if bounds.seccomp or bounds.landlock else log.warning
             tell("sandbox.ready", seccomp=bounds.seccomp, landlock=bounds.landlock)
             ledger = Ledger(bus, config.cluster)
-            leadership = Leadership(bus, config.cluster, holder, config.lease_s)
+            drivers = map(DriverName, config.agent_drivers)
+            leadership = Leadership(
+                bus, config.cluster, holder, config.lease_s, drivers
+            )
             decider = Decider(
                 config, ledger, leadership, evaluator, worker, traces=traces
             )

@@ -160,6 +160,36 @@ async def test_a_second_publisher_is_not_started(
         assert re.search(held, other.stderr)
 
 
+async def test_it_is_not_started_beside_an_installed_site_that_nobody_leads(
+    control_plane: ControlPlane, kube: Kube, tmp_path: Path
+) -> None:
+    """Its publisher starts at any moment; without replicas it is no site's."""
+    with contextlib.suppress(RefusedError):
+        await kube.create(named("v1", "Namespace", "moorings-system"))
+    labels = {"app.kubernetes.io/name": "publisher"}
+    pods = {"containers": [{"name": "publisher", "image": "moorings"}]}
+    deployment = named("apps/v1", "Deployment", "publisher", "moorings-system")
+    deployment["spec"] = {
+        "replicas": 2,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pods},
+    }
+    await kube.create(deployment)
+    cluster = ("--kubeconfig", str(control_plane.kubeconfig()))
+    try:
+        refused = await asyncio.to_thread(moorings, "up", *cluster, home=tmp_path)
+        assert refused.returncode == 3
+        (line,) = refused.stderr.splitlines()
+        assert "Deployment publisher (2 replicas) would serve this cluster" in line
+        remedy = "kubectl -n moorings-system scale deployment publisher --replicas=0"
+        assert line.endswith(remedy)
+        await kube.patch(deployment, {"spec": {"replicas": 0}})
+        async with up(tmp_path, *cluster) as said:
+            assert f"cluster {control_plane.url}" in said
+    finally:
+        await kube.delete(deployment)
+
+
 async def test_pods_of_a_cluster_are_decided_and_shown_by_their_names(
     control_plane: ControlPlane, kube: Kube, namespace: str, tmp_path: Path
 ) -> None:

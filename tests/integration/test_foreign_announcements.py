@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from tests.builders import (
     request,
     resource_slice,
 )
+from tests.lab.command_line import moorings
 from tests.lab.nats_server import LabServer
 from tests.lab.services import (
     CLUSTER,
@@ -124,5 +127,15 @@ async def test_devices_of_another_driver_are_those_of_its_slices(
         assert found == {("gpu-0", each.name) for each in real}
         await submit(bus, of_vendor(3))
         await eventually(lambda: is_decided(bus, of_vendor(3), GangPending), "waits")
+        shown = await asyncio.to_thread(
+            moorings,
+            *("get", "devices", "--node", EVIL, "-o", "json"),
+            home=tmp_path,
+            server=nats_server.url,
+        )
+    said = {row["name"]: row for row in json.loads(shown.stdout)}
+    if drivers:
+        assert said["phantom-0"]["states"] == ["Unavailable"]
+        assert "AGENT_DRIVERS" in said["phantom-0"]["why"]
     refused = f"pools[{VENDOR}/evil]" in process.log()
     assert refused is bool(drivers)

@@ -22,11 +22,14 @@ QUICK_S = 3.0
 OTHER = """
 import asyncio, sys
 from runtime.kube.api import KubernetesApi
+from publisher.kube.former import describe_process
 from publisher.kube.lease import LeaderLease
 
-async def main(kubeconfig, namespace):
+async def main(kubeconfig, namespace, duration_s, knows):
+    process = describe_process("") if knows else None
     async with KubernetesApi.open(kubeconfig) as api:
-        lease = LeaderLease(api, f"{namespace}/l", "other", 3.0)
+        key = f"{namespace}/l"
+        lease = LeaderLease(api, key, "other", float(duration_s), process)
         async for lost in lease.terms(asyncio.Event()):
             print("began", flush=True)
             await lost.wait()
@@ -65,12 +68,20 @@ class Terms:
 
 @asynccontextmanager
 async def somebody_else(
-    control_plane: ControlPlane, namespace: str
+    control_plane: ControlPlane,
+    namespace: str,
+    duration_s: float = QUICK_S,
+    *,
+    knows: bool = False,
 ) -> AsyncIterator[Process]:
-    """Run a candidate in a process of its own, which says when it leads."""
+    """Run a candidate in a process of its own, which says when it leads.
+
+    `knows`: it sees who is dead on this host.
+    """
     kubeconfig = str(control_plane.kubeconfig())
+    options = (str(duration_s), "yes" if knows else "")
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", OTHER, kubeconfig, namespace),
+        *(sys.executable, "-c", OTHER, kubeconfig, namespace, *options),
         stdout=asyncio.subprocess.PIPE,
     )
     try:
@@ -81,10 +92,10 @@ async def somebody_else(
         await process.wait()
 
 
-async def line(process: Process) -> str:
+async def line(process: Process, limit_s: float = 20.0) -> str:
     """Read what it says next, besides its log."""
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(limit_s):
         while text := (await process.stdout.readline()).decode().strip():
             if text.startswith(("began", "ended")):
                 return text
@@ -130,6 +141,36 @@ async def test_a_frozen_leader_is_followed_and_knows_it(
     async with candidate(control_plane, namespace, "ours") as ours:
         await eventually(ours.reached("began", 1), "we lead after a killed leader")
     assert await holder(kube, namespace) == ""
+
+
+async def test_the_lease_of_a_dead_process_of_this_host_is_taken_at_once(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    """Killed again and again, each leads; a minute passes for none."""
+    for _ in range(4):
+        async with somebody_else(control_plane, namespace, 60.0, knows=True) as other:
+            assert await line(other) == "began"
+            other.kill()
+            await other.wait()
+
+
+async def test_two_that_live_on_one_host_under_one_name_never_both_lead(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    """A frozen one lives as well; the other follows once it is dead."""
+    async with (
+        somebody_else(control_plane, namespace, 60.0, knows=True) as first,
+        somebody_else(control_plane, namespace, 60.0, knows=True) as second,
+    ):
+        both = {
+            asyncio.create_task(line(process)): process for process in (first, second)
+        }
+        done, waiting = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        leader, standby = both[done.pop()], waiting.pop()
+        leader.send_signal(signal.SIGSTOP)
+        assert not (await asyncio.wait((standby,), timeout=8.0))[0]
+        leader.kill()
+        assert await asyncio.wait_for(standby, 20.0) == "began"
 
 
 async def test_a_leader_without_an_api_server_ends_in_time(

@@ -131,6 +131,12 @@ def test_pods_that_wait_count_beside_those_that_run_and_once() -> None:
     assert story.count_pods(None) == 4
 
 
+def test_a_report_that_says_nothing_is_no_story() -> None:
+    assert collect_stories([], [reported()]) == []
+    (story,) = collect_stories([submitted(ONE, "a")], [reported()])
+    assert story.reports == ()
+
+
 def test_a_story_that_is_over_has_its_last_phase() -> None:
     over = record_of(submission(), gang_released())
     (story,) = collect_stories([over], [])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import structs
+
 from contracts.fence import EpochClaimed
-from contracts.ids import ClusterName, GangUID, Namespace, NodeName
+from contracts.ids import ClusterName, DriverName, GangUID, Namespace, NodeName
 from contracts.messages import DevicesAnnounced, NodeSeen
 from contracts.reports import WAITING, GroupReported, PodsReport, ReportWithdrawn
 from contracts.topics import (
@@ -135,6 +137,23 @@ def test_a_gang_is_found_by_its_uid() -> None:
     take(model, SUBMISSIONS, submission())
     (story,) = model.stories
     assert story.records[-1].uid == GangUID(builders.UID)
+
+
+def test_devices_that_the_solver_refuses_are_shown_as_such_once_it_says_so() -> None:
+    model = ConsoleModel(CLUSTER)
+    take(model, INVENTORIES, ANNOUNCED)
+    assert model.update(0)["nodes"][NODE]["states"] == "FF"
+    claim = EpochClaimed(
+        cluster=CLUSTER,
+        epoch=1,
+        holder="s-1",
+        lease_s=10,
+        agent_drivers=(DriverName("other.example.com"),),
+    )
+    take(model, FENCE, claim)
+    assert model.update(0)["nodes"][NODE]["states"] == "AA"
+    take(model, FENCE, structs.replace(claim, agent_drivers=()))
+    assert model.update(0)["nodes"][NODE]["states"] == "FF"
 
 
 def test_that_no_solver_leads_is_told_until_one_does() -> None:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from moorings.errors import BadInputError
-from moorings.local.cluster import read_access
+from moorings.local.cluster import (
+    ClusterAccess,
+    _check_nothing_installed,
+    read_access,
+)
+from runtime.kube.errors import NotFoundError, PermissionDeniedError
+from runtime.kube.kinds import Kind
+
+ACCESS = ClusterAccess(kubeconfig=Path("config"), context="one", server="https://one")
 
 CONFIG = """
 current-context: one
@@ -46,6 +55,38 @@ def test_what_is_wrong_is_one_line(
     with pytest.raises(BadInputError, match=reason) as caught:
         read_access(file, context)
     assert "\n" not in str(caught.value)
+
+
+class InstalledApi:
+    """An API server that gives Deployments by name, or refuses to."""
+
+    def __init__(self, **replicas: int | None) -> None:
+        self._replicas = replicas
+
+    async def get(self, kind: Kind, key: str) -> dict[str, Any]:
+        """Give a Deployment; None is one that may not be read."""
+        name = key.rpartition("/")[2]
+        if name not in self._replicas:
+            raise NotFoundError(f"get {kind.name} {key}", "not found")
+        replicas = self._replicas[name]
+        if replicas is None:
+            raise PermissionDeniedError(f"get {kind.name} {key}", "forbidden")
+        return {"spec": {"replicas": replicas}}
+
+
+@pytest.mark.parametrize("replicas", [{}, {"publisher": None}, {"publisher": 0}])
+async def test_nothing_is_installed_as_far_as_may_be_read(
+    replicas: dict[str, int | None],
+) -> None:
+    await _check_nothing_installed(ACCESS, cast("Any", InstalledApi(**replicas)))
+
+
+async def test_an_installed_service_is_named_with_the_way_to_stop_it() -> None:
+    both = InstalledApi(publisher=2, solver=1)
+    with pytest.raises(BadInputError) as caught:
+        await _check_nothing_installed(ACCESS, cast("Any", both))
+    assert "publisher (2 replicas) and solver (1 replica) would" in str(caught.value)
+    assert "scale deployment publisher solver --replicas=0" in str(caught.value)
 
 
 def test_a_file_must_be_there(tmp_path: Path) -> None:

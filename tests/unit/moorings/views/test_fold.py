@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.device import ResourcePool
+from contracts.device import Device, ResourcePool
 from contracts.drift import DeviceDrift, DriftFound, DriftKind
 from contracts.ids import (
     ClusterName,
@@ -23,6 +23,8 @@ from contracts.messages import (
 )
 from contracts.names import GANG_UID
 from moorings.views.fold import DevicesFold
+from moorings.views.inventory import AWAY, FREE, view_devices, view_nodes
+from solver.snapshot.snapshot import InventoryExpired
 from tests.builders.decisions import gang_allocated, submission
 
 CLUSTER, NODE = ClusterName("local"), NodeName("a")
@@ -54,6 +56,64 @@ def test_a_pool_that_is_not_announced_any_more_is_not_vouched_for() -> None:
     assert len(fold.known().announced) == 1
     fold.apply(DevicesAnnounced(cluster=CLUSTER, node=NODE), 2)
     assert fold.known().announced == frozenset()
+
+
+def test_a_pool_of_a_driver_that_the_solver_refuses_is_not_free() -> None:
+    """It is shown with the reason, as long as the solver says so."""
+    fold = DevicesFold()
+    card = Device(name=DEVICE.device)
+    good = ResourcePool(driver=DEVICE.driver, name=DEVICE.pool, devices=(card,))
+    phantom = ResourcePool(
+        driver=DriverName("foreign.example.com"), name=DEVICE.pool, devices=(card,)
+    )
+    both = DevicesAnnounced(cluster=CLUSTER, node=NODE, pools=(good, phantom))
+    fold.apply(both, 1)
+    assert [row["states"] for row in view_devices(fold.known())] == [[FREE]] * 2
+    fold.limit_drivers((DEVICE.driver,))
+    refused, free = view_devices(fold.known())
+    assert (free["driver"], free["states"], free["why"]) == (DEVICE.driver, [FREE], "")
+    assert (refused["node"], refused["states"]) == (NODE, [AWAY])
+    assert "AGENT_DRIVERS" in refused["why"]
+    (node,) = view_nodes(fold.known(), [refused, free])
+    assert (node["devices"], node["free"]) == (2, 1)
+    assert node["refused"] == [f"foreign.example.com/a: {refused['why']}"]
+    fold.apply(DevicesAnnounced(cluster=CLUSTER, node=NODE, pools=(good,)), 2)
+    assert view_devices(fold.known()) == [free]
+    fold.apply(both, 3)
+    fold.limit_drivers(())
+    assert [row["states"] for row in view_devices(fold.known())] == [[FREE]] * 2
+
+
+def test_slices_of_the_driver_itself_count_and_are_no_agents() -> None:
+    fold = DevicesFold()
+    fold.limit_drivers((DriverName("other.example.com"),))
+    card = Device(name=DEVICE.device)
+    pool = ResourcePool(driver=DEVICE.driver, name=DEVICE.pool, devices=(card,))
+    fold.apply(DevicesAnnounced(cluster=CLUSTER, node=NODE, pools=(pool,)), 1)
+    spec = {
+        "driver": DEVICE.driver,
+        "nodeName": NODE,
+        "pool": {"name": DEVICE.pool, "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": DEVICE.device}],
+    }
+    slices = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
+    said = {**slices, "metadata": {"name": "s", "uid": "s"}, "spec": spec}
+    observed = ObjectObserved(
+        cluster=CLUSTER, kind="ResourceSlice", key="s", object=said
+    )
+    fold.apply(observed, 2)
+    (row,) = view_devices(fold.known())
+    assert row["states"] == [FREE]
+    (node,) = view_nodes(fold.known(), [row])
+    assert node["refused"] == []
+
+
+def test_a_node_that_announces_no_more_is_not_announced_anew() -> None:
+    fold = DevicesFold()
+    fold.apply(DevicesAnnounced(cluster=CLUSTER, node=NODE), 1)
+    fold.apply(InventoryExpired(node=NODE), 2)
+    fold.limit_drivers((DEVICE.driver,))
+    assert NODE not in fold.snapshot.inventory.announced
 
 
 def test_a_pod_that_is_gone_runs_for_nobody() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -43,8 +44,16 @@ class Server:
 class Process:
     """A candidate that speaks with the server slowly, and sometimes not at all."""
 
-    def __init__(self, name: str, chance: random.Random, *, frozen: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        chance: random.Random,
+        *,
+        frozen: float,
+        dead: Collection[str] = (),
+    ) -> None:
         self.candidate = LeaseCandidate(identity=name)
+        self._dead = dead
         self._chance = chance
         self._frozen = frozen
         self._busy_until_s = 0.0
@@ -64,7 +73,7 @@ class Process:
         if self.candidate.left_s(now_s) == 0 or self._chance.random() < 0.5:
             self.candidate = note_observed(self.candidate, server.read(), now_s)
         seen = self.candidate.lease
-        if seen is not None and self.candidate.may_take(now_s):
+        if seen is not None and self.candidate.may_take(now_s, self._dead.__contains__):
             spec = spec_of(self.candidate, "")
             self._began_s = now_s
             self._pending = server.write(spec, seen.resource_version)
@@ -92,6 +101,38 @@ def test_never_do_two_lead(seed: int, frozen: float) -> None:
         times_led += len(leading)
     assert times_led > 400
     assert frozen == 0 or len(led) > 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_those_that_die_are_followed_at_once_and_never_do_two_lead(seed: int) -> None:
+    """Each dies after 8 s at most, and its successor knows only that it is dead."""
+    chance = random.Random(seed)
+    server = Server()
+    dead: set[str] = set()
+    ages = [0.0, 0.0]
+    processes = [Process(n, chance, frozen=0.0, dead=dead) for n in ("a-0", "b-0")]
+    times_led = 0
+    for tick in range(4_000):
+        now_s = tick * TICK_S
+        for i, process in enumerate(processes):
+            if now_s > ages[i] + 8.0:
+                name = process.candidate.identity
+                dead.add(name)
+                named = f"{name.partition('-')[0]}-{tick}"
+                processes[i] = Process(named, chance, frozen=0.0, dead=dead)
+                ages[i] = now_s
+            processes[i].step(server, now_s)
+        leading = [p for p in processes if p.candidate.left_s(now_s) > 0]
+        assert len(leading) <= 1
+        times_led += len(leading)
+    assert times_led > 1_000
+
+
+def test_a_dead_holder_is_followed_at_once() -> None:
+    lease = ObservedLease(holder="a", duration_s=15.0, uid="l", resource_version="1")
+    standby = note_observed(LeaseCandidate(identity="b"), lease, 100.0)
+    assert standby.may_take(100.0, lambda holder: holder == "a")
+    assert not standby.may_take(100.0, lambda holder: holder == "c")
 
 
 def test_a_standby_waits_the_whole_duration_since_it_saw_a_change() -> None:

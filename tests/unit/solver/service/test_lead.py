@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from contracts.errors import DecodeError
-from contracts.fence import MAX_EPOCH, EpochClaimed
+from contracts.fence import MAX_EPOCH, MAX_LEASE_S, EpochClaimed
 from contracts.topics import FENCE
 from runtime.bus.bus import Bus
 from runtime.wire import Incoming, Outgoing, Refused
@@ -73,6 +73,19 @@ async def test_a_fence_that_cannot_be_read_holds_for_one_lease(fence: Fence) -> 
     fence.now += 2
     assert await leadership.tend()
     assert leadership.leads
+
+
+async def test_a_lease_holds_no_longer_than_ours(fence: Fence) -> None:
+    """A leader renews every second: one word of minutes ago is no leader."""
+    claim = EpochClaimed(
+        cluster=CLUSTER, epoch=4, holder="x", lease_s=float(MAX_LEASE_S)
+    )
+    fence.last = claimed(claim, 7)
+    leadership = candidate(fence)
+    assert not await leadership.tend()
+    fence.now += LEASE_S + 1
+    assert await leadership.tend()
+    assert leadership.epoch == 5
 
 
 async def test_after_the_last_epoch_comes_another(fence: Fence) -> None:

@@ -15,7 +15,9 @@ from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.options import NEWEST
 from tests.lab.controlplane.server import ControlPlane
 
-SERVED = ("v1",) if release() >= NEWEST else ("v1", "v1beta2", "v1beta1")
+SERVED = {"1.32": ("v1beta1",), "1.33": ("v1beta2", "v1beta1")}.get(
+    release(), ("v1",) if release() >= NEWEST else ("v1", "v1beta2", "v1beta1")
+)
 """Older releases serve the versions before v1 too, as the tests start them."""
 
 

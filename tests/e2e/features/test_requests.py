@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conftest import release
 from tests.lab.bound import (
     asks,
     create_gang,
@@ -20,6 +21,7 @@ from tests.lab.controlplane.fleet import Fleet, reservation
 from tests.lab.waits import until_told
 
 
+@pytest.mark.skipif(release() < "1.34", reason="DRAPrioritizedList is off before 1.34")
 @pytest.mark.every_release
 async def test_the_first_alternative_that_is_to_be_had_is_named(bare: Fleet) -> None:
     """One pod has the big device, the other the two small ones."""

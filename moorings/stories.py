@@ -194,6 +194,7 @@ def collect_stories(
     reports_by_key = {
         (str(report.namespace), report.name, report.kind == "Pod", ""): report
         for report in reports
+        if report.reports  # one that says nothing is no story
     }
     stories = []
 

@@ -125,7 +125,7 @@ def _change(
             same = json.dumps(at[key]).encode()
             at[key] = raw(b"%b,%b:%b" % (same, json.dumps(key).encode(), b"null"))
         case "many" if isinstance(at[key], list) and at[key]:
-            at[key] = [at[key][0]] * draw.choice((2, 129, 2_000))
+            at[key] = [at[key][0]] * draw.choice((2, 129, 300))
         case _:
             at[key] = deepcopy(others())
     return holder[0] if holder else None

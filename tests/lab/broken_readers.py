@@ -295,7 +295,8 @@ def _is_of_its_schema(raw: dict[str, Any]) -> bool:
         value = decode_object(raw).value
     except ContractsError:
         # Of what has parameters of drivers, anything may be cut out of these.
-        return ALTERED in raw and raw["kind"] in ("ResourceClaim", "DeviceClass")
+        has_parameters = raw["kind"] in ("ResourceClaim", "DeviceClass")
+        return ALTERED in raw and has_parameters and isinstance(raw["spec"], dict)
     spec, status = raw["spec"], raw.get("status") or {}
     if isinstance(value, ResourceSlice):
         return {"driver", "pool"} <= set(spec) and "name" in spec["pool"]

@@ -52,7 +52,8 @@ def convert(value: Any, kind: type[T], what: str) -> T:
     """
     try:
         return msgspec.convert(value, kind, dec_hook=_from_wire)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError) as error:
+        # YAML has texts with half a character, and is as deep as its author likes.
         raise _to_decode_error(what, error) from error
 
 

@@ -6,6 +6,7 @@ YAML says that keys are unique, and JSON that they should be; kubectl refuses bo
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import yaml
@@ -14,6 +15,7 @@ from moorings.errors import BadInputError
 
 MOST_LOOKED_AT = 1 << 20
 """Bytes: no person writes more, and what a program writes has each key once."""
+_MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _MERGE = "tag:yaml.org,2002:merge"
 
 
@@ -45,7 +47,7 @@ def read_sequence(source: str, text: str) -> list[Any] | None:
     """Read JSON values one after the other, as `jq -c` prints them; None: it is none.
 
     Raises:
-        BadInputError: an object has a key twice.
+        BadInputError: an object has a key twice, or a text half a character.
     """
     values: list[Any] = []
     place = 0
@@ -62,7 +64,18 @@ def read_sequence(source: str, text: str) -> list[Any] | None:
         raise BadInputError(source, reason) from error
     except (ValueError, RecursionError):
         return None
+    _check_characters(source, text, values)
     return values
+
+
+def _check_characters(source: str, text: str, values: list[Any]) -> None:
+    """Require that texts can be encoded: half a pair of UTF-16 alone cannot."""
+    if _MAY_BE_HALF.search(text):
+        try:
+            json.dumps(values, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start]).strip("'")
+            raise BadInputError(source, f"{half} is half a character") from error
 
 
 class UniqueKeysLoader(yaml.CSafeLoader):

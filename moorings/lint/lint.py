@@ -91,7 +91,9 @@ def lint(
     gangs = list(_resolve_gangs(asked, SnapshotLookup(snapshot), features))
     findings.extend(check_gang_rules(gangs, matches, _list_labels(entries)))
     findings.extend(check_gang_sizes(gangs, matches))
-    lone = map(submit_before_pods, make_lone_gangs(cluster.lone_claims, 0))
+    # Of a claim without a name that was said; nobody could submit it.
+    named = (claim for claim in cluster.lone_claims if claim.metadata.name)
+    lone = map(submit_before_pods, make_lone_gangs(tuple(named), 0))
     created = Asked(gangs=[*asked.gangs, *lone])
     work = PlanWork(snapshot=snapshot, gangs=tuple(created.gangs), cluster=cluster)
     made = _resolve_gangs(created, SnapshotLookup(snapshot), features)

@@ -117,7 +117,7 @@ class StatePublisher:
             self._opened.forget(change.uid)
             self._outbox.put(subject, None)
             return
-        if raw.get("spec", {}).get("nodeName"):
+        if (raw.get("spec") or {}).get("nodeName"):
             self._opened.forget(raw["metadata"].get("uid", ""))
         version = int(raw["metadata"]["resourceVersion"])
         if self._outbox.has(subject, version):

@@ -68,7 +68,8 @@ class DeviceStatusWriter:
     def look_at(self, key: str, raw: Json) -> None:
         """Look at a claim that changed, if anything may have to be said in it."""
         status = raw.get("status") or {}
-        results = (status.get("allocation") or {}).get("devices", {}).get("results", ())
+        devices = (status.get("allocation") or {}).get("devices") or {}
+        results = devices.get("results") or ()
         pools = {PoolID(result["driver"], result["pool"]) for result in results}
         if pools and (
             status.get("devices") or any(map(self._announced.unhealthy_of, pools))

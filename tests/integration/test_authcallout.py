@@ -10,7 +10,7 @@ import base64
 import json
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.manifests import WITHOUT_KUBELET, agent_variables, environment
 from tests.lab.personas import SYSTEM
 from tests.lab.services import Process, eventually, running
+from tests.lab.soak import sized
 from tests.lab.token_bus import TokenBus, agent_pod, token_of
 
 CLUSTER = "local"
@@ -40,6 +41,9 @@ AGENT_1, PLATFORM = "nodeagent gpu-1", f"platform {ACCOUNT}"
 NEVER_S = 1.5
 """So long nobody is let in who may not."""
 START_S = 60.0
+HONEST, JUNK = 5, sized(30, 300)
+"""Agents with tokens of their own, and clients with none."""
+LET_IN_S = 5.0
 SHORT_S = "2"
 """How long the users live that the tests of renewal get."""
 
@@ -331,6 +335,65 @@ async def test_names_are_no_wildcards(world: World) -> None:
     hostile = [("nodeagent *", agent), ("nodeagent >", agent)]
     hostile += [(f"{PLATFORM} {names}", platform) for names in ("team-a.>", "> team-a")]
     await asyncio.gather(*(world.refused(user, token) for user, token in hostile))
+
+
+# --- who comes in crowds --------------------------------------------------------------
+
+
+class JunkClient:
+    """One that shows tokens that nobody signed, each another, as fast as it can."""
+
+    def __init__(self, port: int, number: int, like: str) -> None:
+        self._port = port
+        self._number = number
+        self._like = like
+        self.tries = 0
+
+    async def run(self) -> None:
+        """Try for ever; the server ends each try."""
+        while True:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                await self._try()
+            await asyncio.sleep(0)
+
+    async def _try(self) -> None:
+        self.tries += 1
+        token = _changed(self._like, jti=f"{self._number}-{self.tries}")
+        options = {"user": AGENT_1, "pass": token, "verbose": False}
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        try:
+            await reader.readline()  # INFO
+            writer.write(b"CONNECT %b\r\nPING\r\n" % json.dumps(options).encode())
+            await writer.drain()
+            while await reader.readline():
+                pass
+        finally:
+            writer.close()
+
+
+async def test_junk_tokens_keep_no_honest_agent_out(world: World) -> None:
+    """However many come, each with another token: who is honest is let in soon."""
+    tokens = [world.agent("gpu-1") for _ in range(HONEST)]
+    junk = [JunkClient(world.bus.port, n, tokens[0]) for n in range(JUNK)]
+    tasks = [asyncio.create_task(client.run()) for client in junk]
+    try:
+        while not all(client.tries > 1 for client in junk):  # noqa: ASYNC110 # no event says so
+            await asyncio.sleep(0.05)
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        async with AsyncExitStack() as stack:
+            settings = [world.bus.settings(AGENT_1, token) for token in tokens]
+            opened = map(stack.enter_async_context, map(Bus.open, settings))
+            buses = await asyncio.gather(*opened)
+            await asyncio.gather(*(bus.wait_connected(START_S) for bus in buses))
+            took_s = loop.time() - began_s
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    tries = sum(client.tries for client in junk)
+    print(f"{tries} tries of {JUNK} with junk; {HONEST} in within {took_s:.1f} s")  # noqa: T201 # for reports
+    assert took_s < LET_IN_S
 
 
 # --- what may go away -----------------------------------------------------------------

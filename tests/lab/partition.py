@@ -20,6 +20,8 @@ class Link:
     def __init__(self, port: int, target_port: int) -> None:
         self.port = port
         self._target_port = target_port
+        self.delay_s = 0.0
+        """Added to whatever goes through, either way."""
         self._whole = asyncio.Event()
         self._whole.set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -74,6 +76,7 @@ class Link:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         while data := await reader.read(_CHUNK):
+            await asyncio.sleep(self.delay_s / 2)
             await self._whole.wait()
             writer.write(data)
             await writer.drain()

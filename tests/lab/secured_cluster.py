@@ -56,9 +56,12 @@ class SecuredStack:
 
 @asynccontextmanager
 async def secured_stack(
-    plane: ControlPlane, folder: Path
+    plane: ControlPlane, folder: Path, **of_publishers: str
 ) -> AsyncIterator[SecuredStack]:
-    """Run everything while the block runs; it works when the block begins."""
+    """Run everything while the block runs; it works when the block begins.
+
+    `of_publishers` are more variables of these.
+    """
     nats = SecuredNats(folder / "nats", tokens=True)
     variables = nats.variables("solver") | {
         "SOLVER_LEASE_S": "2",
@@ -69,6 +72,7 @@ async def secured_stack(
         for name in SOLVERS
     }
     variables = nats.variables("publisher") | {"PUBLISHER_REPLICAS": str(SERVERS)}
+    variables |= of_publishers
     for name in PUBLISHERS:
         processes[name] = publisher("", plane, folder, name, **variables)
     for name in CALLOUTS:

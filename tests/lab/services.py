@@ -55,12 +55,12 @@ class Process:
         """Whether it runs."""
         return self._process is not None and self._process.poll() is None
 
-    def start(self) -> None:
-        """Start it, or start it again."""
+    def start(self, **more: str) -> None:
+        """Start it, or start it again, with `more` variables this time."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", self._module],
-                env={**os.environ, **self._variables},
+                env={**os.environ, **self._variables, **more},
                 stdout=log,
                 stderr=log,
             )

@@ -7,7 +7,7 @@ through what reads them, what plans by them, and what is written.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from hypothesis import HealthCheck, given, settings
@@ -35,14 +35,12 @@ from publisher.slices.layout import PoolLayout
 from publisher.slices.reconciler import SliceReconciler
 from publisher.slices.sink import SlicePlan
 from publisher.steps import Create
-from runtime.bus.reader import _read_fetched
-from runtime.refusals import Refusals
-from runtime.wire import Fetched, Received, TopicBatch
 from tests import builders
 from tests.builders.decisions import CLUSTER, gang_allocated
 from tests.builders.plans import NOW, TRAIN, submission_of, view_of
 from tests.builders.pods import real_claim, waiting_pod
 from tests.draw import hostile
+from tests.lab.heard_bus import HeardBus, Said
 
 GANG_WORDS: dict[Topic[Any], Any] = {
     topics.SUBMISSIONS: messages.SubmissionMessage,
@@ -58,33 +56,8 @@ NODE_WORDS: dict[Topic[Any], Any] = {
 SOME = settings(
     suppress_health_check=list(HealthCheck),
 )
-Said = tuple[Topic[Any], tuple[str, ...], Any]
-"""A topic, the names of a subject, and a body that decodes."""
 LIMIT_S = 60.0
 STEADY_UID = "00000000-0000-4000-8000-0000000000aa"
-
-
-class HeardBus:
-    """Hands over what was said, read as by a service; nothing can be sent."""
-
-    def __init__(self, said: Iterable[Said]) -> None:
-        self._received: dict[str, list[Received]] = {}
-        for number, (topic, names, body) in enumerate(said, start=1):
-            received = Received(
-                subject=topic.subject(*names),
-                data=encode(body),
-                sequence=number,
-                time_s=0.0,
-            )
-            self._received.setdefault(topic.entity, []).append(received)
-
-    async def read(
-        self, topic: Topic[Any], *_: str, **__: object
-    ) -> AsyncIterator[TopicBatch[Any]]:
-        """Read all of a topic."""
-        received = tuple(self._received.get(topic.entity, ()))
-        fetched = Fetched(messages=received, synced=True)
-        yield _read_fetched(fetched, {topic.entity: topic}, Refusals())
 
 
 # --- of gangs -------------------------------------------------------------------------

@@ -105,3 +105,8 @@ def test_builtins_are_lists_and_texts() -> None:
 
     assert raw == {"name": "gpu-0", "capacity": {"m": {"value": "1Gi"}}}
     assert isinstance(to_builtins(gang())["spec"]["members"], list)
+
+
+def test_half_a_character_of_yaml_is_refused() -> None:
+    with pytest.raises(DecodeError, match="surrogates"):
+        convert({"\ud800": "x"}, ObjectMeta, "f")

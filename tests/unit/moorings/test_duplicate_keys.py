@@ -55,3 +55,14 @@ def test_objects_of_json_may_stand_one_after_the_other() -> None:
     assert parse('{"a": 1}\n{"b": {"c": [2]}}\n') == [{"a": 1}, {"b": {"c": [2]}}]
     with pytest.raises(BadInputError, match="is not YAML"):
         parse('{"a": 1}\n{"b": ')
+
+
+@pytest.mark.parametrize("written", [r'{"a": "\ud800"}', r'{"\udc00": 1} {}'])
+def test_half_a_character_is_refused(written: str) -> None:
+    """Python reads it, and then nobody can write it."""
+    with pytest.raises(BadInputError, match="is half a character"):
+        parse(f"{written}\n{{}}")
+
+
+def test_a_whole_pair_is_one_character() -> None:
+    assert parse(r'{"a": "\ud83d\ude00"} {}')[0] == {"a": "😀"}

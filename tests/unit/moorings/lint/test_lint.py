@@ -110,3 +110,8 @@ def test_admin_access_needs_the_label_of_its_namespace() -> None:
     assert lint_objects(CLASS, SLICE, watching).findings == ()
     space["metadata"]["labels"] = {"resource.kubernetes.io/admin-access": "true"}
     assert lint_objects(CLASS, SLICE, watching, space).findings == ()
+
+
+def test_a_claim_without_a_name_is_found_and_no_more() -> None:
+    found = lint_objects(CLASS, SLICE, builders.claim(name="")).findings
+    assert [finding.rule for finding in found] == [LintRule.INVALID]

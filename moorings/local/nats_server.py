@@ -39,6 +39,8 @@ jetstream {{
   sync_interval: {sync}
   max_buffered_msgs: 20000
   max_buffered_size: 512MB
+  request_queue_limit: 1024
+  info_queue_limit: 128
 }}
 feature_flags {{ js_ack_fc_v2: false }}
 {users}

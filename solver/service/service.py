@@ -390,11 +390,11 @@ class SolverService:
         epoch = self._leadership.epoch
         notices = self._notices.make(self._snapshot, monotonic(), epoch)
         said = await self._endings.publish(self._snapshot, notices)
-        if said:
-            self._apply([*said])
-            return True
+        self._apply([*said])
         self._wake_gangs()
-        return await self._batches.decide_next()
+        # However many gangs end: after some of them others are decided.
+        decided = await self._batches.decide_next()
+        return decided or bool(said)
 
     async def _finish(self) -> None:
         """Answer what a former leader left open, where that can be read."""

@@ -16,29 +16,30 @@ from msgspec import Struct
 
 DEFAULT_VERSION = "1.37"
 _OFF, _ON = False, True
-_VERSIONS = ("1.34", "1.35", "1.36", "1.37", "1.38")
+RELEASES = ("1.32", "1.33", "1.34", "1.35", "1.36", "1.37", "1.38")
+"""Of Kubernetes, whose gates we know."""
 GATES: dict[str, tuple[bool | None, ...]] = {
-    "DynamicResourceAllocation": (_ON, _ON, _ON, _ON, None),
-    "DRAAdminAccess": (_ON, _ON, _ON, _ON, _ON),
-    "NodeDeclaredFeatures": (None, _OFF, _ON, _ON, _ON),
-    "DRAPrioritizedList": (_ON, _ON, _ON, _ON, _ON),
-    "DRAResourceClaimDeviceStatus": (_ON, _ON, _ON, _ON, _ON),
-    "DRASchedulerFilterTimeout": (_ON, _ON, _ON, _ON, _ON),
-    "DRADeviceBindingConditions": (_OFF, _OFF, _ON, _ON, _ON),
-    "DRAPartitionableDevices": (_OFF, _OFF, _ON, _ON, _ON),
-    "DRADeviceTaints": (_OFF, _OFF, _ON, _ON, _ON),
-    "DRADeviceTaintRules": (None, _OFF, _OFF, _ON, _ON),
-    "DRAConsumableCapacity": (_OFF, _OFF, _ON, _ON, _ON),
-    "DRAExtendedResource": (_OFF, _OFF, _ON, _ON, _ON),
-    "DRAListTypeAttributes": (None, None, _OFF, _OFF, _OFF),
-    "DRANodeAllocatableResources": (None, None, _OFF, _OFF, _OFF),
-    "DRAWorkloadResourceClaims": (None, None, _OFF, _OFF, _OFF),
-    "DRAResourcePoolStatus": (None, None, _OFF, _OFF, _OFF),
-    "DRAFractionalCapacityRange": (None, None, None, _OFF, _ON),
-    "DRADerivedAttributes": (None, None, None, _OFF, _OFF),
-    "DRADeviceCompatibilityGroups": (None, None, None, _OFF, _OFF),
-    "DRAPartitionableDevicesType": (None, None, None, _OFF, _OFF),
-    "DRAOptionalNodeOperations": (None, None, None, _OFF, _OFF),
+    "DynamicResourceAllocation": (_OFF, _OFF, _ON, _ON, _ON, _ON, None),
+    "DRAAdminAccess": (_OFF, _OFF, _ON, _ON, _ON, _ON, _ON),
+    "NodeDeclaredFeatures": (None, None, None, _OFF, _ON, _ON, _ON),
+    "DRAPrioritizedList": (None, _OFF, _ON, _ON, _ON, _ON, _ON),
+    "DRAResourceClaimDeviceStatus": (_OFF, _ON, _ON, _ON, _ON, _ON, _ON),
+    "DRASchedulerFilterTimeout": (None, None, _ON, _ON, _ON, _ON, _ON),
+    "DRADeviceBindingConditions": (None, None, _OFF, _OFF, _ON, _ON, _ON),
+    "DRAPartitionableDevices": (None, _OFF, _OFF, _OFF, _ON, _ON, _ON),
+    "DRADeviceTaints": (None, _OFF, _OFF, _OFF, _ON, _ON, _ON),
+    "DRADeviceTaintRules": (None, None, None, _OFF, _OFF, _ON, _ON),
+    "DRAConsumableCapacity": (None, None, _OFF, _OFF, _ON, _ON, _ON),
+    "DRAExtendedResource": (None, None, _OFF, _OFF, _ON, _ON, _ON),
+    "DRAListTypeAttributes": (None, None, None, None, _OFF, _OFF, _OFF),
+    "DRANodeAllocatableResources": (None, None, None, None, _OFF, _OFF, _OFF),
+    "DRAWorkloadResourceClaims": (None, None, None, None, _OFF, _OFF, _OFF),
+    "DRAResourcePoolStatus": (None, None, None, None, _OFF, _OFF, _OFF),
+    "DRAFractionalCapacityRange": (None, None, None, None, None, _OFF, _ON),
+    "DRADerivedAttributes": (None, None, None, None, None, _OFF, _OFF),
+    "DRADeviceCompatibilityGroups": (None, None, None, None, None, _OFF, _OFF),
+    "DRAPartitionableDevicesType": (None, None, None, None, None, _OFF, _OFF),
+    "DRAOptionalNodeOperations": (None, None, None, None, None, _OFF, _OFF),
 }
 """By name: the default in each of the versions we know; None: it is not there.
 
@@ -138,14 +139,14 @@ def read_release(version: str) -> str:
 
 def default_gates(release: str) -> dict[str, bool]:
     """Return which gates a release that we know has on unless told otherwise."""
-    column = _VERSIONS.index(release)
+    column = RELEASES.index(release)
     return {name: bool(defaults[column]) for name, defaults in GATES.items()}
 
 
 def nearest_release(release: str) -> str:
     """Return the known release that is nearest to one, such as `1.37` for `1.40`."""
     asked = _order(release)
-    return _VERSIONS[max(sum(_order(one) <= asked for one in _VERSIONS) - 1, 0)]
+    return RELEASES[max(sum(_order(one) <= asked for one in RELEASES) - 1, 0)]
 
 
 def _order(release: str) -> tuple[int, ...]:

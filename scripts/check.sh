@@ -68,6 +68,15 @@ next() { # A pre-release; nothing but this runs on it.
     "$bin/pytest" -q tests/integration/test_kubernetes_*.py
 }
 
+older() { # Releases from before v1, of their own programs.
+  local release
+  for release in 1.33 1.32; do
+    step "Kubernetes $release: control plane" bash scripts/controlplane-older.sh "$release"
+    MOORINGS_KUBERNETES=$release step "Kubernetes $release: end-to-end tests" \
+      "$bin/pytest" -q -m every_release tests/e2e
+  done
+}
+
 programs() { # Before the tests, so that its minutes are its own; they are spent once.
   if command -v go >/dev/null || [ -n "${KUBEBUILDER_ASSETS:-}${MOORINGS_REQUIRE_GO:-}" ]; then
     step "control plane" bash scripts/controlplane.sh
@@ -89,6 +98,7 @@ if [ "$1" = soak ]; then
   if [ -n "$kubernetes" ]; then
     for release in "${releases[@]}"; do emulated "$release"; done
     next
+    older
   fi
   exit 0
 fi

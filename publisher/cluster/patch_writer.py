@@ -20,7 +20,7 @@ from contracts.messages import MAX_REASON
 from contracts.workload import Pod
 from publisher.cluster.observer import Observer
 from publisher.cluster.state_publisher import StatePublisher
-from publisher.gangs.patches import Patch, Purpose
+from publisher.gangs.patches import Patch, Purpose, without_allocation_time
 from publisher.kube.changes import Change, ChangePage
 from publisher.metrics import WRITES
 from runtime.kube.api import KubernetesApi
@@ -49,8 +49,14 @@ class PatchWriter:
         observer: Observer,
         state: StatePublisher,
         leads: asyncio.Event,
+        *,
+        has_allocation_times: bool = True,
     ) -> None:
-        """`leads` is checked before each write: only the leader may write."""
+        """`leads` is checked before each write: only the leader may write.
+
+        `has_allocation_times`: see `runtime.kube.kinds:ServedKinds`.
+        """
+        self._has_times = has_allocation_times
         self._api = api
         self._observer = observer
         self._state = state
@@ -167,9 +173,10 @@ class PatchWriter:
 
     async def _send_patch(self, kind: Kind, patch: Patch) -> dict[str, Any]:
         """Send a patch, or an equal write where a patch cannot do it."""
+        body = patch.body if self._has_times else without_allocation_time(patch)
         try:
             return await self._api.patch(
-                kind, patch.key, patch.body, subresource=patch.subresource
+                kind, patch.key, body, subresource=patch.subresource
             )
         except InvalidError as error:
             if _UNTOUCHED.get(patch.purpose) != error.field:

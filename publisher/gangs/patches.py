@@ -26,6 +26,8 @@ from contracts.workload import Pod
 from publisher.gangs.claims import list_consumers, list_missing
 from publisher.gangs.node_affinity import narrow_affinity
 
+_TIME = "allocationTimestamp"
+
 
 class Purpose(StrEnum):
     """What a write is for, as logs and counters name it."""
@@ -80,10 +82,20 @@ def allocate(
 
     `now` is RFC 3339, whole seconds, UTC: fractions are lost and then differ.
     """
-    body = to_builtins(allocation) | {"allocationTimestamp": now}
+    body = to_builtins(allocation) | {_TIME: now}
     reserved = to_builtins(list_consumers(claim, pods))
     status = {"allocation": body, "reservedFor": reserved}
     return _of_claim(claim, Purpose.ALLOCATE, status=status)
+
+
+def without_allocation_time(patch: Patch) -> dict[str, Any]:
+    """Return the body of a patch for an API server that has no such field."""
+    status = patch.body.get("status") or {}
+    allocation = status.get("allocation")
+    if not allocation:
+        return patch.body
+    rest = {key: value for key, value in allocation.items() if key != _TIME}
+    return {**patch.body, "status": {**status, "allocation": rest}}
 
 
 def reserve(claim: ResourceClaim, pods: Iterable[PodRef]) -> Patch:

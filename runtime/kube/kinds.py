@@ -199,6 +199,10 @@ GANG_OWNERS = (
 read. Named as `contracts.pods.membership:OwnerKey` names them."""
 
 
+_FIRST_WITH_TIMES = 34
+"""KEP-5007: `allocationTimestamp` in every version of the API that 1.34 serves."""
+
+
 class ServedKinds(Struct, frozen=True, kw_only=True):
     """The kinds of resource.k8s.io in the newest version that both sides know."""
 
@@ -215,6 +219,15 @@ class ServedKinds(Struct, frozen=True, kw_only=True):
     """Kubernetes' own PodGroup (KEP-4671); None: not served."""
     composite_pod_group: Kind | None = None
     """A group of PodGroups (KEP-6012); None: not served."""
+
+    @property
+    def has_allocation_times(self) -> bool:
+        """True if allocations of claims have a time, as since Kubernetes 1.34.
+
+        Before, the API server refuses the field; since, no pod binds without it.
+        """
+        minor = self.release.rpartition(".")[2]
+        return not minor.isdecimal() or int(minor) >= _FIRST_WITH_TIMES
 
     @property
     def followed(self) -> tuple[Kind, ...]:

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from contracts.features import GATES
+from contracts.features import GATES, RELEASES
 from tests.conftest import release
 from tests.lab.controlplane import fleet, objects
 from tests.lab.controlplane.client import Kube, named
@@ -38,7 +38,7 @@ async def test_gates_are_on_as_we_say(kube: Kube) -> None:
     """Every gate of `contracts.features`: its default, or that it is not there yet."""
     text = await kube.text("/metrics")
     told = {name: on == "1" for name, on in _GATE.findall(text)}
-    column = ("1.34", "1.35", "1.36", "1.37", "1.38").index(release())
+    column = RELEASES.index(release())
     ours = {name: by_release[column] for name, by_release in GATES.items()}
     assert {name: told.get(name) for name in ours} == ours
     of_dra = {name for name in told if name.startswith("DRA")}

@@ -182,7 +182,3 @@ def test_gangs_of_one_name_stand_by_age() -> None:
     second = replace(record_of(submission(uid=ONE)), submission_sequence=2)
     stories = collect_stories([first, second], [])
     assert [story.records for story in stories] == [(first,), (second,)]
-
-
-def test_a_report_that_says_nothing_is_no_story() -> None:
-    assert collect_stories((), [reported()]) == []

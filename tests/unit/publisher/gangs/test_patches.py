@@ -70,3 +70,15 @@ def test_only_our_gate_is_opened() -> None:
     assert "node-7" in str(spec["affinity"])
     assert patch.body["metadata"]["annotations"] == {"x": "y"}
     assert VOID not in patch.body["metadata"]["annotations"]
+
+
+def test_the_time_of_an_allocation_is_left_out_where_it_is_not_known() -> None:
+    """An API server of before 1.34 refuses it, and nothing else of the write."""
+    claim = real_claim("c", version=7)
+    patch = patches.allocate(claim, builders.allocation(), [A], NOW)
+    body = patches.without_allocation_time(patch)
+    assert "allocationTimestamp" not in body["status"]["allocation"]
+    body["status"]["allocation"]["allocationTimestamp"] = NOW
+    assert body == patch.body
+    other = patches.clear(claim)
+    assert patches.without_allocation_time(other) == other.body

@@ -59,3 +59,13 @@ def test_a_key_has_a_namespace_only_where_the_object_has_one() -> None:
     """So that the keys of nodes are their names."""
     assert key_of({"metadata": {"name": "a", "namespace": "b"}}) == "b/a"
     assert key_of({"metadata": {"name": "a"}}) == "a"
+
+
+@pytest.mark.parametrize(
+    ("release", "has"), [("1.33", False), ("1.34", True), ("1.40", True), ("", True)]
+)
+def test_allocations_have_a_time_since_1_34(release: str, *, has: bool) -> None:
+    """Who does not say its release is taken for a new one."""
+    kinds = choose_kinds({"v1beta1": ALL}, release=release)
+    assert kinds is not None
+    assert kinds.has_allocation_times is has

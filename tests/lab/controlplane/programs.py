@@ -11,13 +11,17 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.lab.controlplane.options import NEWEST, NEXT, OLDER
+from tests.lab.controlplane.options import NEWEST, NEXT, OLDER, SCHEDULER
 
 REQUIRED = "MOORINGS_REQUIRE_GO"
 NO_CONTROL_PLANE = (
     "no Kubernetes control plane: install Go 1.26+ (https://go.dev/dl) or let"
     " KUBEBUILDER_ASSETS name a folder with etcd, kube-apiserver,"
     " kube-controller-manager, kube-scheduler and kubectl; these tests are skipped"
+)
+NOT_BUILT = (
+    "programs of Kubernetes {0} are not built: scripts/controlplane-older.sh {0} (some 5"
+    " minutes, once), as `make soak` does"
 )
 _SCRIPTS = Path(__file__).parents[3] / "scripts"
 
@@ -43,3 +47,13 @@ def built(release: str = NEWEST) -> Path | None:
         text=True,
     )
     return Path(told.stdout.splitlines()[-1])
+
+
+def already_built(release: str) -> bool:
+    """Tell whether some programs of an older release were built here before.
+
+    They need not be the newest: `built` sees to that in seconds.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folders = (cache / "moorings" / f"controlplane-{release}").glob("*")
+    return any((folder / SCHEDULER).exists() for folder in folders)

@@ -1,0 +1,231 @@
+"""Classic DRA on the real control planes of 1.30 (v1alpha2) and 1.31 (v1alpha3).
+
+The first example is that of Kubernetes' own documentation of these releases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.lab.classic import (
+    CONTROLLER,
+    Site,
+    api_version,
+    controller,
+    devices_of,
+    is_allocated,
+    is_bound,
+)
+from tests.lab.controlplane import objects, programs, server
+from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.options import of_release
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.soak import SOAK
+
+OLDER = Path(__file__).parents[1] / "data" / "older"
+EXAMPLES = {"1.30": "v1alpha2", "1.31": "v1alpha3"}
+
+
+@pytest.fixture(scope="module", params=["1.31", "1.30"])
+def release(request: pytest.FixtureRequest) -> str:
+    """A release with classic DRA."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def older(
+    release: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """Its control plane with our controller, where its programs were built."""
+    if not SOAK and not programs.already_built(release):
+        pytest.skip(programs.NOT_BUILT.format(release))
+    binaries = programs.built(release)
+    if binaries is None:
+        pytest.skip(programs.NO_CONTROL_PLANE)
+    folder = tmp_path_factory.mktemp("older")
+    with server.running(binaries, folder, of_release(release)) as running:
+        with controller(running, folder):
+            yield running
+
+
+@pytest.fixture
+async def site(older: ControlPlane, release: str) -> AsyncIterator[Site]:
+    """A namespace, and a class for devices of its nodes."""
+    async with older.client() as kube, kube.namespace() as namespace:
+        site = Site(kube, release, namespace)
+        await site.add_class()
+        yield site
+
+
+async def test_the_documents_example_is_bound(
+    older: ControlPlane, release: str
+) -> None:
+    """Two claims of one pod get the two black cats, and the pod its node."""
+    async with older.client() as kube:
+        await kube.create(named("v1", "Namespace", "cats"))
+        await kube.until(
+            named("v1", "ServiceAccount", "default", "cats"), lambda _: True
+        )
+        await kube.create(objects.node("node-1"))
+        for document in _example(release):
+            await kube.create(document)
+        pod = named("v1", "Pod", "pod-with-cats", "cats")
+        bound = await kube.until(pod, is_bound)
+        assert bound["spec"]["nodeName"] == "node-1"
+        claims = await kube.list(api_version(release), "ResourceClaim", "cats")
+        assert devices_of(claims) == ["node-1/felix", "node-1/tom"]
+        for claim in claims:
+            assert (
+                f"{CONTROLLER}/deletion-protection" in claim["metadata"]["finalizers"]
+            )
+            (user,) = claim["status"]["reservedFor"]
+            assert user["uid"] == bound["metadata"]["uid"]
+
+
+def _example(release: str) -> list[Json]:
+    """Give the example as its authors mean it: with a controller, on a cats' node."""
+    text = (OLDER / f"{EXAMPLES[release]}.yaml").read_text()
+    documents = list(yaml.safe_load_all(text))
+    for document in documents:
+        if document["kind"] == "ResourceClaimTemplate" and release == "1.31":
+            document["spec"]["spec"]["controller"] = CONTROLLER
+    # The vendor's own object needs its CRD; what it was converted to is there, too.
+    return [each for each in documents if "cats" not in each["apiVersion"]]
+
+
+async def test_a_finished_pod_gives_its_devices_back(site: Site) -> None:
+    """Its claim goes, by the finalizer, and the next pod gets the only device."""
+    await site.add_node("a", 1)
+    await site.add_template("one", 1)
+    await site.add_pod("first", templates={"d": "one"})
+    await site.kube.until(site.pod("first"), is_bound)
+    (claim,) = await site.claims()
+    await site.add_pod("second", templates={"d": "one"})
+    await _finish(site, "first")
+    await site.kube.until_gone(claim)
+    await site.kube.until(site.pod("second"), is_bound)
+
+
+async def _finish(site: Site, name: str) -> None:
+    status = {"status": {"phase": "Succeeded"}}
+    await site.kube.patch(site.pod(name), status, "status")
+
+
+async def test_a_named_claim_is_shared_and_deallocated(site: Site) -> None:
+    """Two pods use it at a time; it is free, and there, when both have ended."""
+    await site.add_node("a", 1)
+    await site.create("ResourceClaim", "ours", spec=await site.add_parameters(1))
+    for name in ("one", "two"):
+        await site.add_pod(name, claims={"d": "ours"})
+    for name in ("one", "two"):
+        await site.kube.until(site.pod(name), is_bound)
+    claim = await site.kube.get(site.claim("ours"))
+    assert len(claim["status"]["reservedFor"]) == 2
+    for name in ("one", "two"):
+        await _finish(site, name)
+    freed = await site.kube.until(
+        site.claim("ours"), lambda claim: not is_allocated(claim)
+    )
+    assert not freed.get("status", {}).get("deallocationRequested")
+    await site.kube.delete(freed)
+    await site.kube.until_gone(freed)
+
+
+async def test_a_gang_is_decided_as_a_whole(site: Site) -> None:
+    """Three pods of two, two and four devices: only one way of placing them works."""
+    small, large = await site.add_node("a", 4), await site.add_node("b", 5)
+    await site.add_template("pair", 2)
+    await site.add_template("quad", 4)
+    for name, template in (("one", "pair"), ("two", "pair"), ("big", "quad")):
+        await site.add_pod(name, templates={"d": template}, gang="g", size=3)
+    pods = {}
+    for name in ("one", "two", "big"):
+        pod = await site.kube.until(site.pod(name), is_bound)
+        pods[name] = pod["spec"]["nodeName"]
+    assert pods["one"] == pods["two"] != pods["big"]
+    assert set(pods.values()) == {small, large}
+    assert len(set(devices_of(await site.claims()))) == 8
+
+
+async def test_an_incomplete_gang_waits(site: Site) -> None:
+    """Nothing is allocated for two of three pods; the third lets all go on."""
+    await site.add_node("a", 3)
+    await site.add_template("one", 1)
+    for name in ("p0", "p1"):
+        await site.add_pod(name, templates={"d": "one"}, gang="g", size=3)
+    waiting = await _event(site, "p0", "PodsMissing")
+    assert "2 of 3 pods" in waiting["note"]
+    assert devices_of(await site.claims()) == []
+    await site.add_pod("p2", templates={"d": "one"}, gang="g", size=3)
+    for name in ("p0", "p1", "p2"):
+        await site.kube.until(site.pod(name), is_bound)
+
+
+async def _event(site: Site, pod: str, reason: str) -> Json:
+    """Wait for the event of a reason about a pod."""
+    for state in range(600):
+        events = await site.kube.list("events.k8s.io/v1", "Event", site.namespace)
+        for event in events:
+            if event.get("reason") == reason and event["regarding"]["name"] == pod:
+                return event
+        await asyncio.sleep(0.1)
+        assert state < 599, f"no event {reason} about {pod}"
+    raise AssertionError
+
+
+async def test_a_pod_that_was_bound_by_hand_gets_devices_of_its_node(
+    site: Site,
+) -> None:
+    """The controller manager asks in the scheduler's place."""
+    await site.add_node("a", 2)
+    node = await site.add_node("b", 2)
+    await site.add_template("pair", 2)
+    await site.add_pod("early", templates={"d": "pair"}, nodeName=node)
+    pod = site.pod("early")
+    await site.kube.until(
+        pod, lambda pod: bool(pod.get("status", {}).get("resourceClaimStatuses"))
+    )
+    (claim,) = await site.claims()
+    allocated = await site.kube.until(claim, is_allocated)
+    assert devices_of([allocated]) == [f"{node}/dev-0", f"{node}/dev-1"]
+
+
+async def test_an_immediate_claim_is_allocated_without_a_pod(site: Site) -> None:
+    """It is kept until it is deleted; then its devices are free."""
+    await site.add_node("a", 1)
+    spec = await site.add_parameters(1)
+    labels = {}
+    if site.is_v1alpha2:
+        spec["allocationMode"] = "Immediate"
+    else:
+        labels = {"moorings.dev/allocate": "Immediate"}
+    await site.create("ResourceClaim", "now", spec=spec, labels=labels)
+    claim = await site.kube.until(site.claim("now"), is_allocated)
+    assert not claim["status"].get("reservedFor")
+    await site.add_template("one", 1)
+    await site.add_pod("later", templates={"d": "one"})
+    await site.kube.delete(claim)
+    await site.kube.until_gone(claim)
+    await site.kube.until(site.pod("later"), is_bound)
+
+
+async def test_what_does_not_fit_says_why(site: Site) -> None:
+    """The pod's author reads the rule, and every node is called unsuitable."""
+    node = await site.add_node("a", 1)
+    await site.add_template("pair", 2)
+    await site.add_pod("much", templates={"d": "pair"})
+    await _event(site, "much", "NoCandidate")
+    version = api_version(site.release)
+    context = named(version, "PodSchedulingContext", "much", site.namespace)
+    told = await site.kube.until(context, lambda c: bool(c.get("status")))
+    (entry,) = told["status"]["resourceClaims"]
+    assert entry == {"name": "d", "unsuitableNodes": [node]}
+    # A node that comes later has what it needs.
+    other = await site.add_node("b", 2)
+    pod = await site.kube.until(site.pod("much"), is_bound)
+    assert pod["spec"]["nodeName"] == other

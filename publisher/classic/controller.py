@@ -148,19 +148,24 @@ class ClassicController:
         for _ in range(_STEPS):
             if not self._leads.is_set():
                 return False
-            claim = self._claim_of(group)
-            if claim is not None and await self._free(claim):
-                continue
-            steps = plan_gang(self._look_at(group, claim))
-            for told in steps.told:
-                await self._events.tell(_note(told))
-            if steps.is_nothing:
-                return False
             try:
-                await self._take_steps(group, steps)
+                if not await self._take_step(group):
+                    return False
             except (ConflictError, NotFoundError):
                 return False  # the watch will say what is there instead
         return True
+
+    async def _take_step(self, group: GroupKey) -> bool:
+        """Do what comes next; False: nothing does until something changes."""
+        claim = self._claim_of(group)
+        if claim is not None and await self._free(claim):
+            return True
+        steps = plan_gang(self._look_at(group, claim))
+        for told in steps.told:
+            await self._events.tell(_note(told))
+        if not steps.is_nothing:
+            await self._carry_out(group, steps)
+        return not steps.is_nothing
 
     def _claim_of(self, group: GroupKey) -> ClassicClaim | None:
         """Return the claim that a key of the queue is about; None: it is about pods."""
@@ -203,7 +208,7 @@ class ClassicController:
 
     # --- what is done -----------------------------------------------------------------
 
-    async def _take_steps(self, group: GroupKey, steps: Steps) -> None:
+    async def _carry_out(self, group: GroupKey, steps: Steps) -> None:
         records = self._gangs.of_group(group)
         for write in steps.writes:
             try:

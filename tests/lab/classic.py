@@ -6,6 +6,7 @@ No kubelet is needed: pods are bound, and tests play their status.
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -170,7 +171,7 @@ class Site:
         selector = f'attributes.string["site"] == "{self.namespace}"'
         requests = [{"namedResources": {"selector": selector}}] * count
         driver = {"driverName": CONTROLLER, "requests": requests}
-        name = f"devices-{count}"
+        name = f"devices-{count}-{secrets.token_hex(2)}"
         await self.create(
             "ResourceClaimParameters", name, driverRequests=[driver], shareable=True
         )

@@ -7,8 +7,9 @@ what has changed is planned anew. [io]
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import partial
+from time import monotonic
 
 from contracts.ids import ClusterName
 from contracts.messages import (
@@ -17,8 +18,8 @@ from contracts.messages import (
     ClaimsReleased,
     GatesOpened,
 )
-from contracts.workload import Pod
 from publisher.classic.known import ClassicView, claim_group
+from publisher.classic.look import Look, claim_of, look_at
 from publisher.classic.objects import (
     CONTEXT,
     ClassicClaim,
@@ -29,7 +30,6 @@ from publisher.classic.objects import (
 )
 from publisher.classic.plan_claim import plan_claim
 from publisher.classic.plan_gang import Answer, Steps, Told, Write, plan_gang
-from publisher.classic.submissions import Look, WaitingPod
 from publisher.cluster.event_writer import EventWriter
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.group_queue import GroupQueue
@@ -37,7 +37,7 @@ from publisher.cluster.state_publisher import StatePublisher
 from publisher.errors import NotLeadingError
 from publisher.gangs.notes import Note, Subject
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.view import GroupKey, is_done
+from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
 from runtime.errors import BusError
 from runtime.kube.api import Json, KubernetesApi
@@ -51,6 +51,10 @@ _LOOK_S = 10.0
 """How often everything is looked at; what changes is looked at at once."""
 _PAUSE_S = 2.0
 """How long a gang is left alone that could not go on."""
+_SELECT_S = 60.0
+"""How long kube-scheduler may take to select the node that is left to a pod."""
+_RULED_OUT_S = 300.0
+"""How long a node is not asked for that it did not select."""
 _STEPS = 20
 """Steps of one gang before others have their turn."""
 
@@ -87,6 +91,10 @@ class ClassicController:
         self._now = now
         self._answered: dict[str, tuple[str, ...]] = {}
         """By uid of a pod: which nodes were asked about when a node was left to it."""
+        self._left_at_s: dict[str, float] = {}
+        """By uid of a pod: when a node was left to it."""
+        self._ruled_out: dict[tuple[str, str], float] = {}
+        """By uid of a pod and node: when it may be asked for again."""
         self._refusals = Refusals()
 
     # --- what is followed -------------------------------------------------------------
@@ -112,11 +120,26 @@ class ClassicController:
         try:
             while not lost.is_set():
                 claims = map(claim_group, self._view.claims())
-                known = {*self._view.groups(), *self._gangs.groups(), *claims}
-                await self._queue.add(sorted(known))
+                there = {*self._view.groups(), *claims}
+                self._forget(there)
+                await self._queue.add(sorted({*there, *self._gangs.groups()}))
                 await first_of(lost, within_s=_LOOK_S)
         finally:
             self._leads.clear()
+
+    def _forget(self, there: Container[GroupKey]) -> None:
+        """Drop gangs that are over and of which nothing is left, and what is past."""
+        now_s = monotonic()
+        old = [key for key, until_s in self._ruled_out.items() if until_s <= now_s]
+        for key in old:
+            del self._ruled_out[key]
+        for uid in self._answered.keys() - self._view.uids():
+            self._forget_pod(uid)
+        for group in tuple(self._gangs.finished_groups()):
+            if group not in there:
+                records = self._gangs.of_group(group)
+                finished = [record.uid for record in records if record.is_finished]
+                self._gangs.forget(group.namespace, finished)
 
     async def work(self, stop: asyncio.Event) -> None:
         """Work on gangs, one after the other, until the queue is closed."""
@@ -157,53 +180,33 @@ class ClassicController:
 
     async def _take_step(self, group: GroupKey) -> bool:
         """Do what comes next; False: nothing does until something changes."""
-        claim = self._claim_of(group)
+        claim = claim_of(self._view, group)
         if claim is not None and await self._free(claim):
             return True
-        steps = plan_gang(self._look_at(group, claim))
+        steps = plan_gang(self._look_at(group))
         for told in steps.told:
             await self._events.tell(_note(told))
         if not steps.is_nothing:
             await self._carry_out(group, steps)
         return not steps.is_nothing
 
-    def _claim_of(self, group: GroupKey) -> ClassicClaim | None:
-        """Return the claim that a key of the queue is about; None: it is about pods."""
-        key = f"{group.namespace}/{group.name}"
-        return self._view.claim(key) if group == claim_group(key) else None
-
-    def _look_at(self, group: GroupKey, claim: ClassicClaim | None) -> Look:
-        pods = self._view.pods(group)
-        alive = tuple(pod for pod in pods if not is_done(pod))
-        waiting = tuple(
-            found for pod in alive if (found := self._read_waiting(pod)) is not None
-        )
-        is_alone = claim is not None and claim.is_immediate
-        return Look(
+    def _look_at(self, group: GroupKey) -> Look:
+        now_s = monotonic()
+        left = self._left_at_s.items()
+        out: dict[str, frozenset[str]] = {}
+        for (uid, node), until_s in self._ruled_out.items():
+            if until_s > now_s:
+                out[uid] = out.get(uid, frozenset()) | {node}
+        return look_at(
+            self._view,
+            group,
+            self._gangs.of_group(group),
             cluster=self._cluster,
-            group=group,
             now=self._now(),
-            alive=alive,
-            waiting=waiting,
-            lacking=tuple(p.metadata.name for p in alive if self._view.lacks_claims(p)),
-            claim=claim if is_alone else None,
-            records=self._gangs.of_group(group),
             answered=self._answered,
+            overdue=frozenset(u for u, at_s in left if now_s - at_s > _SELECT_S),
+            ruled_out=out,
             forgotten=partial(self._gangs.forgotten, group.namespace),
-        )
-
-    def _read_waiting(self, pod: Pod) -> WaitingPod | None:
-        found = self._view.claims_of(pod)
-        pending = {name: c for name, c in found.items() if c.is_pending}
-        if not pending:
-            return None
-        faults = (f"{c.name}: {c.fault}" for c in pending.values() if c.spec is None)
-        return WaitingPod(
-            pod=pod,
-            membership=self._view.membership(pod),
-            claims=pending,
-            faults=tuple(faults),
-            context=self._view.context(pod),
         )
 
     # --- what is done -----------------------------------------------------------------
@@ -218,6 +221,9 @@ class ClassicController:
                 return
         for answer in steps.answers:
             await self._answer(answer)
+        for uid, node in steps.rules_out:
+            self._forget_pod(uid)
+            self._ruled_out[uid, node] = monotonic() + _RULED_OUT_S
         for message in steps.messages:
             if isinstance(message, ClaimsReleased):
                 # What its claims still hold is told before they count no longer.
@@ -263,7 +269,11 @@ class ClassicController:
 
     async def _allocate(self, write: Write) -> None:
         """Protect a claim, then write what it is given, as upstream's library does."""
+        if write.pod is not None:
+            self._forget_pod(write.pod.uid)
         claim = await self._protect(write.claim)
+        if not claim.is_wanting:
+            return
         body = write_allocation(self._view.version, claim, write.allocation, write.pod)
         await self._patch(RESOURCE_CLAIM.name, claim, body, "status")
         log.info("claim.allocated", claim=claim.key)
@@ -300,12 +310,17 @@ class ClassicController:
             uid=context.uid,
             resource_version=context.resource_version,
         )
+        self._forget_pod(answer.pod_uid)
         if answer.is_decided:
             self._answered[answer.pod_uid] = context.asked
-        else:
-            self._answered.pop(answer.pod_uid, None)
+            self._left_at_s[answer.pod_uid] = monotonic()
         change = Change(CONTEXT.name, context.key, raw)
         await self._take_change(change, synced=False)
+
+    def _forget_pod(self, uid: str) -> None:
+        """Forget which node was left to a pod."""
+        self._answered.pop(uid, None)
+        self._left_at_s.pop(uid, None)
 
     async def _patch(
         self, kind: str, claim: ClassicClaim, body: Json, subresource: str = ""

@@ -136,6 +136,10 @@ class ClassicView:
         """Return the pods of a gang by name, those that have ended, too."""
         return tuple(self._pods[key] for key in sorted(self._groups.get(group, ())))
 
+    def uids(self) -> frozenset[str]:
+        """Return the uids of all pods."""
+        return frozenset(pod.metadata.uid for pod in self._pods.values())
+
     def membership(self, pod: Pod) -> Membership:
         """Return which gang a pod belongs to."""
         return keep_valid_name(read_membership(pod, self._apis), pod)

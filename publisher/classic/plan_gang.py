@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from contracts.allocation import AllocationResult, Rule
 from contracts.ids import NodeName
@@ -26,11 +27,10 @@ from contracts.messages import (
     ReleaseGang,
     SubmitGang,
 )
+from publisher.classic.look import Look, WaitingPod
 from publisher.classic.objects import MOST_NODES, ClassicClaim, SchedulingContext
 from publisher.classic.submissions import (
-    Look,
     NotReady,
-    WaitingPod,
     asks_the_same,
     submit_claim,
     submit_pods,
@@ -79,6 +79,8 @@ class Steps(Struct, frozen=True, kw_only=True):
     answers: tuple[Answer, ...] = ()
     opens: PodGangRecord | None = None
     """A gang whose claims are all written: it is to be told that its pods may run."""
+    rules_out: tuple[tuple[str, NodeName], ...] = ()
+    """Pods, by uid, and the nodes that they are not asked for any longer."""
     told: tuple[Told, ...] = ()
 
     @property
@@ -187,6 +189,9 @@ def _wait(look: Look, record: PodGangRecord) -> Steps:
             return Steps(messages=(made,))
         if not record.is_over:
             return _give_up(look, record, "other nodes or claims are asked for")
+    alive = {pod.metadata.uid for pod in look.alive}
+    if not record.is_over and not record.pods <= alive:
+        return _give_up(look, record, "some of its pods are over")
     if not record.reasons or record.reasons[0].rule in _UNTRIED:
         return Steps()
     reason = record.reasons[0]
@@ -232,7 +237,8 @@ def _follow_decision(
     for each in look.waiting:
         place = places[each.uid]
         if _is_void(look, each, place.node):
-            return _give_up(look, record, f"kube-scheduler rules out {place.node}")
+            steps = _give_up(look, record, f"kube-scheduler rules out {place.node}")
+            return replace(steps, rules_out=((each.uid, place.node),))
         if _is_selected(each, place.node):
             writes += _allocate(each, place)
         else:
@@ -256,9 +262,14 @@ def _places_by_uid(
 
 
 def _is_void(look: Look, each: WaitingPod, node: NodeName) -> bool:
-    """True if kube-scheduler was left just this node, and then asked about others."""
-    if each.context is None:
+    """True if kube-scheduler was left just this node, and will not have it.
+
+    It asked about others since, or it has said nothing for long.
+    """
+    if each.context is None or _is_selected(each, node):
         return False
+    if each.uid in look.overdue:
+        return True
     answered = look.answered.get(each.uid)
     is_asked = node in each.context.asked
     return answered is not None and answered != each.context.asked and not is_asked

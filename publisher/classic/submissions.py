@@ -2,70 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.codec import encode
+from contracts.counts import counted
 from contracts.device import NodeSelector
 from contracts.gang import Gang, GangSpec, Member, MemberClaim, MemberNode
-from contracts.ids import ClusterName, GangUID, NodeName
-from contracts.messages import Place, PodRef, SubmitGang
+from contracts.ids import NodeName
+from contracts.messages import Place, SubmitGang
 from contracts.meta import ObjectMeta
 from contracts.names import GANG, WORKLOAD
 from contracts.pods.declared_rules import InvalidRules, read_declared_rules
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.members import member_of, read_member_pod
-from contracts.pods.membership import Membership
 from contracts.pods.node_affinity import NODE_AFFINITY
 from contracts.quantity import Quantity
-from contracts.workload import Pod
 from publisher.classic.known import IMMEDIATE_CLAIM
-from publisher.classic.objects import ClassicClaim, SchedulingContext
-from publisher.gang_names import gang_uid, shorten_gang_name
+from publisher.classic.look import Look, WaitingPod
+from publisher.classic.objects import ClassicClaim
+from publisher.gang_names import shorten_gang_name
 from publisher.gangs.members import ONLY
 from publisher.gangs.node_affinity import narrow_affinity
-from publisher.gangs.records import PodGangRecord
-from publisher.gangs.view import GroupKey
-
-
-class WaitingPod(Struct, frozen=True, kw_only=True):
-    """A pod, the claims that it waits for and what kube-scheduler asks about it."""
-
-    pod: Pod
-    membership: Membership
-    claims: dict[str, ClassicClaim]
-    """Its claims by the pod's own names for them, ours that are pending alone."""
-    faults: tuple[str, ...] = ()
-    """What keeps its claims from being allocated."""
-    context: SchedulingContext | None = None
-
-    @property
-    def uid(self) -> str:
-        """The pod's uid."""
-        return self.pod.metadata.uid
-
-    @property
-    def ref(self) -> PodRef:
-        """The pod's name and uid."""
-        return PodRef(name=self.pod.metadata.name, uid=self.uid)
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """The nodes on which its devices may be; sorted.
-
-        Those which kube-scheduler asks about, and those which were found unsuitable:
-        it leaves them out, but one of them may do by now.
-        """
-        if self.pod.spec.node_name:
-            return (self.pod.spec.node_name,)
-        if self.context is None:
-            return ()
-        said = {
-            node for name in self.claims for node in self.context.unsuitable(name) or ()
-        }
-        return tuple(sorted({*self.context.asked, *said}))
+from publisher.gangs.records import PodGangRecord, uids_of_places
 
 
 class NotReady(Struct, frozen=True, kw_only=True):
@@ -75,35 +36,6 @@ class NotReady(Struct, frozen=True, kw_only=True):
     message: str
     is_told: bool = True
     """True if their author should know."""
-
-
-class Look(Struct, frozen=True, kw_only=True):
-    """What the next steps of one gang are planned from."""
-
-    cluster: ClusterName
-    group: GroupKey
-    now: str
-    alive: tuple[Pod, ...]
-    """All pods of the gang that have not ended."""
-    waiting: tuple[WaitingPod, ...]
-    """Those of them with claims that we are to allocate."""
-    lacking: tuple[str, ...] = ()
-    """Names of pods some of whose claims are not there yet."""
-    claim: ClassicClaim | None = None
-    """The claim that is allocated without a pod, where that is what the gang is."""
-    records: tuple[PodGangRecord, ...] = ()
-    answered: dict[str, tuple[str, ...]] = {}
-    """By uid of a pod: which nodes were asked about when a node was left to it."""
-    forgotten: Callable[[GangUID], bool | None] = lambda _: None
-    """Tells whether a gang is over and forgotten."""
-
-    def next_uid(self, uids: Sequence[str]) -> tuple[int, GangUID]:
-        """Return generation and uid of the next gang of these pods."""
-        generation = 1 + max((record.age[0] for record in self.records), default=0)
-        name = str(self.group)
-        while self.forgotten(gang_uid(name, generation, uids)) is not None:
-            generation += 1
-        return generation, gang_uid(name, generation, uids)
 
 
 def submit_pods(look: Look) -> SubmitGang | NotReady:
@@ -185,7 +117,7 @@ def _find_shortage(look: Look) -> NotReady | None:
     if isinstance(size, UnknownSize):
         return NotReady(reason=size.reason, message=size.message)
     if size is not None and len(look.alive) < size:
-        message = f"{len(look.alive)} of {size} pods are there"
+        message = f"{len(look.alive)} of {counted(size, 'pod')} are there"
         return NotReady(reason="PodsMissing", message=message)
     return None
 
@@ -250,6 +182,5 @@ def asks_the_same(made: SubmitGang, record: PodGangRecord) -> bool:
     if record.submission is None:
         return False
     before = record.submission.gang.spec
-    return made.gang.spec.members == before.members and made.places.keys() == (
-        record.submission.places.keys()
-    )
+    is_same = made.gang.spec.members == before.members
+    return is_same and uids_of_places(made.places) == record.pods

@@ -12,7 +12,7 @@ import re
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 
 import msgspec
@@ -29,12 +29,14 @@ from publisher.cluster.liveness import say_leading
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.config import PublisherConfig
 from publisher.kube.changes import Change, ChangePage
+from publisher.kube.discovery import LOOK_S
 from publisher.kube.informer import Informer, follow
 from publisher.kube.lease import LeaderLease
 from runtime.bus.bus import Bus
-from runtime.errors import ConfigError
+from runtime.errors import ConfigError, RestartError
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import (
+    ApiError,
     ClusterError,
     NotFoundError,
     PermissionDeniedError,
@@ -134,6 +136,8 @@ async def open_classic(
                 **gangs.tasks(informer.synced),
                 **{f"gangs-{n}": controller.work for n in range(config.workers)},
                 "lead": lead,
+                # Ends the process when the cluster was upgraded.
+                "served": partial(_watch_version, api, version),
             }
             yield ServiceTasks(tasks, lambda: all(event.is_set() for event in synced))
 
@@ -162,6 +166,25 @@ async def find_version(api: KubernetesApi) -> str:
         f"--runtime-config={GROUP}/v1alpha3=true (1.31) or v1alpha2=true (1.30)"
     )
     raise ConfigError(_SETTING, message)
+
+
+async def _watch_version(
+    api: KubernetesApi, chosen: str, stop: asyncio.Event, every_s: float = LOOK_S
+) -> None:
+    """Ask now and then whether the same is served, until `stop`.
+
+    Raises:
+        RestartError: something else would be chosen now.
+    """
+    while not stop.is_set():
+        with suppress(ApiError):
+            try:
+                version = await find_version(api)
+            except ConfigError as error:
+                raise RestartError(str(error)) from error
+            if version != chosen:
+                raise RestartError(f"the API server serves {version} by now")
+        await first_of(stop, within_s=every_s)
 
 
 async def _refuse_gate_off(api: KubernetesApi, version: str) -> None:

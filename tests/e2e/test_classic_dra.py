@@ -22,7 +22,7 @@ from tests.lab.classic import (
     is_bound,
 )
 from tests.lab.controlplane import objects, programs, server
-from tests.lab.controlplane.client import Json, Kube, named
+from tests.lab.controlplane.client import Json, named
 from tests.lab.controlplane.options import of_release
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.soak import SOAK
@@ -48,9 +48,11 @@ def older(
     if binaries is None:
         pytest.skip(programs.NO_CONTROL_PLANE)
     folder = tmp_path_factory.mktemp("older")
-    with server.running(binaries, folder, of_release(release)) as running:
-        with controller(running, folder):
-            yield running
+    with (
+        server.running(binaries, folder, of_release(release)) as running,
+        controller(running, folder),
+    ):
+        yield running
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Moorings as the controller of classic DRA beside a real control plane of 1.30 or 1.31.
+"""Moorings as the controller of classic DRA beside a real 1.30 or 1.31.
 
 No kubelet is needed: pods are bound, and tests play their status.
 """

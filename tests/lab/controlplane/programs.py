@@ -20,8 +20,8 @@ NO_CONTROL_PLANE = (
     " kube-controller-manager, kube-scheduler and kubectl; these tests are skipped"
 )
 NOT_BUILT = (
-    "programs of Kubernetes {0} are not built: scripts/controlplane-older.sh {0} (some 5"
-    " minutes, once), as `make soak` does"
+    "programs of Kubernetes {0} are not built: scripts/controlplane-older.sh {0}, some"
+    " 5 minutes, once, as `make soak` does"
 )
 _SCRIPTS = Path(__file__).parents[3] / "scripts"
 

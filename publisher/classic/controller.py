@@ -55,6 +55,8 @@ _SELECT_S = 60.0
 """How long kube-scheduler may take to select the node that is left to a pod."""
 _RULED_OUT_S = 300.0
 """How long a node is not asked for that it did not select."""
+_SETTLE_S = 3.0
+"""What lasts less is not told: pods of a gang come one after the other."""
 _STEPS = 20
 """Steps of one gang before others have their turn."""
 
@@ -184,8 +186,9 @@ class ClassicController:
         if claim is not None and await self._free(claim):
             return True
         steps = plan_gang(self._look_at(group))
-        for told in steps.told:
-            await self._events.tell(_note(told))
+        waits_s = await self._events.write_due([_note(told) for told in steps.told])
+        if waits_s:
+            self._queue.add_in(group, min(waits_s))
         if not steps.is_nothing:
             await self._carry_out(group, steps)
         return not steps.is_nothing
@@ -352,4 +355,5 @@ def _note(told: Told) -> Note:
         type="Warning",
         reason=told.reason,
         message=told.message[:MAX_REASON],
+        after_s=_SETTLE_S,
     )

@@ -137,7 +137,7 @@ async def open_classic(
                 **{f"gangs-{n}": controller.work for n in range(config.workers)},
                 "lead": lead,
                 # Ends the process when the cluster was upgraded.
-                "served": partial(_watch_version, api, version),
+                "served": partial(watch_version, api, version),
             }
             yield ServiceTasks(tasks, lambda: all(event.is_set() for event in synced))
 
@@ -168,7 +168,7 @@ async def find_version(api: KubernetesApi) -> str:
     raise ConfigError(_SETTING, message)
 
 
-async def _watch_version(
+async def watch_version(
     api: KubernetesApi, chosen: str, stop: asyncio.Event, every_s: float = LOOK_S
 ) -> None:
     """Ask now and then whether the same is served, until `stop`.

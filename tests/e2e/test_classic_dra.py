@@ -6,11 +6,13 @@ The first example is that of Kubernetes' own documentation of these releases.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 import yaml
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.lab.classic import (
     CONTROLLER,
@@ -23,12 +25,21 @@ from tests.lab.classic import (
 )
 from tests.lab.controlplane import objects, programs, server
 from tests.lab.controlplane.client import Json, named
-from tests.lab.controlplane.options import of_release
+from tests.lab.controlplane.options import API_SERVER, ETCD, of_release
 from tests.lab.controlplane.server import ControlPlane
+from tests.lab.services import Process
 from tests.lab.soak import SOAK
 
 OLDER = Path(__file__).parents[1] / "data" / "older"
 EXAMPLES = {"1.30": "v1alpha2", "1.31": "v1alpha3"}
+
+
+class Older(Struct):
+    """A control plane, and our processes beside it by name."""
+
+    control_plane: ControlPlane
+    nats_url: str
+    processes: Mapping[str, Process]
 
 
 @pytest.fixture(scope="module", params=["1.31", "1.30"])
@@ -38,37 +49,38 @@ def release(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def older(
-    release: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ControlPlane]:
+def older(release: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Older]:
     """Its control plane with our controller, where its programs were built."""
+    binaries, folder = _binaries(release), tmp_path_factory.mktemp("older")
+    with (
+        server.running(binaries, folder, of_release(release)) as running,
+        controller(running, folder) as (nats_url, processes),
+    ):
+        yield Older(control_plane=running, nats_url=nats_url, processes=processes)
+
+
+def _binaries(release: str) -> Path:
+    """Give the programs of a release, where they were built or have the time."""
     if not SOAK and not programs.already_built(release):
         pytest.skip(programs.NOT_BUILT.format(release))
     binaries = programs.built(release)
     if binaries is None:
         pytest.skip(programs.NO_CONTROL_PLANE)
-    folder = tmp_path_factory.mktemp("older")
-    with (
-        server.running(binaries, folder, of_release(release)) as running,
-        controller(running, folder),
-    ):
-        yield running
+    return binaries
 
 
 @pytest.fixture
-async def site(older: ControlPlane, release: str) -> AsyncIterator[Site]:
+async def site(older: Older, release: str) -> AsyncIterator[Site]:
     """A namespace, and a class for devices of its nodes."""
-    async with older.client() as kube, kube.namespace() as namespace:
+    async with older.control_plane.client() as kube, kube.namespace() as namespace:
         site = Site(kube, release, namespace)
         await site.add_class()
         yield site
 
 
-async def test_the_documents_example_is_bound(
-    older: ControlPlane, release: str
-) -> None:
+async def test_the_documents_example_is_bound(older: Older, release: str) -> None:
     """Two claims of one pod get the two black cats, and the pod its node."""
-    async with older.client() as kube:
+    async with older.control_plane.client() as kube:
         await kube.create(named("v1", "Namespace", "cats"))
         await kube.until(
             named("v1", "ServiceAccount", "default", "cats"), lambda _: True
@@ -232,3 +244,86 @@ async def test_what_does_not_fit_says_why(site: Site) -> None:
     other = await site.add_node("b", 2)
     pod = await site.kube.until(site.pod("much"), is_bound)
     assert pod["spec"]["nodeName"] == other
+
+
+async def test_a_controller_that_is_killed_goes_on_where_it_was(
+    older: Older, site: Site
+) -> None:
+    """A gang of which one pod is missing is decided by the next one, from the bus."""
+    await site.add_node("a", 4)
+    await site.add_template("one", 1)
+    await site.add_pod("p0", templates={"d": "one"}, gang="g", size=2)
+    await _event(site, "p0", "PodsMissing")
+    publisher = older.processes["publisher"]
+    publisher.kill()
+    await site.add_pod("p1", templates={"d": "one"}, gang="g", size=2)
+    publisher.start()
+    for name in ("p0", "p1"):
+        await site.kube.until(site.pod(name), is_bound)
+    before = devices_of(await site.claims())
+    assert len(set(before)) == 2
+    publisher.kill()
+    publisher.start()
+    # What is held is known from the claims alone.
+    await site.add_template("two", 2)
+    await site.add_pod("p2", templates={"d": "two"})
+    await site.kube.until(site.pod("p2"), is_bound)
+    assert len(set(devices_of(await site.claims()))) == 4
+
+
+@pytest.mark.parametrize("release", ["1.31"], indirect=True)
+async def test_a_publisher_without_the_setting_says_which_it_is(
+    older: Older, tmp_path: Path
+) -> None:
+    """The ordinary one finds no version that it knows, and names what is served."""
+    process = Process(
+        "publisher",
+        tmp_path / "log",
+        PUBLISHER_SERVERS=older.nats_url,
+        PUBLISHER_KUBECONFIG=str(older.control_plane.kubeconfig()),
+    )
+    process.start()
+    assert process.ended() != 0
+    assert "in v1alpha3: set PUBLISHER_CLASSIC_CONTROLLERS" in process.log()
+
+
+async def test_a_newer_cluster_has_no_use_for_the_setting(
+    control_plane: ControlPlane, nats_url: str, tmp_path: Path
+) -> None:
+    """It is refused by name at the start."""
+    process = Process(
+        "publisher",
+        tmp_path / "log",
+        PUBLISHER_SERVERS=nats_url,
+        PUBLISHER_KUBECONFIG=str(control_plane.kubeconfig()),
+        PUBLISHER_CLASSIC_CONTROLLERS=CONTROLLER,
+    )
+    process.start()
+    assert process.ended() != 0
+    assert "PUBLISHER_CLASSIC_CONTROLLERS" in process.log()
+    assert "serves resource.k8s.io/v1, where nobody asks" in process.log()
+
+
+async def test_a_gate_that_is_off_is_named(tmp_path: Path, nats_url: str) -> None:
+    """The API server clears `spec.controller`; so the controller does not begin."""
+    options = of_release("1.31")
+    gates = tuple(g for g in options.feature_gates if "ControlPlane" not in g)
+    options = replace(options, feature_gates=gates, programs=(ETCD, API_SERVER))
+    with server.running(_binaries("1.31"), tmp_path, options) as running:
+        process = Process(
+            "publisher",
+            tmp_path / "log",
+            PUBLISHER_SERVERS=nats_url,
+            PUBLISHER_KUBECONFIG=str(running.kubeconfig()),
+            PUBLISHER_CLASSIC_CONTROLLERS=CONTROLLER,
+        )
+        process.start()
+        assert process.ended() != 0
+        assert "DRAControlPlaneController is off" in process.log()
+        async with running.client() as kube:
+            await kube.create(named("v1", "Namespace", "cats"))
+            site = Site(kube, "1.31", "cats")
+            stored = await site.create(
+                "ResourceClaim", "ours", spec=await site.add_parameters(1)
+            )
+            assert "controller" not in stored["spec"]

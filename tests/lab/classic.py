@@ -65,8 +65,11 @@ def controller_kubeconfig(control_plane: ControlPlane) -> Path:
 @contextmanager
 def controller(
     control_plane: ControlPlane, folder: Path, **more: str
-) -> Iterator[Mapping[str, Process]]:
-    """Run NATS, a solver and the controller; it leads when the block begins."""
+) -> Iterator[tuple[str, Mapping[str, Process]]]:
+    """Run NATS, a solver and the controller; it leads when the block begins.
+
+    Gives the URL of NATS, and the processes by name.
+    """
     nats = LabServer(folder / "nats")
     nats.start()
     variables = {
@@ -86,7 +89,7 @@ def controller(
         while '"lease.acquired"' not in publisher.log():
             assert time.monotonic() < deadline, publisher.log()
             time.sleep(0.05)
-        yield processes
+        yield nats.url, processes
     finally:
         for process in processes.values():
             process.close()

@@ -29,7 +29,13 @@ from publisher.classic.objects import (
     write_unsuitable,
 )
 from publisher.classic.plan_claim import plan_claim
-from publisher.classic.plan_gang import Answer, Steps, Told, Write, plan_gang
+from publisher.classic.plan_gang import (
+    ClassicSteps,
+    ContextAnswer,
+    Told,
+    Write,
+    plan_gang,
+)
 from publisher.cluster.event_writer import EventWriter
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.group_queue import GroupQueue
@@ -58,7 +64,7 @@ _RULED_OUT_S = 300.0
 _SETTLE_S = 3.0
 """What lasts less is not told: pods of a gang come one after the other."""
 _STEPS = 20
-"""Steps of one gang before others have their turn."""
+"""ClassicSteps of one gang before others have their turn."""
 
 log = get_logger(__name__)
 
@@ -214,7 +220,7 @@ class ClassicController:
 
     # --- what is done -----------------------------------------------------------------
 
-    async def _carry_out(self, group: GroupKey, steps: Steps) -> None:
+    async def _carry_out(self, group: GroupKey, steps: ClassicSteps) -> None:
         records = self._gangs.of_group(group)
         for write in steps.writes:
             try:
@@ -302,7 +308,7 @@ class ClassicController:
             await self._patch(RESOURCE_CLAIM.name, claim, body)
         return step.deallocates or step.unprotects
 
-    async def _answer(self, answer: Answer) -> None:
+    async def _answer(self, answer: ContextAnswer) -> None:
         context = answer.context
         body = write_unsuitable(context, answer.unsuitable)
         raw = await self._api.patch(

@@ -17,7 +17,7 @@ from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey, is_done
 
 
-class WaitingPod(Struct, frozen=True, kw_only=True):
+class ClassicPod(Struct, frozen=True, kw_only=True):
     """A pod, the claims that it waits for and what kube-scheduler asks about it."""
 
     pod: Pod
@@ -65,7 +65,7 @@ class Look(Struct, frozen=True, kw_only=True):
     now: str
     alive: tuple[Pod, ...]
     """All pods of the gang that have not ended."""
-    waiting: tuple[WaitingPod, ...]
+    waiting: tuple[ClassicPod, ...]
     """Those of them with claims that we are to allocate."""
     lacking: tuple[str, ...] = ()
     """Names of pods some of whose claims are not there yet."""
@@ -90,14 +90,14 @@ class Look(Struct, frozen=True, kw_only=True):
 
 def read_waiting(
     view: ClassicView, pod: Pod, ruled_out: Mapping[str, frozenset[str]]
-) -> WaitingPod | None:
+) -> ClassicPod | None:
     """Return what a pod waits for; None: for no claim of ours."""
     found = view.claims_of(pod)
     pending = {name: claim for name, claim in found.items() if claim.is_pending}
     if not pending:
         return None
     faults = (f"{c.name}: {c.fault}" for c in pending.values() if c.spec is None)
-    return WaitingPod(
+    return ClassicPod(
         pod=pod,
         membership=view.membership(pod),
         claims=pending,

@@ -27,10 +27,10 @@ from contracts.messages import (
     ReleaseGang,
     SubmitGang,
 )
-from publisher.classic.look import Look, WaitingPod
+from publisher.classic.look import ClassicPod, Look
 from publisher.classic.objects import MOST_NODES, ClassicClaim, SchedulingContext
 from publisher.classic.submissions import (
-    NotReady,
+    NotAskedYet,
     asks_the_same,
     submit_claim,
     submit_pods,
@@ -50,7 +50,7 @@ class Write(Struct, frozen=True, kw_only=True):
     pod: PodRef | None = None
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class ContextAnswer(Struct, frozen=True, kw_only=True):
     """What a context is to say."""
 
     context: SchedulingContext
@@ -71,12 +71,12 @@ class Told(Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Steps(Struct, frozen=True, kw_only=True):
+class ClassicSteps(Struct, frozen=True, kw_only=True):
     """What is to be done now, in this order."""
 
     messages: tuple[Message, ...] = ()
     writes: tuple[Write, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[ContextAnswer, ...] = ()
     opens: PodGangRecord | None = None
     """A gang whose claims are all written: it is to be told that its pods may run."""
     rules_out: tuple[tuple[str, NodeName], ...] = ()
@@ -86,21 +86,21 @@ class Steps(Struct, frozen=True, kw_only=True):
     @property
     def is_nothing(self) -> bool:
         """True if nothing comes next until something changes."""
-        return self == Steps(told=self.told)
+        return self == ClassicSteps(told=self.told)
 
 
-def plan_gang(look: Look) -> Steps:
+def plan_gang(look: Look) -> ClassicSteps:
     """Plan what comes next."""
     ends = tuple(_end_records(look))
     if ends:
-        return Steps(messages=ends)
+        return ClassicSteps(messages=ends)
     current = _current(look)
     if look.claim is None and not look.waiting:
-        return _confirm(look, current) if current is not None else Steps()
+        return _confirm(look, current) if current is not None else ClassicSteps()
     if current is None:
         return _begin(look)
     if current.is_ending and not current.is_over:
-        return Steps()  # the solver has still to say that it is over
+        return ClassicSteps()  # the solver has still to say that it is over
     if current.placed is not None:
         return _follow_decision(look, current, current.placed)
     return _wait(look, current)
@@ -161,43 +161,45 @@ def _cancel(look: Look, record: PodGangRecord, why: str) -> CancelGang:
     )
 
 
-def _give_up(look: Look, record: PodGangRecord, why: str) -> Steps:
-    return Steps(messages=(_cancel(look, record, why),))
+def _give_up(look: Look, record: PodGangRecord, why: str) -> ClassicSteps:
+    return ClassicSteps(messages=(_cancel(look, record, why),))
 
 
 # --- before a decision ----------------------------------------------------------------
 
 
-def _submit(look: Look) -> SubmitGang | NotReady:
+def _submit(look: Look) -> SubmitGang | NotAskedYet:
     return submit_pods(look) if look.claim is None else submit_claim(look, look.claim)
 
 
-def _begin(look: Look) -> Steps:
+def _begin(look: Look) -> ClassicSteps:
     if look.claim is not None and not look.claim.is_wanting:
-        return Steps()
+        return ClassicSteps()
     made = _submit(look)
     if isinstance(made, SubmitGang):
-        return Steps(messages=(made,))
-    return Steps(told=tuple(_tell(look, made.reason, made.message) * made.is_told))
+        return ClassicSteps(messages=(made,))
+    return ClassicSteps(
+        told=tuple(_tell(look, made.reason, made.message) * made.is_told)
+    )
 
 
-def _wait(look: Look, record: PodGangRecord) -> Steps:
+def _wait(look: Look, record: PodGangRecord) -> ClassicSteps:
     """Go on with a gang that has no place: ask anew if what is asked has changed."""
     made = _submit(look)
     if isinstance(made, SubmitGang) and not asks_the_same(made, record):
         if record.is_over and not _is_cancelled_by_others(record):
-            return Steps(messages=(made,))
+            return ClassicSteps(messages=(made,))
         if not record.is_over:
             return _give_up(look, record, "other nodes or claims are asked for")
     alive = {pod.metadata.uid for pod in look.alive}
     if not record.is_over and not record.pods <= alive:
         return _give_up(look, record, "some of its pods are over")
     if not record.reasons or record.reasons[0].rule in _UNTRIED:
-        return Steps()
+        return ClassicSteps()
     reason = record.reasons[0]
     answers = tuple(answer for each in look.waiting for answer in _answer(each, None))
     told = _tell(look, str(reason.rule), str(reason))
-    return Steps(answers=answers, told=tuple(told))
+    return ClassicSteps(answers=answers, told=tuple(told))
 
 
 def _tell(look: Look, reason: str, message: str) -> list[Told]:
@@ -223,7 +225,7 @@ def _tell(look: Look, reason: str, message: str) -> list[Told]:
 
 def _follow_decision(
     look: Look, record: PodGangRecord, decision: GangAllocated
-) -> Steps:
+) -> ClassicSteps:
     if look.claim is not None:
         return _allocate_alone(look, record, decision, look.claim)
     places = _places_by_uid(record, decision)
@@ -232,7 +234,7 @@ def _follow_decision(
         return _give_up(look, record, "more pods wait")
     if record.is_written:
         return _give_up(look, record, "claims were deallocated")
-    answers: list[Answer] = []
+    answers: list[ContextAnswer] = []
     writes: list[Write] = []
     for each in look.waiting:
         place = places[each.uid]
@@ -245,7 +247,7 @@ def _follow_decision(
             answers += _answer(each, place.node)
     # A claim that two of these pods use is written once.
     once = {write.claim.key: write for write in reversed(writes)}
-    return Steps(writes=tuple(reversed(once.values())), answers=tuple(answers))
+    return ClassicSteps(writes=tuple(reversed(once.values())), answers=tuple(answers))
 
 
 def _places_by_uid(
@@ -261,7 +263,7 @@ def _places_by_uid(
     }
 
 
-def _is_void(look: Look, each: WaitingPod, node: NodeName) -> bool:
+def _is_void(look: Look, each: ClassicPod, node: NodeName) -> bool:
     """True if kube-scheduler was left just this node, and will not have it.
 
     It asked about others since, or it has said nothing for long.
@@ -275,12 +277,12 @@ def _is_void(look: Look, each: WaitingPod, node: NodeName) -> bool:
     return answered is not None and answered != each.context.asked and not is_asked
 
 
-def _is_selected(each: WaitingPod, node: NodeName) -> bool:
+def _is_selected(each: ClassicPod, node: NodeName) -> bool:
     is_bound = each.pod.spec.node_name == node
     return is_bound or (each.context is not None and each.context.selected == node)
 
 
-def _allocate(each: WaitingPod, place: MemberAllocated) -> Iterator[Write]:
+def _allocate(each: ClassicPod, place: MemberAllocated) -> Iterator[Write]:
     decided = {claim.claim: claim.allocation for claim in place.claims}
     for name, claim in each.claims.items():
         if name in decided:
@@ -289,16 +291,16 @@ def _allocate(each: WaitingPod, place: MemberAllocated) -> Iterator[Write]:
 
 def _allocate_alone(
     look: Look, record: PodGangRecord, decision: GangAllocated, claim: ClassicClaim
-) -> Steps:
+) -> ClassicSteps:
     if not claim.is_wanting:
         return _confirm(look, record)
     if record.is_written:
         return _give_up(look, record, "the claim was deallocated")
     (allocated,) = decision.members[0].claims
-    return Steps(writes=(Write(claim=claim, allocation=allocated.allocation),))
+    return ClassicSteps(writes=(Write(claim=claim, allocation=allocated.allocation),))
 
 
-def _answer(each: WaitingPod, node: NodeName | None) -> Iterator[Answer]:
+def _answer(each: ClassicPod, node: NodeName | None) -> Iterator[ContextAnswer]:
     """Yield what a context should say, unless it does: a node is left, or none is."""
     context = each.context
     if context is None:
@@ -310,7 +312,7 @@ def _answer(each: WaitingPod, node: NodeName | None) -> Iterator[Answer]:
     unsuitable = dict.fromkeys(each.claims, told)
     if all(context.unsuitable(name) == told for name in each.claims):
         return
-    yield Answer(
+    yield ContextAnswer(
         context=context,
         pod_uid=each.uid,
         unsuitable=unsuitable,
@@ -318,20 +320,20 @@ def _answer(each: WaitingPod, node: NodeName | None) -> Iterator[Answer]:
     )
 
 
-def _confirm(look: Look, record: PodGangRecord) -> Steps:
+def _confirm(look: Look, record: PodGangRecord) -> ClassicSteps:
     """Confirm a decision all of whose claims are written."""
     decision = record.in_force
     if decision is None or record.is_open or record.is_over:
-        return Steps()
+        return ClassicSteps()
     if record.is_written:
-        return Steps(opens=record)
+        return ClassicSteps(opens=record)
     message = AllocationWritten(
         cluster=look.cluster,
         namespace=record.namespace,
         uid=record.uid,
         attempt=decision.attempt,
     )
-    return Steps(messages=(message.naming(tuple(_name_pods(record, decision))),))
+    return ClassicSteps(messages=(message.naming(tuple(_name_pods(record, decision))),))
 
 
 def _name_pods(record: PodGangRecord, decision: GangAllocated) -> Iterator[PodWritten]:

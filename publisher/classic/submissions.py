@@ -21,7 +21,7 @@ from contracts.pods.members import member_of, read_member_pod
 from contracts.pods.node_affinity import NODE_AFFINITY
 from contracts.quantity import Quantity
 from publisher.classic.known import IMMEDIATE_CLAIM
-from publisher.classic.look import Look, WaitingPod
+from publisher.classic.look import ClassicPod, Look
 from publisher.classic.objects import ClassicClaim
 from publisher.gang_names import shorten_gang_name
 from publisher.gangs.members import ONLY
@@ -29,7 +29,7 @@ from publisher.gangs.node_affinity import narrow_affinity
 from publisher.gangs.records import PodGangRecord, uids_of_places
 
 
-class NotReady(Struct, frozen=True, kw_only=True):
+class NotAskedYet(Struct, frozen=True, kw_only=True):
     """Why pods are not asked for yet."""
 
     reason: str
@@ -38,29 +38,29 @@ class NotReady(Struct, frozen=True, kw_only=True):
     """True if their author should know."""
 
 
-def submit_pods(look: Look) -> SubmitGang | NotReady:
+def submit_pods(look: Look) -> SubmitGang | NotAskedYet:
     """Make the gang of all pods that wait, or say why not yet."""
     faults = [fault for waiting in look.waiting for fault in waiting.faults]
     if faults:
-        return NotReady(reason="ClaimInvalid", message=faults[0])
+        return NotAskedYet(reason="ClaimInvalid", message=faults[0])
     short = _find_shortage(look)
     if short is not None:
         return short
     if look.lacking:
         message = f"claims of {look.lacking[0]} are not there yet"
-        return NotReady(reason="ClaimsMissing", message=message, is_told=False)
+        return NotAskedYet(reason="ClaimsMissing", message=message, is_told=False)
     unasked = [each for each in look.waiting if not each.nodes]
     if unasked:
         names = ", ".join(each.pod.metadata.name for each in unasked[:3])
         message = f"kube-scheduler has named no node for {names}"
-        return NotReady(reason="NotScheduledYet", message=message, is_told=False)
+        return NotAskedYet(reason="NotScheduledYet", message=message, is_told=False)
     rules = read_declared_rules([each.pod for each in look.waiting])
     if isinstance(rules, InvalidRules):
-        return NotReady(reason=rules.reason, message=rules.message)
+        return NotAskedYet(reason=rules.reason, message=rules.message)
     placed = {pod.metadata.uid for pod in look.alive} - {e.uid for e in look.waiting}
     if placed and (rules.constraints or rules.topology):
         message = "its rules also apply to pods that have their devices already"
-        return NotReady(reason="PartPlaced", message=message)
+        return NotAskedYet(reason="PartPlaced", message=message)
     members, places = _group_members(look.waiting)
     generation, uid = look.next_uid([each.uid for each in look.waiting])
     found = look.waiting[0].membership
@@ -87,10 +87,10 @@ def submit_pods(look: Look) -> SubmitGang | NotReady:
     )
 
 
-def submit_claim(look: Look, claim: ClassicClaim) -> SubmitGang | NotReady:
+def submit_claim(look: Look, claim: ClassicClaim) -> SubmitGang | NotAskedYet:
     """Make the gang that a claim is which is allocated without a pod."""
     if claim.spec is None:
-        return NotReady(reason="ClaimInvalid", message=claim.fault)
+        return NotAskedYet(reason="ClaimInvalid", message=claim.fault)
     generation, uid = look.next_uid([claim.uid])
     asked = MemberClaim(name="claim", spec=claim.spec, claim_name=claim.name)
     metadata = ObjectMeta(
@@ -109,24 +109,24 @@ def submit_claim(look: Look, claim: ClassicClaim) -> SubmitGang | NotReady:
     )
 
 
-def _find_shortage(look: Look) -> NotReady | None:
+def _find_shortage(look: Look) -> NotAskedYet | None:
     """Return what is missing until the gang is whole; None: nothing."""
     if look.waiting[0].membership.is_lone:
         return None
     size = read_declared_size(look.alive, look.waiting[0].membership)
     if isinstance(size, UnknownSize):
-        return NotReady(reason=size.reason, message=size.message)
+        return NotAskedYet(reason=size.reason, message=size.message)
     if size is not None and len(look.alive) < size:
         message = f"{len(look.alive)} of {counted(size, 'pod')} are there"
-        return NotReady(reason="PodsMissing", message=message)
+        return NotAskedYet(reason="PodsMissing", message=message)
     return None
 
 
 def _group_members(
-    pods: Sequence[WaitingPod],
+    pods: Sequence[ClassicPod],
 ) -> tuple[tuple[Member, ...], dict[str, tuple[Place, ...]]]:
     """Make equal pods that may be on the same nodes one member; labels count."""
-    found: dict[bytes, tuple[Member, list[WaitingPod]]] = {}
+    found: dict[bytes, tuple[Member, list[ClassicPod]]] = {}
     used: dict[str, int] = {}
     for each in pods:
         member = read_member(each)
@@ -145,12 +145,12 @@ def _group_members(
     return members, places
 
 
-def _place_of(each: WaitingPod, member: Member) -> Place:
+def _place_of(each: ClassicPod, member: Member) -> Place:
     names = tuple(each.claims[claim.name].name for claim in member.claims)
     return Place(pods=(each.ref,), claims=names)
 
 
-def read_member(each: WaitingPod) -> Member:
+def read_member(each: ClassicPod) -> Member:
     """Read what a pod asks for, on the nodes that it may be on.
 
     Claims that it names are named: other pods may use them, too. A pod that is on its

@@ -20,7 +20,7 @@ from contracts.pods.node_affinity import NODE_AFFINITY, REQUIRED
 from publisher.classic.known import ClassicView
 from publisher.classic.look import Look, look_at
 from publisher.classic.objects import V1ALPHA2, V1ALPHA3
-from publisher.classic.plan_gang import Steps, plan_gang
+from publisher.classic.plan_gang import ClassicSteps, plan_gang
 from publisher.gangs.records import PodGangRecords
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change
@@ -187,7 +187,7 @@ class ClassicWorld:
             overdue=self.overdue,
         )
 
-    def plan(self, group: GroupKey) -> Steps:
+    def plan(self, group: GroupKey) -> ClassicSteps:
         """Plan what comes next for a gang."""
         return plan_gang(self.look(group))
 

@@ -25,8 +25,10 @@ from tests.lab.classic import (
 )
 from tests.lab.controlplane import objects, programs, server
 from tests.lab.controlplane.client import Json, named
+from tests.lab.controlplane.kubectl import Kubectl, build
 from tests.lab.controlplane.options import API_SERVER, ETCD, of_release
 from tests.lab.controlplane.server import ControlPlane
+from tests.lab.manifests import OVERLAYS
 from tests.lab.services import Process
 from tests.lab.soak import SOAK
 
@@ -327,3 +329,16 @@ async def test_a_gate_that_is_off_is_named(tmp_path: Path, nats_url: str) -> Non
                 "ResourceClaim", "ours", spec=await site.add_parameters(1)
             )
             assert "controller" not in stored["spec"]
+
+
+@pytest.mark.parametrize("release", ["1.31", "1.30"])
+async def test_the_overlay_is_taken(release: str, tmp_path: Path) -> None:
+    """An API server of the release has all kinds that it names; the role is there."""
+    options = replace(of_release(release), programs=(ETCD, API_SERVER))
+    with server.running(_binaries(release), tmp_path, options) as running:
+        admin = Kubectl(running.binaries / "kubectl", running.kubeconfig())
+        built = build(running.binaries, OVERLAYS / "classic")
+        first = [thing for thing in built if thing["kind"] == "Namespace"]
+        admin("apply", "-f", "-", given=first)
+        admin("apply", "-f", "-", given=built)
+        assert admin("get", "clusterrole", "moorings-publisher-classic")

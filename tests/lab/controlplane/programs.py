@@ -6,6 +6,7 @@ where it is kept.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -50,10 +51,11 @@ def built(release: str = NEWEST) -> Path | None:
 
 
 def already_built(release: str) -> bool:
-    """Tell whether some programs of an older release were built here before.
-
-    They need not be the newest: `built` sees to that in seconds.
-    """
+    """Tell whether the programs of an older release were built here before."""
+    modules, script = Path(__file__).parent, _SCRIPTS / "controlplane-older.sh"
+    name = f"go{release.replace('.', '')}"
+    files = (modules / f"{name}.mod", modules / f"{name}.sum", script)
+    key = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folders = (cache / "moorings" / f"controlplane-{release}").glob("*")
-    return any((folder / SCHEDULER).exists() for folder in folders)
+    folder = cache / "moorings" / f"controlplane-{release}" / key
+    return (folder / SCHEDULER).exists()  # it is built last

@@ -19,7 +19,7 @@ from contracts.messages import (
 )
 from contracts.names import ALLOCATE, IMMEDIATE
 from publisher.classic.known import claim_group
-from publisher.classic.plan_gang import Message, Steps
+from publisher.classic.plan_gang import ClassicSteps, Message
 from publisher.gangs.view import GroupKey
 from tests.builders.classic import (
     CLUSTER,
@@ -59,7 +59,7 @@ def allocated(world: ClassicWorld, name: str = "claim", user: str = "pod") -> No
     world.put(classic_claim(name, status=status))
 
 
-def said(steps: Steps, kind: type[Message]) -> Any:
+def said(steps: ClassicSteps, kind: type[Message]) -> Any:
     """Give the one message of some steps."""
     (message,) = steps.messages
     assert isinstance(message, kind)
@@ -103,7 +103,7 @@ def test_nothing_is_asked_for_before_kube_scheduler_asks() -> None:
     other["metadata"]["ownerReferences"][0]["uid"] = "uid-before"
     pod, claim = classic_pod("pod", {"d": "claim"}), classic_claim("claim")
     for world in (ClassicWorld(pod, claim), ClassicWorld(pod, claim, other)):
-        assert world.plan(LONE) == Steps()
+        assert world.plan(LONE) == ClassicSteps()
 
 
 def test_what_is_not_ours_is_left_alone() -> None:
@@ -112,7 +112,7 @@ def test_what_is_not_ours_is_left_alone() -> None:
         claim = classic_claim("claim", controller=controller)
         pod = classic_pod("pod", {"d": "claim"})
         world = ClassicWorld(pod, claim, context("pod", ["a"]))
-        assert world.plan(LONE) == Steps()
+        assert world.plan(LONE) == ClassicSteps()
 
 
 def test_all_nodes_but_the_decided_one_are_unsuitable() -> None:
@@ -137,10 +137,10 @@ def test_a_decision_is_confirmed_once_its_claims_are_allocated() -> None:
     world.decide(message, "a")
     allocated(world)
     written(world, message)
-    assert world.plan(LONE) == Steps()
+    assert world.plan(LONE) == ClassicSteps()
     world.put(classic_pod("pod", {"d": "claim"}, node="a", phase="Succeeded"))
     world.say(said(world.plan(LONE), ReleaseGang))
-    assert world.plan(LONE) == Steps()
+    assert world.plan(LONE) == ClassicSteps()
     world.say(gang_released(message.uid))
     said(world.plan(LONE), ClaimsReleased)
 
@@ -157,7 +157,7 @@ def test_without_a_place_every_node_is_unsuitable() -> None:
     world = one_pod(potential=["a", "b"])
     message = world.submit(LONE)
     world.leave_pending(message, Reason(rule=Rule.QUEUED))
-    assert world.plan(LONE) == Steps()
+    assert world.plan(LONE) == ClassicSteps()
     world.leave_pending(message, TAKEN)
     steps = world.plan(LONE)
     (answer,) = steps.answers
@@ -174,7 +174,7 @@ def test_other_nodes_are_asked_for_anew() -> None:
     world.leave_pending(message, TAKEN)
     world.put(context("pod", ["b"], said={"d": ["a"]}))
     world.say(said(world.plan(LONE), CancelGang))
-    assert world.plan(LONE) == Steps()
+    assert world.plan(LONE) == ClassicSteps()
     world.say(released := gang_released(message.uid))
     assert isinstance(released, GangReleased)
     world.say(said(world.plan(LONE), ClaimsReleased))
@@ -216,9 +216,9 @@ def test_a_gang_waits_until_it_is_whole_and_asked_about() -> None:
     (told,) = world.plan(GANG).told
     assert (told.reason, told.message) == ("PodsMissing", "1 of 2 pods are there")
     world.put(pods[1])
-    assert world.plan(GANG) == Steps()
+    assert world.plan(GANG) == ClassicSteps()
     world.put(classic_claim("c1"))
-    assert world.plan(GANG) == Steps()
+    assert world.plan(GANG) == ClassicSteps()
     world.put(context("p1", ["a", "b"], "a"))
     message = world.submit(GANG)
     (member,) = message.gang.spec.members
@@ -318,7 +318,7 @@ def test_what_somebody_else_cancelled_is_not_asked_for_again() -> None:
     )
     world.say(cancel, gang_released(message.uid))
     world.say(said(world.plan(LONE), ClaimsReleased))
-    assert world.plan(LONE) == Steps()
+    assert world.plan(LONE) == ClassicSteps()
 
 
 def test_an_immediate_claim_is_a_gang_without_pods() -> None:
@@ -333,7 +333,7 @@ def test_an_immediate_claim_is_a_gang_without_pods() -> None:
     status = {"allocation": {"controller": "ours.example.com"}}
     world.put(classic_claim("now", labels={ALLOCATE: IMMEDIATE}, status=status))
     written(world, message, group)
-    assert world.plan(group) == Steps()
+    assert world.plan(group) == ClassicSteps()
     world.remove(raw)
     said(world.plan(group), ReleaseGang)
 

@@ -232,7 +232,7 @@ class ClassicWorld:
 
     def leave_pending(self, message: SubmitGang, *reasons: Any) -> GangPending:
         """Say why a gang has no place."""
-        pending = gang_pending(*reasons, uid=message.uid)
+        pending = gang_pending(message.uid, reasons=reasons)
         self.say(pending)
         return pending
 

@@ -83,7 +83,7 @@ def member_allocated(
     )
 
 
-def gang_pending(*reasons: Reason, uid: str = UID) -> GangPending:
+def gang_pending(uid: str = UID, *, reasons: tuple[Reason, ...] = ()) -> GangPending:
     """Let a gang wait again."""
     return GangPending(
         cluster=CLUSTER,

@@ -63,6 +63,8 @@ class ClassicView:
         self._groups: dict[GroupKey, set[str]] = {}
         self._users: dict[str, set[str]] = {}
         """Claim key -> keys of the pods that use it."""
+        self._read: dict[str, tuple[Json, Known, ClassicClaim]] = {}
+        """Claims as they were read, each with what it was read from."""
         self._said = 0
 
     # --- in ---------------------------------------------------------------------------
@@ -162,7 +164,14 @@ class ClassicView:
     def claim(self, key: str) -> ClassicClaim | None:
         """Return a claim; None: there is none."""
         raw = self._raw.get((RESOURCE_CLAIM.name, key))
-        return None if raw is None else self._read_claim(raw, key)
+        if raw is None:
+            self._read.pop(key, None)
+            return None
+        known = self._known_now()
+        read = self._read.get(key)
+        if read is None or read[0] is not raw or read[1] is not known:
+            read = self._read[key] = (raw, known, self._read_claim(raw, key))
+        return read[2]
 
     def claims_of(self, pod: Pod) -> dict[str, ClassicClaim]:
         """Return the claims of a pod that are there, by the pod's names for them."""

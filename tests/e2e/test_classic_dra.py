@@ -6,6 +6,7 @@ The first example is that of Kubernetes' own documentation of these releases.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
+from contracts.names import TOPOLOGY
 from tests.lab.classic import (
     CONTROLLER,
     Site,
@@ -166,6 +168,25 @@ async def test_a_gang_is_decided_as_a_whole(site: Site) -> None:
     assert pods["one"] == pods["two"] != pods["big"]
     assert set(pods.values()) == {small, large}
     assert len(set(devices_of(await site.claims()))) == 8
+
+
+async def test_rules_of_a_gang_hold_over_its_pods(site: Site) -> None:
+    """Both pods go to the one rack that has devices for two."""
+    for name, rack in (("a", "r1"), ("b", "r2"), ("c", "r2")):
+        await site.add_node(name, 1, labels={"rack": rack})
+    await site.add_template("one", 1)
+    rule = json.dumps([{"key": "rack"}])
+    for name in ("p0", "p1"):
+        await site.add_pod(
+            name,
+            templates={"d": "one"},
+            gang="g",
+            size=2,
+            annotations={TOPOLOGY: rule},
+        )
+    pods = [await site.kube.until(site.pod(name), is_bound) for name in ("p0", "p1")]
+    nodes = {pod["spec"]["nodeName"].removeprefix(site.namespace) for pod in pods}
+    assert nodes == {"-b", "-c"}
 
 
 async def test_an_incomplete_gang_waits(site: Site) -> None:

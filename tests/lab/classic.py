@@ -133,11 +133,13 @@ class Site:
             "DeviceClass", self.device_class, spec={"selectors": selectors}
         )
 
-    async def add_node(self, name: str, devices: int, **allocatable: str) -> str:
+    async def add_node(
+        self, name: str, devices: int, labels: Mapping[str, str] = {}
+    ) -> str:
         """Create a node with so many equal devices; gives its name."""
         node = f"{self.namespace}-{name}"
-        site = {"site": self.namespace}
-        await self.kube.create(objects.node(node, site, **allocatable))
+        site = {"site": self.namespace, **labels}
+        await self.kube.create(objects.node(node, site))
         if not devices:
             return node
         names = [f"dev-{number}" for number in range(devices)]
@@ -198,6 +200,7 @@ class Site:
         claims: Mapping[str, str] = {},
         gang: str = "",
         size: int = 0,
+        annotations: Mapping[str, str] = {},
         **fields: Any,
     ) -> Json:
         """Create a pod that may be on this test's nodes."""
@@ -208,7 +211,7 @@ class Site:
             templates=templates,
             node_selector={} if "nodeName" in fields else {"site": self.namespace},
             labels={GANG: gang} if gang else {},
-            annotations={GANG_SIZE: str(size)} if size else {},
+            annotations={**annotations, **({GANG_SIZE: str(size)} if size else {})},
             **fields,
         )
         return await self.kube.create(self.dated(pod))

@@ -67,6 +67,9 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     """Seconds to wait for devices with Kueue's quota before it is given back."""
     kueue_retry_s: Annotated[float, Meta(ge=1)] = 60.0
     """Seconds until Kueue asks again after that; twice as many each time."""
+    classic_controllers: tuple[Subdomain, ...] = ()
+    """On Kubernetes 1.30 or 1.31: the controllers, or drivers, as which we allocate
+    claims of classic DRA, and nothing else; empty: none (docs/classic.md)."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 8
     """Gangs that are written at the same time."""
     write_budget_s: float = 45.0

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
+from publisher.classic.wiring import open_classic
 from publisher.cluster.wiring import open_cluster
 from publisher.config import PublisherConfig
 from publisher.folder.wiring import folder_tasks, open_folder
@@ -36,7 +37,8 @@ async def open_service(config: PublisherConfig) -> AsyncIterator[dict[str, Task]
                 await bus.ensure_streams()
                 yield folder_tasks(config, bus, folder, contents, utc_now)
         return
-    async with open_cluster(config, settings, utc_now) as tasks:
+    opens = open_classic if config.classic_controllers else open_cluster
+    async with opens(config, settings, utc_now) as tasks:
         yield tasks
 
 

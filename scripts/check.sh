@@ -91,7 +91,12 @@ programs() { # Before the tests, so that its minutes are its own; they are spent
 if [ "$1" = soak ]; then
   export MOORINGS_SOAK=1
   programs
-  if command -v go >/dev/null; then step "kueue" bash scripts/kueue.sh; fi
+  if command -v go >/dev/null; then
+    step "kueue" bash scripts/kueue.sh
+    for release in 1.30 1.31; do # for classic DRA
+      step "Kubernetes $release: control plane" bash scripts/controlplane-older.sh "$release"
+    done
+  fi
   step "unit and property tests" "$bin/pytest" "${computing[@]}" tests/unit tests/property
   step "integration tests" "$bin/pytest" -q tests/integration # kills, one after the other
   step "end-to-end tests" "$bin/pytest" -q tests/e2e

@@ -7,19 +7,13 @@ is new. What still holds is written again before its event is forgotten.
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
 from itertools import islice
 from time import monotonic
 from typing import Any
 
-from msgspec import to_builtins
-
-from contracts.names import REPORTER
 from publisher.cluster.delay_queue import DelayQueue
-from publisher.cluster.event_throttle import SAME_S, EventThrottle
+from publisher.cluster.event_writer import EventWriter
 from publisher.cluster.observer import Observer
 from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import Note, list_notes, list_pointers
@@ -27,7 +21,7 @@ from publisher.gangs.status import is_past, make_gang_status
 from publisher.gangs.view import GroupKey
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import ApiError, NotFoundError
-from runtime.kube.kinds import EVENT, GANG
+from runtime.kube.kinds import GANG
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.waits import first_of
@@ -38,8 +32,6 @@ _IN_FLIGHT = 4
 """Groups that are written at a time."""
 _AGAIN_S = 10.0
 """When to try what could not be written."""
-_NAME = 200
-"""Characters of a name in the name of its event."""
 
 log = get_logger(__name__)
 
@@ -57,13 +49,12 @@ class StatusWriter:
         """`name` is this publisher's, as events say who reports."""
         self._api = api
         self._observer = observer
-        self._name = name
         self._now = now
         self._reports: dict[GroupKey, tuple[StatusReport, ...]] = {}
         """What was last reported of each group, while there is something to say."""
         self._due: DelayQueue[GroupKey] = DelayQueue()
         """When each group is written next."""
-        self._throttle = EventThrottle()
+        self._events = EventWriter(api, name)
         self._wake = asyncio.Event()
         self._refusals = Refusals()
 
@@ -95,10 +86,7 @@ class StatusWriter:
 
     async def tell(self, note: Note) -> None:
         """Write a note about no group, unless it was told before."""
-        try:
-            await self._write_notes_due([note])
-        except ApiError as error:
-            log.warning("event.missed", about=note.reason, reason=str(error))
+        await self._events.tell(note)
 
     def fall_silent(self) -> None:
         """Write nothing more of what was reported: another publisher does."""
@@ -144,21 +132,9 @@ class StatusWriter:
 
     async def _write_notes(self, group: GroupKey, pending: Sequence[Note]) -> None:
         """Write the notes that are due, and look at the others when they are."""
-        waits_s = await self._write_notes_due(pending)
+        waits_s = await self._events.write_due(pending)
         if waits_s:
             self._due.put_by(group, monotonic() + min(waits_s))
-
-    async def _write_notes_due(self, pending: Sequence[Note]) -> list[float]:
-        """Write the notes that are due; returns how long each has to wait then."""
-        waits_s = []
-        for note in pending:
-            wait_s = self._throttle.due_in_s(note, monotonic())
-            if wait_s <= 0:
-                await self._write_event(note)
-                self._throttle.remember(note, monotonic())
-                wait_s = SAME_S
-            waits_s.append(wait_s)
-        return waits_s
 
     async def _write_status(self, key: str, status: dict[str, Any]) -> None:
         try:
@@ -167,31 +143,6 @@ class StatusWriter:
         except NotFoundError:
             return
         self._observer.apply("Gang", key, raw, raw["metadata"]["uid"])
-
-    async def _write_event(self, note: Note) -> None:
-        regarding = note.regarding
-        time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        body = {
-            "apiVersion": EVENT.api_version,
-            "kind": EVENT.name,
-            "metadata": {
-                "name": f"{regarding.name[:_NAME].rstrip('-.')}.{secrets.token_hex(8)}",
-                "namespace": regarding.namespace,
-            },
-            "eventTime": time,
-            "reportingController": REPORTER,
-            "reportingInstance": self._name,
-            "action": "Allocate",
-            "type": note.type,
-            "reason": note.reason,
-            "note": note.message,
-            "regarding": to_builtins(regarding),
-        }
-        if note.related is not None:
-            body["related"] = to_builtins(note.related)
-        # Its namespace may be gone by now.
-        with suppress(NotFoundError):
-            await self._api.create(EVENT, body)
 
 
 def _list_reasons(reports: Sequence[StatusReport]) -> list[tuple[str, str]]:

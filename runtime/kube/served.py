@@ -14,6 +14,9 @@ from runtime.kube.errors import ClusterError, NotFoundError, PermissionDeniedErr
 from runtime.kube.kinds import SCHEDULING_GROUP, ServedKinds, choose_kinds
 from runtime.kube.transport import Transport
 
+_CONTEXTS = "podschedulingcontexts"
+"""Served by Kubernetes 1.30 and 1.31, where controllers allocate claims."""
+
 
 class _Resource(Struct):
     name: str
@@ -54,6 +57,12 @@ async def fetch_served_kinds(
     if kinds is None:
         readable = ", ".join(versions)
         reason = f"serves {RESOURCE_GROUP} in none of the versions {readable}"
+        older = [v for v in plurals if _CONTEXTS in plurals[v]]
+        if older:
+            reason += (
+                f", but in {older[0]}: set PUBLISHER_CLASSIC_CONTROLLERS for a "
+                "publisher that allocates claims of classic DRA (docs/classic.md)"
+            )
         raise ClusterError(transport.server, reason)
     return kinds
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts.allocation import Reason
 from contracts.gang import Gang
 from contracts.ids import (
     ClaimRef,
@@ -82,7 +83,7 @@ def member_allocated(
     )
 
 
-def gang_pending(uid: str = UID) -> GangPending:
+def gang_pending(uid: str = UID, *, reasons: tuple[Reason, ...] = ()) -> GangPending:
     """Let a gang wait again."""
     return GangPending(
         cluster=CLUSTER,
@@ -92,6 +93,7 @@ def gang_pending(uid: str = UID) -> GangPending:
         solve=SolveID("solve-2"),
         attempt=1,
         epoch=1,
+        reasons=reasons,
     )
 
 

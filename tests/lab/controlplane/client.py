@@ -298,6 +298,8 @@ def path_of(resource: Mapping[str, Any], subresource: str = "") -> str:
     plural = kind.lower()
     if plural.endswith("y"):
         plural = plural.removesuffix("y") + "ie"
+    elif plural.endswith("parameters"):
+        plural = plural.removesuffix("s")  # is its own plural
     elif plural.endswith("s"):
         plural += "e"
     parts = ["api" if "/" not in version else "apis", version]

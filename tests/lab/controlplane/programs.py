@@ -6,18 +6,23 @@ where it is kept.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
-from tests.lab.controlplane.options import NEWEST, NEXT, OLDER
+from tests.lab.controlplane.options import NEWEST, NEXT, OLDER, SCHEDULER
 
 REQUIRED = "MOORINGS_REQUIRE_GO"
 NO_CONTROL_PLANE = (
     "no Kubernetes control plane: install Go 1.26+ (https://go.dev/dl) or let"
     " KUBEBUILDER_ASSETS name a folder with etcd, kube-apiserver,"
     " kube-controller-manager, kube-scheduler and kubectl; these tests are skipped"
+)
+NOT_BUILT = (
+    "programs of Kubernetes {0} are not built: scripts/controlplane-older.sh {0}, some"
+    " 5 minutes, once, as `make soak` does"
 )
 _SCRIPTS = Path(__file__).parents[3] / "scripts"
 
@@ -43,3 +48,14 @@ def built(release: str = NEWEST) -> Path | None:
         text=True,
     )
     return Path(told.stdout.splitlines()[-1])
+
+
+def already_built(release: str) -> bool:
+    """Tell whether the programs of an older release were built here before."""
+    modules, script = Path(__file__).parent, _SCRIPTS / "controlplane-older.sh"
+    name = f"go{release.replace('.', '')}"
+    files = (modules / f"{name}.mod", modules / f"{name}.sum", script)
+    key = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "moorings" / f"controlplane-{release}" / key
+    return (folder / SCHEDULER).exists()  # it is built last

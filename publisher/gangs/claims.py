@@ -15,7 +15,7 @@ from contracts.claim import ResourceClaim, ResourceClaimConsumerReference
 from contracts.ids import DeviceID
 from contracts.messages import PodRef
 from contracts.meta import OwnerReference
-from contracts.names import FINALIZER, MANAGED
+from contracts.names import ALLOCATE, FINALIZER, IMMEDIATE, MANAGED
 
 _POD_GROUPS = "podgroups"
 Owns = Callable[[ResourceClaim], bool]
@@ -36,6 +36,16 @@ def reserved_uids(claim: ResourceClaim) -> frozenset[str]:
 def is_reserved(claim: ResourceClaim) -> bool:
     """True if anybody may use a claim."""
     return claim.status is not None and bool(claim.status.reserved_for)
+
+
+def is_immediate(claim: ResourceClaim | None) -> bool:
+    """True if a claim is to be allocated without a pod, and kept until it is deleted.
+
+    Source: v1alpha2 `allocationMode: Immediate` (KEP-3063).
+    """
+    if claim is None or claim.metadata.deletion_timestamp:
+        return False
+    return claim.metadata.labels.get(ALLOCATE) == IMMEDIATE
 
 
 def pod_group_of(claim: ResourceClaim) -> OwnerReference | None:

@@ -6,7 +6,7 @@ Stands alone so that plans read claims in one way. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 
@@ -43,9 +43,13 @@ def is_immediate(claim: ResourceClaim | None) -> bool:
 
     Source: v1alpha2 `allocationMode: Immediate` (KEP-3063).
     """
-    if claim is None or claim.metadata.deletion_timestamp:
-        return False
-    return claim.metadata.labels.get(ALLOCATE) == IMMEDIATE
+    return has_immediate_label(claim) and not claim.metadata.deletion_timestamp
+
+
+def has_immediate_label(claim: ResourceClaim | None) -> TypeGuard[ResourceClaim]:
+    """True if a claim is labelled as immediate, whether it is being deleted or not."""
+    labels = {} if claim is None else claim.metadata.labels
+    return labels.get(ALLOCATE) == IMMEDIATE
 
 
 def pod_group_of(claim: ResourceClaim) -> OwnerReference | None:

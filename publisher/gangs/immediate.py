@@ -41,11 +41,18 @@ from publisher.gangs.claims import is_immediate, is_prepared, is_same_allocation
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport, add_up
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.reports import report_undecided
-from publisher.gangs.running.plan_repairs import REMOVED, is_orphan, lacks_finalizer
+from publisher.gangs.running.plan_repairs import (
+    FINISHED,
+    REMOVED,
+    describe_finished,
+    is_orphan,
+    lacks_finalizer,
+)
 from publisher.gangs.submit.readiness import plan_prepare
 
 _NAME = "claim"
 """Of the one member of its gang, and of the claim there."""
+_THEN = "it is written again once the pod is deleted"
 _TAKEN = "it was allocated by somebody else"
 
 
@@ -178,6 +185,9 @@ def _plan_write(
     decided: AllocationResult,
 ) -> NextSteps:
     """Write the allocation for no user; the finalizer first."""
+    in_the_way = _find_in_the_way(context, claim)
+    if in_the_way is not None:
+        return NextSteps(reports=(in_the_way,))
     refusal = context.refused(decision.uid, decision.attempt) or _find_obstacle(
         context, claim, decision, decided
     )
@@ -189,6 +199,29 @@ def _plan_write(
     patch = replace(patch, gang=decision.uid, attempt=decision.attempt)
     report = StatusReport(phase=GangPhase.DECIDED, decision=decision)
     return NextSteps(patches=(patch,), reports=(report,))
+
+
+def _find_in_the_way(context: PlanContext, claim: ResourceClaim) -> StatusReport | None:
+    """Report finished pods for which the claim is freed as often as it is written.
+
+    kube-controller-manager reserves it for each and finds then that they have ended;
+    what was decided is held on the bus until they are gone. None: there are none.
+    """
+    view, key = context.view, str(context.group)
+    pods = tuple(
+        pod
+        for pod in view.finished_users.of(key)
+        if view.reservation_flips.are_endless(key, pod.metadata.uid)
+    )
+    if not pods:
+        return None
+    told = describe_finished(claim.metadata.name, _THEN)
+    return StatusReport(
+        phase=GangPhase.ALLOCATED,
+        reason=FINISHED,
+        message=f"its devices are held; {told}",
+        pods=pods,
+    )
 
 
 def _find_obstacle(

@@ -28,8 +28,12 @@ from contracts.pods.membership import (
 from contracts.workload import Pod
 from publisher.gang_names import keep_valid_name
 from publisher.gangs.bypassed_pods import BypassedPods
-from publisher.gangs.claim_users import ReservationFlips, UngatedUsers
-from publisher.gangs.claims import exclusive_devices_of, is_immediate
+from publisher.gangs.claim_users import (
+    FinishedUsers,
+    ReservationFlips,
+    UngatedUsers,
+)
+from publisher.gangs.claims import exclusive_devices_of, has_immediate_label
 from publisher.gangs.ended_pods import EndedPods
 from publisher.gangs.failed_devices import SeenFailures
 from publisher.gangs.known_nodes import KnownNode, KnownNodes
@@ -113,6 +117,8 @@ class View:
         """What says how many pods a gang has."""
         self.ungated_users = UngatedUsers()
         """Claims that pods use which are not ours."""
+        self.finished_users = FinishedUsers()
+        """Claims of pods, ours or not, that have ended."""
         self.strays: StrayPods[GroupKey] = StrayPods(by_claims=allocates_alone)
         """Pods that are meant for us and are not ours."""
         self.offered = OfferedDevices()
@@ -152,7 +158,7 @@ class View:
         if group.api != OF_CLAIM:
             return self.gang(group)
         claim = self._claims.get(str(group))
-        return claim if is_immediate(claim) else None
+        return claim if has_immediate_label(claim) else None
 
     def membership(self, pod: Pod) -> Membership:
         """Return which gang a pod belongs to, and as what.
@@ -223,7 +229,7 @@ class View:
         if not self._is_news(before, pod, uid):
             return frozenset()
         self._note_end(before, pod)
-        touched: set[GroupKey] = set()
+        touched = self._note_finished(key, pod)
         if before is not None:
             touched |= self._list_neighbors(before)
             self._forget_pod(key, before)
@@ -272,7 +278,7 @@ class View:
             holders.add(key)
             concerned |= holders
         touched = self.groups_using(concerned)
-        if is_immediate(before):
+        if has_immediate_label(before):
             touched |= {group_of_claim(key)}
         touched |= self.strays.groups_of(self.ungated_users.of(key))
         if self._bypassed is not None:
@@ -292,7 +298,7 @@ class View:
 
     def _immediate_groups(self, claims: Iterable[str]) -> Iterator[GroupKey]:
         for key in claims:
-            if is_immediate(self._claims.get(key)):
+            if has_immediate_label(self._claims.get(key)):
                 yield group_of_claim(key)
 
     def apply_gang(
@@ -419,6 +425,13 @@ class View:
         if pod is not None and is_over(pod):
             self._remember_end(pod)
 
+    def _note_finished(self, key: str, pod: Pod | None) -> set[GroupKey]:
+        """Note whether a pod has ended; returns the claims concerned, as groups."""
+        ended = pod if pod is not None and has_finished(pod) else None
+        claims = () if ended is None else claim_keys(ended).values()
+        changed = self.finished_users.apply(key, ended, claims)
+        return set(self._immediate_groups(changed))
+
     def _remember_end(self, pod: Pod) -> None:
         if is_gated(pod) or GANG_UID not in pod.metadata.annotations:
             return
@@ -493,6 +506,12 @@ def is_gated(pod: Pod) -> bool:
 def is_over(pod: Pod) -> bool:
     """True if the pod will not run any more."""
     return pod.status.phase in ENDED or pod.metadata.deletion_timestamp is not None
+
+
+def has_finished(pod: Pod) -> bool:
+    """True if the pod has ended on a node, and nobody deletes it."""
+    has_ended = pod.status.phase in ENDED and bool(pod.spec.node_name)
+    return has_ended and pod.metadata.deletion_timestamp is None
 
 
 def is_done(pod: Pod) -> bool:

@@ -159,6 +159,15 @@ def _is_counted(pod: Pod) -> bool:
     )
 
 
+def describe_finished(claim: str, then: str) -> str:
+    """Describe why a pod that has ended is in the way of a claim that is kept."""
+    return (
+        f"the pod has ended and ResourceClaim {claim} stays allocated, which makes "
+        "kube-controller-manager write it without end "
+        f"(kubernetes/kubernetes#141274): {then}"
+    )
+
+
 def _report_finished(pod: Pod, claim: str) -> StatusReport:
     then = "delete it"
     if _is_counted(pod):
@@ -166,8 +175,6 @@ def _report_finished(pod: Pod, claim: str) -> StatusReport:
     return StatusReport(
         phase=GangPhase.COMPLETED,
         reason=FINISHED,
-        message=f"the pod has ended and others still use ResourceClaim {claim}, which "
-        "makes kube-controller-manager write it without end "
-        f"(kubernetes/kubernetes#141274): {then}",
+        message=describe_finished(claim, then),
         pods=(pod,),
     )

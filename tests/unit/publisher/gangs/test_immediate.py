@@ -332,7 +332,9 @@ def test_what_others_submit_in_its_name_is_released() -> None:
     foreign = replace(submit(), uid=GangUID("foreign"))
     steps = plan(claim(), record=record_of(foreign))
     assert said(steps) == [ReleaseGang, SubmitGang]
-    assert steps.messages[0].uid == "foreign"
+    released = steps.messages[0]
+    assert isinstance(released, ReleaseGang)
+    assert released.uid == "foreign"
 
 
 # --- pods that use it -----------------------------------------------------------------

@@ -98,10 +98,10 @@ async def test_pods_that_ended_are_in_the_way_until_they_are_deleted(
     await until_phase(client, site, "data", GangPhase.ALLOCATED)
     # Nobody else gets them meanwhile, though they are in no claim.
     await template(site, "all", count=4)
-    for gang in ("first", "second"):
-        await create_pods(site, gang, [0], "all", size=1)
+    await create_pods(site, "first", [0], "all", size=1)
     (running,) = await pods_of(site, "first", 1, is_running)
     assert running["spec"]["nodeName"] != held[0][0]
+    await create_pods(site, "second", [0], "all", size=1)
     await until_phase(client, site, "second", GangPhase.PENDING)
     for pod in pods:
         await kube.delete(pod)

@@ -50,9 +50,11 @@ class GroupMessage(Message, frozen=True, kw_only=True):
     cluster: ClusterName
     namespace: Namespace
     kind: str
-    """`Gang`; `Pod` of a lone pod; by what else pods belong together, such as `Job`."""
+    """`Gang`; `Pod` of a lone pod; by what else pods belong together, such as `Job`.
+
+    `ResourceClaim` of one that is allocated without a pod."""
     name: str
-    """Of the gang, or of that pod."""
+    """Of the gang, or of that pod or claim."""
 
     @property
     def address(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from contracts.gang import GangPhase
 from contracts.ids import GangKey, GangUID
 from contracts.lifecycle import GangRecord
 from contracts.messages import AllocationWritten
-from contracts.names import GANG
+from contracts.names import GANG, OF_CLAIM, WORKLOAD
 from contracts.reports import (
     PHASES_BY_URGENCY,
     WAITING,
@@ -28,6 +28,9 @@ from contracts.reports import (
 WrittenGangs = Mapping[GangKey, AllocationWritten]
 """The written claims of each gang's last attempt."""
 
+CLAIM = "claim/"
+"""Begins the names of claims that are allocated without a pod; no gang has a slash."""
+_CLAIM_WORDS = ("claim", "claims", "resourceclaim", "resourceclaims")
 LEAST_OF_UID = 4
 """Characters of a uid that name a gang by its beginning."""
 
@@ -65,7 +68,10 @@ class HeldObjects(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class GangQuery(Struct, frozen=True, kw_only=True):
-    """A gang as typed: `name`, `namespace/name`, a uid or its beginning."""
+    """A gang as typed: `name`, `namespace/name`, a uid or its beginning.
+
+    Or a claim that is allocated without a pod: `claim/name`.
+    """
 
     name: str
     namespace: str | None = None
@@ -75,6 +81,8 @@ class GangQuery(Struct, frozen=True, kw_only=True):
     def of(cls, text: str, namespace: str | None = None) -> GangQuery:
         """Read what was typed; `namespace` is given besides."""
         before, slash, after = text.partition("/")
+        if slash and before in _CLAIM_WORDS:
+            return cls(name=f"{CLAIM}{after}", namespace=namespace)
         if slash and namespace is None:
             return cls(name=after, namespace=before)
         return cls(name=text, namespace=namespace)
@@ -83,7 +91,8 @@ class GangQuery(Struct, frozen=True, kw_only=True):
         """True if it names this submission."""
         if record.uid == self.name:
             return True
-        return record.name == self.name and self.namespace in (None, record.namespace)
+        in_namespace = self.namespace in (None, record.namespace)
+        return name_gang(record) == self.name and in_namespace
 
     def among(self, records: Iterable[GangRecord]) -> GangQuery:
         """Name the one gang whose uid begins so, if no gang has this name."""
@@ -145,12 +154,12 @@ class GangStory(Struct, frozen=True, kw_only=True):
 def count_pods(record: GangRecord, held: HeldObjects | None) -> int:
     """Count the pods of one submission; pods that share a claim are several.
 
-    Of one that runs those that have a place.
+    Of one that runs those that have a place; a claim without a pod has none.
     """
     is_running = record.phase is GangPhase.RUNNING
     if is_running and held is not None:
         return held.count_pods(record)
-    if record.submission is None:
+    if record.submission is None or name_gang(record).startswith(CLAIM):
         return 0
     members = record.submission.gang.spec.members
     counts = {member.name: member.count for member in members}
@@ -184,15 +193,17 @@ def collect_stories(
     """Collect the stories of gangs, by namespace, name and age.
 
     What was submitted over NATS alone has no pods that could be replaced: there each
-    submission is a gang, whatever its name.
+    submission is a gang, whatever its name. All that was submitted for a claim is one.
     """
     by_key: dict[tuple[str, str, bool, str], list[GangRecord]] = {}
     for record in records:
-        uid = "" if has_pods(record) else str(record.uid)
-        key = (str(record.namespace), record.name, _is_lone(record), uid)
+        name = name_gang(record)
+        is_one = has_pods(record) or name.startswith(CLAIM)
+        uid = "" if is_one else str(record.uid)
+        key = (str(record.namespace), name, _is_lone(record), uid)
         by_key.setdefault(key, []).append(record)
     reports_by_key = {
-        (str(report.namespace), report.name, report.kind == "Pod", ""): report
+        (str(report.namespace), _name_group(report), report.kind == "Pod", ""): report
         for report in reports
         if report.reports  # one that says nothing was withdrawn, in other words
     }
@@ -217,6 +228,20 @@ def collect_stories(
             )
         )
     return stories
+
+
+def name_gang(record: GangRecord) -> str:
+    """Name a gang as people see it: that of a claim without a pod is `claim/NAME`."""
+    if record.submission is not None:
+        notes = record.submission.gang.metadata.annotations
+        kind, _, name = notes.get(WORKLOAD, "").partition("/")
+        if kind == OF_CLAIM:
+            return f"{CLAIM}{name}"
+    return record.name
+
+
+def _name_group(report: GroupReported) -> str:
+    return f"{CLAIM}{report.name}" if report.kind == OF_CLAIM else report.name
 
 
 def has_pods(record: GangRecord) -> bool:

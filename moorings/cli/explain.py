@@ -32,7 +32,8 @@ def explain(
     what: Annotated[
         str,
         typer.Argument(
-            help="Gang by name, namespace/name, uid or start of its uid; or pod/NAME.",
+            help="Gang by name, namespace/name, uid or start of its uid; pod/NAME; "
+            "or claim/NAME, of one that is allocated without a pod.",
             autocompletion=complete_explained,
             show_default=False,
         ),

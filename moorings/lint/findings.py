@@ -31,7 +31,11 @@ class LintRule(StrEnum):
     FRACTION = "AmountFractional"
     """A container asks for a part of what is counted in whole numbers."""
     NO_EFFECT = "MarkHasNoEffect"
-    """A mark that nobody reads, or a gang of pods that do not wait for us."""
+    """A mark that nobody reads, or a gang of pods that do not wait for us.
+
+    Also a value that means nothing."""
+    IMMEDIATE = "AllocatedImmediately"
+    """Claims of a template get devices one by one, before their pods have nodes."""
     GANG_WAITS = "GangWaits"
     """Pods would wait for what never comes: a size, or what their Gang says."""
     SIZE_DIFFERS = "GangSizeDiffers"

@@ -17,6 +17,7 @@ from contracts.workload import Node
 from moorings.lint.claims import gather_claims, make_probe_gang
 from moorings.lint.constraints import check_constraints
 from moorings.lint.findings import Finding, Lint, LintRule, Severity, collect_findings
+from moorings.lint.immediate import check_allocate_marks
 from moorings.lint.limits_of_138 import check_limits_of_138
 from moorings.lint.matches import Matches
 from moorings.lint.pods import check_gangs, check_pods
@@ -30,7 +31,7 @@ from moorings.plan.asking import Asked, ask, submit_before_pods
 from moorings.plan.cluster import make_cluster
 from moorings.plan.disabled import find_disabled_selectors
 from moorings.plan.limits import list_without_admin_access
-from moorings.plan.lone_claims import make_lone_gangs
+from moorings.plan.lone_claims import is_of_claims, make_lone_gangs
 from moorings.plan.objects import NAMESPACED, PlanObject, unite_objects, with_defaults
 from moorings.plan.pods import DEFAULT_NAMESPACE
 from moorings.plan.state import apply_state
@@ -71,6 +72,7 @@ def lint(
     for entry in map(_with_namespace, given):
         findings.extend(_check_fields(entry))
         findings.extend(check_limits_of_138(entry, features))
+        findings.extend(check_allocate_marks(entry))
     findings.extend(_check_references(entries))
     findings.extend(check_pods(entries))
     cluster = make_cluster(entries)
@@ -88,7 +90,11 @@ def lint(
         if claim.namespace in closed:
             findings.extend(check_admin_access(claim))
         findings.extend(check_constraints(claim, matches))
-    gangs = list(_resolve_gangs(asked, SnapshotLookup(snapshot), features))
+    gangs = [
+        resolved
+        for resolved in _resolve_gangs(asked, SnapshotLookup(snapshot), features)
+        if not is_of_claims(resolved.gang)  # those were checked as claims
+    ]
     findings.extend(check_gang_rules(gangs, matches, _list_labels(entries)))
     findings.extend(check_gang_sizes(gangs, matches))
     # Of a claim without a name that was said; nobody could submit it.

@@ -45,9 +45,17 @@ from moorings.plan.pods import (
 )
 from moorings.plan.replicas import UUIDS
 from moorings.plan.unoffered import find_unoffered, refuse_unoffered
+from publisher.gangs.claims import has_immediate_label
 from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.node_affinity import pinned_node_of
-from publisher.gangs.view import GroupKey, View, group_of_gang, is_ours, is_over
+from publisher.gangs.view import (
+    GroupKey,
+    View,
+    group_of_claim,
+    group_of_gang,
+    is_ours,
+    is_over,
+)
 
 _STORAGE = (PersistentVolumeClaim, PersistentVolume, StorageClass)
 _NAMED = 3
@@ -70,7 +78,9 @@ class PlannedCluster(Struct, frozen=True, kw_only=True):
     """By uid of a pod, what it refers to and the input does not have."""
     waiting: tuple[WaitingGang, ...]
     lone_claims: tuple[ResourceClaim, ...]
-    """Claims without an allocation that no pod uses or will use."""
+    """Claims without an allocation that no pod uses or will use.
+
+    Immediate ones are groups of the View."""
     notes: tuple[str, ...]
 
 
@@ -141,7 +151,7 @@ def make_cluster(entries: list[PlanObject]) -> PlannedCluster:
     return PlannedCluster(
         view=view,
         claims=claims,
-        ages=_list_ages(ours, view, gangs),
+        ages={**_list_claim_ages(claims), **_list_ages(ours, view, gangs)},
         uids={each.pod.metadata.uid: each.uid for each in ours},
         ungated=sorted_pods.ungated,
         unknown={uid: reason for uid, reason in unknown.items() if reason is not None},
@@ -263,6 +273,16 @@ def _without_hold(view: View, gang: Gang) -> Gang:
     return structs.replace(gang, spec=structs.replace(gang.spec, hold=False))
 
 
+def _list_claim_ages(claims: PodClaims) -> dict[GroupKey, tuple[int, str, int]]:
+    """Order immediate claims as `_list_ages` does groups; made ones come with pods."""
+    ages = {}
+    for place, (key, claim) in enumerate(claims.by_key.items()):
+        if has_immediate_label(claim):
+            created = claim.metadata.creation_timestamp or ""
+            ages[group_of_claim(key)] = (0 if created else 1, created, place)
+    return ages
+
+
 def _list_ages(
     pods: list[PlannedPod], view: View, gangs: dict[int, Gang]
 ) -> dict[GroupKey, tuple[int, str, int]]:
@@ -301,5 +321,6 @@ def _find_lone_claims(
     for key, claim in claims.by_key.items():
         owner = owner_of(claim)
         is_used = key in used or (owner is not None and owner.uid in owners)
-        if claim.allocation is None and key not in claims.made and not is_used:
+        is_lone = key not in claims.made and not is_used
+        if claim.allocation is None and is_lone and not has_immediate_label(claim):
             yield claim

@@ -66,10 +66,24 @@ def _carry_out(
                 members=gang.members,
             )
         )
-        for member in gang.members if message.places else ():
-            place = message.places[member.member][member.index]
-            _bind_place(message, member, place, cluster.view)
+        for member in gang.members:
+            if message.places:
+                place = message.places[member.member][member.index]
+                _bind_place(message, member, place, cluster.view)
+            else:
+                _hold_named(message, member, cluster.view)
     return decided
+
+
+def _hold_named(message: SubmitGang, member: MemberAllocated, view: View) -> None:
+    """Let the claims that a member names hold their devices, for nobody yet."""
+    written = next(m for m in message.gang.spec.members if m.name == member.member)
+    names = {claim.name: claim.claim_name for claim in written.claims}
+    for claim in member.claims:
+        name = names.get(claim.claim)
+        if name:
+            key = object_key(message.gang.metadata.namespace, name)
+            _hold_claim(view, key, claim.allocation, ())
 
 
 def _bind_place(

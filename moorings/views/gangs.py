@@ -29,6 +29,7 @@ from moorings.stories import (
     WrittenGangs,
     count_growing,
     count_pods,
+    name_gang,
 )
 from moorings.views.ages import format_age, measure_age
 
@@ -51,7 +52,7 @@ def view_gang(
     decision = record.placed
     return {
         "namespace": record.namespace,
-        "name": record.name,
+        "name": name_gang(record),
         "uid": record.uid,
         "phase": str(record.phase),
         "priority": spec.priority if spec is not None else 0,
@@ -205,7 +206,7 @@ def view_pods(
     for member in view_members(record, written, held):
         row = {
             "namespace": record.namespace,
-            "gang": record.name,
+            "gang": name_gang(record),
             "member": f"{member['member']}/{member['index']}",
             "node": member["node"],
             "devices": len(member["devices"]),

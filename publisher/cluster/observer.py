@@ -17,6 +17,7 @@ from contracts.errors import ContractsError
 from contracts.gang import Gang
 from contracts.kubernetes.decode import decode_object
 from contracts.messages import MAX_REASON
+from contracts.names import OF_CLAIM
 from contracts.pods.gang_owners import read_gang_owner
 from contracts.pods.membership import OwnerKey, WorkloadAPI, list_owner_kinds
 from contracts.workload import Pod
@@ -148,6 +149,8 @@ class Observer:
         pods = self.view.pods(group)
         names = [("Pod", f"{p.metadata.namespace}/{p.metadata.name}") for p in pods]
         names += [("ResourceClaim", key) for key in claims_of(pods)]
+        if group.api == OF_CLAIM:
+            names.append(("ResourceClaim", str(group)))
         for kind, key in (*names, ("Gang", str(group))):
             reason = self.unreadable.get((kind, key))
             if reason is not None:

@@ -127,7 +127,8 @@ class StatusWriter:
             status = make_gang_status(gang, reports, pods, written, self._now())
             if any(written.get(name) != value for name, value in status.items()):
                 await self._write_status(str(group), status)
-        notes = (*list_notes(reports, gang), *list_pointers(reports, gang))
+        lead = self._observer.view.lead(group)
+        notes = (*list_notes(reports, lead), *list_pointers(reports, lead))
         await self._write_notes(group, notes)
 
     async def _write_notes(self, group: GroupKey, pending: Sequence[Note]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from contracts.claim import ResourceClaim
-from publisher.gangs.claims import MOST_RESERVED, reserved_uids
+from contracts.workload import Pod
+from publisher.gangs.claims import MOST_RESERVED, is_immediate, reserved_uids
 
 ENDLESS = 20
 """So many changes of one reservation are nobody's wish."""
@@ -27,8 +28,13 @@ class ReservationFlips:
     def apply(
         self, key: str, before: ResourceClaim | None, after: ResourceClaim | None
     ) -> None:
-        """Compare two versions of a claim (None: it is not there)."""
-        if after is None or after.allocation is None:
+        """Compare two versions of a claim (None: it is not there).
+
+        An immediate claim that is free is soon allocated again, and may be freed and
+        allocated without end.
+        """
+        is_free = after is None or after.allocation is None
+        if after is None or (is_free and not is_immediate(after)):
             self._counts.pop(key, None)
             return
         was_reserved = frozenset() if before is None else reserved_uids(before)
@@ -75,4 +81,38 @@ class UngatedUsers:
             self._users.setdefault(claim, set()).add(pod)
         if after:
             self._claims[pod] = after
+        return before ^ after
+
+
+class FinishedUsers:
+    """Pods on nodes that have ended, are still there, and name claims.
+
+    Claims and pods by `namespace/name`.
+    """
+
+    def __init__(self) -> None:
+        self._claims: dict[str, frozenset[str]] = {}
+        """Key of a pod -> keys of its claims."""
+        self._pods: dict[str, dict[str, Pod]] = {}
+        """Key of a claim -> its finished users by key."""
+
+    def of(self, claim: str) -> tuple[Pod, ...]:
+        """Return the finished users of a claim, by name."""
+        return tuple(pod for _, pod in sorted(self._pods.get(claim, {}).items()))
+
+    def apply(self, key: str, pod: Pod | None, claims: Iterable[str]) -> frozenset[str]:
+        """Note a pod that has ended (None: it has not, or is gone), and its claims.
+
+        Returns the claims that have other finished users now.
+        """
+        before = self._claims.pop(key, frozenset())
+        after = frozenset(() if pod is None else claims)
+        for claim in before - after:
+            del self._pods[claim][key]
+            if not self._pods[claim]:
+                del self._pods[claim]
+        if pod is not None and after:
+            self._claims[key] = after
+            for claim in after:
+                self._pods.setdefault(claim, {})[key] = pod
         return before ^ after

@@ -6,7 +6,7 @@ Stands alone so that plans read claims in one way. Pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ from contracts.claim import ResourceClaim, ResourceClaimConsumerReference
 from contracts.ids import DeviceID
 from contracts.messages import PodRef
 from contracts.meta import OwnerReference
-from contracts.names import FINALIZER, MANAGED
+from contracts.names import ALLOCATE, FINALIZER, IMMEDIATE, MANAGED
 
 _POD_GROUPS = "podgroups"
 Owns = Callable[[ResourceClaim], bool]
@@ -36,6 +36,20 @@ def reserved_uids(claim: ResourceClaim) -> frozenset[str]:
 def is_reserved(claim: ResourceClaim) -> bool:
     """True if anybody may use a claim."""
     return claim.status is not None and bool(claim.status.reserved_for)
+
+
+def is_immediate(claim: ResourceClaim | None) -> bool:
+    """True if a claim is to be allocated without a pod, and kept until it is deleted.
+
+    Source: v1alpha2 `allocationMode: Immediate` (KEP-3063).
+    """
+    return has_immediate_label(claim) and not claim.metadata.deletion_timestamp
+
+
+def has_immediate_label(claim: ResourceClaim | None) -> TypeGuard[ResourceClaim]:
+    """True if a claim is labelled as immediate, whether it is being deleted or not."""
+    labels = {} if claim is None else claim.metadata.labels
+    return labels.get(ALLOCATE) == IMMEDIATE
 
 
 def pod_group_of(claim: ResourceClaim) -> OwnerReference | None:

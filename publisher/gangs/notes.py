@@ -2,7 +2,8 @@
 
 The first pods of a gang that waits for long are pointed to it.
 
-It is about the object that leads to all of them: the Gang object; else the controller
+It is about the object that leads to all of them: the Gang object, or the claim that is
+allocated without a pod; else the controller
 that made all of the pods (`kubectl describe pod` names it as `Controlled By`); else the
 first of the pods by name. The first pod is the event's `related` object. Pure.
 """
@@ -15,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.allocation import Rule
+from contracts.claim import ResourceClaim
 from contracts.counts import counted
 from contracts.gang import Gang, GangPhase
 from contracts.messages import GangAllocated
@@ -26,6 +28,8 @@ from publisher.gangs.context import StatusReport
 from publisher.gangs.view import is_gated
 
 GANG = "Gang"
+_Lead = Gang | ResourceClaim | None
+"""The object that a group is of; None: it is of pods alone."""
 ALLOCATED = "Allocated"
 UNOWNED = (
     "no driver, DeviceClass or node belongs to Moorings alone "
@@ -61,6 +65,8 @@ _FLEETING = {
 }
 """Reasons that any gang has while it comes, or that a new slice may end: each with the
 time (s) after which it is told."""
+_NAMED = 5
+"""So many devices are named in a text."""
 _POINTED = 32
 """So many pods of a gang are pointed to it."""
 POINTER = f"{GANG}Waits"
@@ -96,23 +102,27 @@ class Note(Struct, frozen=True, kw_only=True):
     """It says what happened, not what holds."""
 
 
-def list_notes(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
-    """List one note a reason, and one that says where a Gang's pods went."""
+def list_notes(reports: Iterable[StatusReport], lead: _Lead) -> Iterator[Note]:
+    """List one note a reason, and one that says where a Gang's pods went.
+
+    `lead` is the object that a group is of; None: it is of pods alone. Of a claim the
+    other says which devices it has.
+    """
     by_reason: dict[str, list[StatusReport]] = {}
     for report in reports:
-        if gang is not None and report.phase == GangPhase.RUNNING and report.decision:
-            yield _note_allocation(gang, report.decision)
+        if report.decision is not None:
+            yield from _note_allocation(report, report.decision, lead)
         if report.reason:
             by_reason.setdefault(report.reason, []).append(report)
     for reason, alike in by_reason.items():
         pods = {pod.metadata.uid: pod for report in alike for pod in report.pods}
         ordered = sorted(pods.values(), key=lambda pod: pod.metadata.name)
-        if gang is None and not ordered:
+        if lead is None and not ordered:
             continue
-        yield _make_note(reason, alike, ordered, gang)
+        yield _make_note(reason, alike, ordered, lead)
 
 
-def list_pointers(reports: Iterable[StatusReport], gang: Gang | None) -> Iterator[Note]:
+def list_pointers(reports: Iterable[StatusReport], lead: _Lead) -> Iterator[Note]:
     """Point pods that wait to the object whose events say why, if it is another.
 
     Not while nobody has decided yet: nothing is wrong with them. It is a Warning, as
@@ -124,7 +134,7 @@ def list_pointers(reports: Iterable[StatusReport], gang: Gang | None) -> Iterato
         if not waits or report.reason in ("", _UNDECIDED):
             continue
         ordered = sorted(report.pods, key=lambda pod: pod.metadata.name)
-        for note in list_notes([replace(report, pods=tuple(ordered))], gang):
+        for note in list_notes([replace(report, pods=tuple(ordered))], lead):
             for pod in ordered[:_POINTED]:
                 if pod.metadata.uid not in {*pointed, note.regarding.uid}:
                     pointed.add(pod.metadata.uid)
@@ -157,9 +167,9 @@ def note_unowned(lease: Subject) -> Note:
 
 
 def _make_note(
-    reason: str, alike: Sequence[StatusReport], pods: Sequence[Pod], gang: Gang | None
+    reason: str, alike: Sequence[StatusReport], pods: Sequence[Pod], lead: _Lead
 ) -> Note:
-    regarding = _subject_of_gang(gang) if gang else _choose_subject(pods)
+    regarding = _choose_subject(pods) if lead is None else _subject_of_lead(lead)
     first = _subject_of_pod(pods[0]) if pods else None
     rejected = any(report.phase == GangPhase.REJECTED for report in alike)
     message = "; ".join(dict.fromkeys(report.message for report in alike))
@@ -168,24 +178,45 @@ def _make_note(
         regarding=regarding,
         related=None if regarding == first else first,
         type="Normal" if reason in _ORDINARY and not rejected else "Warning",
-        reason=reason if gang else f"{GANG}{reason.removeprefix(GANG)}",
+        reason=reason if lead else f"{GANG}{reason.removeprefix(GANG)}",
         message=f"{_cut_message(message, _MESSAGE - len(told))}{told}",
         after_s=_FLEETING.get(reason, 0.0),
     )
 
 
-def _note_allocation(gang: Gang, decision: GangAllocated) -> Note:
-    """Note where the pods of a gang went, and which solve to replay."""
-    pods, nodes = len(decision.members), {m.node for m in decision.members}
-    return Note(
-        regarding=_subject_of_gang(gang),
+def _note_allocation(
+    report: StatusReport, decision: GangAllocated, lead: _Lead
+) -> Iterator[Note]:
+    """Note what was allocated and where, and which solve to replay."""
+    if isinstance(lead, Gang) and report.phase == GangPhase.RUNNING:
+        pods, nodes = len(decision.members), {m.node for m in decision.members}
+        what = (
+            f"{counted(pods, 'pod has its', 'pods have their')} devices on "
+            f"{counted(len(nodes), 'node')}"
+        )
+    elif isinstance(lead, ResourceClaim) and report.phase == GangPhase.ALLOCATED:
+        what = f"it is kept until it is deleted: {_describe_devices(decision)}"
+    else:
+        return
+    yield Note(
+        regarding=_subject_of_lead(lead),
         type="Normal",
         reason=ALLOCATED,
-        message=f"{counted(pods, 'pod has its', 'pods have their')} devices on "
-        f"{counted(len(nodes), 'node')} "
-        f"(solve {decision.solve}, attempt {decision.attempt})",
+        message=f"{what} (solve {decision.solve}, attempt {decision.attempt})",
         once=True,
     )
+
+
+def _describe_devices(decision: GangAllocated) -> str:
+    """Name the devices of a decision, and their nodes."""
+    texts = []
+    for member in decision.members:
+        results = (c.allocation.devices.results for c in member.claims)
+        devices = sorted({str(r.device_id) for each in results for r in each})
+        named, more = ", ".join(devices[:_NAMED]), len(devices) - _NAMED
+        others = f" and {more} more" if more > 0 else ""
+        texts.append(f"{named}{others} on node {member.node}")
+    return "; ".join(texts)
 
 
 def _cut_message(message: str, size: int) -> str:
@@ -222,8 +253,10 @@ def _choose_subject(pods: Sequence[Pod]) -> Subject:
     )
 
 
-def _subject_of_gang(gang: Gang) -> Subject:
-    return _make_subject(API_VERSION, GANG, gang.metadata)
+def _subject_of_lead(lead: Gang | ResourceClaim) -> Subject:
+    if isinstance(lead, Gang):
+        return _make_subject(API_VERSION, GANG, lead.metadata)
+    return _make_subject("resource.k8s.io/v1", "ResourceClaim", lead.metadata)
 
 
 def _subject_of_pod(pod: Pod) -> Subject:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.ids import GangUID
-from contracts.names import GANG_UID
+from contracts.names import GANG_UID, OF_CLAIM
 from contracts.pods.members import group_connected
 from contracts.reports import WAITING
 from contracts.workload import Pod
@@ -27,6 +27,7 @@ from publisher.gangs.context import (
     SubmittedGang,
     add_up,
 )
+from publisher.gangs.immediate import plan_immediate
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.running.avoidance import plan_avoidance
 from publisher.gangs.running.growth import keep_placed, report_growth, report_unplaced
@@ -48,6 +49,8 @@ from publisher.gangs.view import claim_keys, is_bypassed, is_gated, uids_of
 
 def plan_gang(context: PlanContext) -> NextSteps:
     """Plan what may be done now for the pods of a group."""
+    if context.group.api == OF_CLAIM:
+        return plan_immediate(context)
     # First the gangs that were submitted, and what needs no gang.
     gangs = _plan_submitted_gangs(context)
     steps = add_up(gang.steps for gang in gangs)

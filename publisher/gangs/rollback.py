@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contracts.names import MANAGED
 from contracts.workload import Pod
 from publisher.gangs import patches
-from publisher.gangs.claims import reserved_uids
+from publisher.gangs.claims import is_immediate, reserved_uids
 from publisher.gangs.context import SubmittedGang
 from publisher.gangs.patches import Patch
 from publisher.gangs.view import View, claim_keys, claims_of, is_done, is_gated, uids_of
@@ -20,9 +20,12 @@ from publisher.gangs.void_marks import add_void_mark, is_void
 
 
 def is_leftover(key: str, waiting: Collection[str], view: View) -> bool:
-    """True if a claim holds what we wrote, for nobody but these waiting pods (uids)."""
+    """True if a claim holds what we wrote, for nobody but these waiting pods (uids).
+
+    An immediate claim holds it for whoever comes.
+    """
     claim = view.claim(key)
-    if claim is None or claim.allocation is None:
+    if claim is None or claim.allocation is None or is_immediate(claim):
         return False
     if MANAGED not in claim.metadata.annotations:
         return False

@@ -15,7 +15,7 @@ from msgspec import Struct
 from contracts.claim import ResourceClaim
 from contracts.gang import Gang
 from contracts.ids import DeviceID
-from contracts.names import GANG_UID, GATE
+from contracts.names import GANG_UID, GATE, OF_CLAIM
 from contracts.pods.gang_owners import GangOwner
 from contracts.pods.membership import (
     APIS_BY_OWNER,
@@ -28,8 +28,12 @@ from contracts.pods.membership import (
 from contracts.workload import Pod
 from publisher.gang_names import keep_valid_name
 from publisher.gangs.bypassed_pods import BypassedPods
-from publisher.gangs.claim_users import ReservationFlips, UngatedUsers
-from publisher.gangs.claims import exclusive_devices_of
+from publisher.gangs.claim_users import (
+    FinishedUsers,
+    ReservationFlips,
+    UngatedUsers,
+)
+from publisher.gangs.claims import exclusive_devices_of, has_immediate_label
 from publisher.gangs.ended_pods import EndedPods
 from publisher.gangs.failed_devices import SeenFailures
 from publisher.gangs.known_nodes import KnownNode, KnownNodes
@@ -46,13 +50,18 @@ _Object = Pod | ResourceClaim | Gang
 
 
 class GroupKey(Struct, frozen=True, order=True):
-    """Pods that are looked at together: those of one gang, or one lone pod."""
+    """Pods that are looked at together: those of one gang, or one lone pod.
+
+    Or one claim that is allocated without a pod.
+    """
 
     namespace: str
     name: str
     lone: bool = False
     api: str = ""
-    """By what they belong together (WorkloadAPI); empty: by our label, or not."""
+    """By what they belong together (WorkloadAPI); empty: by our label, or not.
+
+    `OF_CLAIM`: they are no pods but the claim of that name."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -108,6 +117,8 @@ class View:
         """What says how many pods a gang has."""
         self.ungated_users = UngatedUsers()
         """Claims that pods use which are not ours."""
+        self.finished_users = FinishedUsers()
+        """Claims of pods, ours or not, that have ended."""
         self.strays: StrayPods[GroupKey] = StrayPods(by_claims=allocates_alone)
         """Pods that are meant for us and are not ours."""
         self.offered = OfferedDevices()
@@ -120,17 +131,18 @@ class View:
     # --- what is there --------------------------------------------------------------
 
     def groups(self) -> Iterator[GroupKey]:
-        """Go through all groups that have pods, and all Gang objects."""
+        """Go through all groups that have pods, immediate claims and Gang objects."""
         yield from self._groups
+        yield from self._immediate_groups(self._claims)
         for gang in self._gangs.values():
             key = group_of_gang(gang)
             if key not in self._groups:
                 yield key
 
     def has_group(self, group: GroupKey) -> bool:
-        """True if a group has pods, if only stray ones, or a Gang object."""
+        """True if a group has pods, if only stray ones, or an object that it is of."""
         is_seen = group in self._groups or self.strays.has(group)
-        return is_seen or self.gang(group) is not None
+        return is_seen or self.lead(group) is not None
 
     def pods(self, group: GroupKey) -> tuple[Pod, ...]:
         """Return our pods of a group, in the order of the numbers in their names."""
@@ -140,6 +152,13 @@ class View:
     def gang(self, group: GroupKey) -> Gang | None:
         """Return the Gang object of a group."""
         return None if group.lone or group.api else self._gangs.get(str(group))
+
+    def lead(self, group: GroupKey) -> Gang | ResourceClaim | None:
+        """Return the object that a group is of: its Gang, or an immediate claim."""
+        if group.api != OF_CLAIM:
+            return self.gang(group)
+        claim = self._claims.get(str(group))
+        return claim if has_immediate_label(claim) else None
 
     def membership(self, pod: Pod) -> Membership:
         """Return which gang a pod belongs to, and as what.
@@ -210,7 +229,7 @@ class View:
         if not self._is_news(before, pod, uid):
             return frozenset()
         self._note_end(before, pod)
-        touched: set[GroupKey] = set()
+        touched = self._note_finished(key, pod)
         if before is not None:
             touched |= self._list_neighbors(before)
             self._forget_pod(key, before)
@@ -259,6 +278,8 @@ class View:
             holders.add(key)
             concerned |= holders
         touched = self.groups_using(concerned)
+        if has_immediate_label(before):
+            touched |= {group_of_claim(key)}
         touched |= self.strays.groups_of(self.ungated_users.of(key))
         if self._bypassed is not None:
             users = {*self._users.get(key, ()), *self.ungated_users.of(key)}
@@ -267,9 +288,18 @@ class View:
         return touched
 
     def groups_using(self, claims: Iterable[str]) -> frozenset[GroupKey]:
-        """Name the groups of our pods that use any of these claims."""
-        users = (pod for key in claims for pod in self.users(key))
-        return frozenset(map(self.group_of, users))
+        """Name the groups of our pods that use any of these claims.
+
+        An immediate claim is a group itself.
+        """
+        keys = tuple(claims)
+        users = (pod for key in keys for pod in self.users(key))
+        return frozenset((*map(self.group_of, users), *self._immediate_groups(keys)))
+
+    def _immediate_groups(self, claims: Iterable[str]) -> Iterator[GroupKey]:
+        for key in claims:
+            if has_immediate_label(self._claims.get(key)):
+                yield group_of_claim(key)
 
     def apply_gang(
         self, key: str, gang: Gang | None, uid: str = ""
@@ -395,6 +425,13 @@ class View:
         if pod is not None and is_over(pod):
             self._remember_end(pod)
 
+    def _note_finished(self, key: str, pod: Pod | None) -> set[GroupKey]:
+        """Note whether a pod has ended; returns the claims concerned, as groups."""
+        ended = pod if pod is not None and has_finished(pod) else None
+        claims = () if ended is None else claim_keys(ended).values()
+        changed = self.finished_users.apply(key, ended, claims)
+        return set(self._immediate_groups(changed))
+
     def _remember_end(self, pod: Pod) -> None:
         if is_gated(pod) or GANG_UID not in pod.metadata.annotations:
             return
@@ -471,6 +508,12 @@ def is_over(pod: Pod) -> bool:
     return pod.status.phase in ENDED or pod.metadata.deletion_timestamp is not None
 
 
+def has_finished(pod: Pod) -> bool:
+    """True if the pod has ended on a node, and nobody deletes it."""
+    has_ended = pod.status.phase in ENDED and bool(pod.spec.node_name)
+    return has_ended and pod.metadata.deletion_timestamp is None
+
+
 def is_done(pod: Pod) -> bool:
     """True if kube-controller-manager considers the pod's devices as no longer used.
 
@@ -494,6 +537,12 @@ def _group_of(found: Membership) -> GroupKey:
 def group_of_gang(gang: Gang) -> GroupKey:
     """Return the pods that belong to a Gang object."""
     return GroupKey(gang.metadata.namespace, gang.metadata.name)
+
+
+def group_of_claim(key: str) -> GroupKey:
+    """Return the group that an immediate claim is, by its `namespace/name`."""
+    namespace, _, name = key.partition("/")
+    return GroupKey(namespace, name, api=OF_CLAIM)
 
 
 def claim_keys(pod: Pod) -> dict[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from contracts.allocation import (
     AllocationResult,
     DeviceAllocationResult,
@@ -36,6 +38,7 @@ from contracts.ids import (
     PoolName,
 )
 from contracts.meta import ObjectMeta
+from contracts.names import ALLOCATE, IMMEDIATE
 from tests.builders.devices import node_name_selector
 from tests.builders.values import (
     DEVICE_CLASS,
@@ -154,6 +157,12 @@ def claim(
         spec=claim_spec(*requests, constraints=constraints, **fields),
         status=None if allocated is None else ResourceClaimStatus(allocation=allocated),
     )
+
+
+def labelled(claim: ResourceClaim, value: str = IMMEDIATE) -> ResourceClaim:
+    """Label a claim as one that is allocated without a pod, or with another value."""
+    labels = {**claim.metadata.labels, ALLOCATE: value}
+    return replace(claim, metadata=replace(claim.metadata, labels=labels))
 
 
 def claim_template(

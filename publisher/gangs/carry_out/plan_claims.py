@@ -196,7 +196,7 @@ def _plan_claim(
     claim = context.view.claim(key)
     if claim is None or claim.metadata.deletion_timestamp:
         return f"ResourceClaim {key} is gone"
-    taken = _find_holder(key, decided, context.view)
+    taken = find_holder(key, decided, context.view)
     if taken:
         return taken
     held = claim.allocation
@@ -211,7 +211,7 @@ def _plan_claim(
     return patches.reserve(claim, users)
 
 
-def _find_holder(key: str, decided: AllocationResult, view: View) -> str:
+def find_holder(key: str, decided: AllocationResult, view: View) -> str:
     """Return who holds a device that was decided for a claim; empty: nobody."""
     for device in list_exclusive_devices(decided):
         others = view.holders(device) - {key}

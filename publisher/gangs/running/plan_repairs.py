@@ -22,7 +22,12 @@ from contracts.gang import GangPhase
 from contracts.ids import DeviceID
 from contracts.names import FINALIZER, MANAGED
 from contracts.workload import Pod
-from publisher.gangs.claims import exclusive_devices_of, is_reserved, name_holder
+from publisher.gangs.claims import (
+    exclusive_devices_of,
+    is_immediate,
+    is_reserved,
+    name_holder,
+)
 from publisher.gangs.context import NextSteps, StatusReport
 from publisher.gangs.patches import Patch, clear, prepare
 from publisher.gangs.view import ENDED, View, claim_keys, is_done, is_gated, is_over
@@ -57,29 +62,37 @@ def plan_repairs(pods: Sequence[Pod], view: View) -> NextSteps:
 def plan_sweep(view: View) -> Iterator[Patch]:
     """Plan to free claims of ours that hold devices and that nobody uses.
 
+    Immediate claims hold them without a user.
     If a later step of its cycle fails kube-scheduler removes our reservation and leaves
     the allocation; nobody else frees it once the pods are gone. A claim that was just
     allocated looks like that for a moment, so the caller frees only what is found twice
     in the same version.
     """
     for key, claim in view.claims():
-        if claim.allocation is None or MANAGED not in claim.metadata.annotations:
-            continue
-        used = any(not is_done(pod) for pod in view.users(key))
-        if used or view.ungated_users.has(key):
-            continue
-        if not is_reserved(claim):
+        if not is_immediate(claim) and is_orphan(key, view):
             yield clear(claim)
+
+
+def is_orphan(key: str, view: View) -> bool:
+    """True if a claim holds what we wrote, and nobody uses it."""
+    claim = view.claim(key)
+    if claim is None or claim.allocation is None:
+        return False
+    if MANAGED not in claim.metadata.annotations or is_reserved(claim):
+        return False
+    used = any(not is_done(pod) for pod in view.users(key))
+    return not used and not view.ungated_users.has(key)
 
 
 def _plan_finalizers(keys: Iterable[str], view: View) -> Iterator[Patch]:
     for key in sorted(keys):
         claim = view.claim(key)
-        if claim is not None and _lacks_finalizer(claim):
+        if claim is not None and lacks_finalizer(claim):
             yield prepare(claim)
 
 
-def _lacks_finalizer(claim: ResourceClaim) -> bool:
+def lacks_finalizer(claim: ResourceClaim) -> bool:
+    """True if a claim that we allocated would be freed by nobody."""
     meta = claim.metadata
     ours = claim.allocation is not None and MANAGED in meta.annotations
     return ours and FINALIZER not in meta.finalizers and not meta.deletion_timestamp
@@ -146,6 +159,15 @@ def _is_counted(pod: Pod) -> bool:
     )
 
 
+def describe_finished(claim: str, then: str) -> str:
+    """Describe why a pod that has ended is in the way of a claim that is kept."""
+    return (
+        f"the pod has ended and ResourceClaim {claim} stays allocated, which makes "
+        "kube-controller-manager write it without end "
+        f"(kubernetes/kubernetes#141274): {then}"
+    )
+
+
 def _report_finished(pod: Pod, claim: str) -> StatusReport:
     then = "delete it"
     if _is_counted(pod):
@@ -153,8 +175,6 @@ def _report_finished(pod: Pod, claim: str) -> StatusReport:
     return StatusReport(
         phase=GangPhase.COMPLETED,
         reason=FINISHED,
-        message=f"the pod has ended and others still use ResourceClaim {claim}, which "
-        "makes kube-controller-manager write it without end "
-        f"(kubernetes/kubernetes#141274): {then}",
+        message=describe_finished(claim, then),
         pods=(pod,),
     )

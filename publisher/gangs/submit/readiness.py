@@ -13,13 +13,18 @@ from msgspec import Struct
 from contracts.allocation import Reason
 from contracts.claim import ResourceClaim
 from contracts.counts import counted
-from contracts.names import GATE
+from contracts.names import ALLOCATE, GATE, IMMEDIATE
 from contracts.pods.marks import list_unknown_gates
 from contracts.pods.membership import KUEUE
 from contracts.pods.volumes import MissingVolume, find_volume_nodes
 from contracts.workload import Pod
 from publisher.gangs import patches
-from publisher.gangs.claims import MOST_RESERVED, is_prepared, reserved_uids
+from publisher.gangs.claims import (
+    MOST_RESERVED,
+    is_immediate,
+    is_prepared,
+    reserved_uids,
+)
 from publisher.gangs.context import PlanContext
 from publisher.gangs.patches import Patch
 from publisher.gangs.rollback import is_leftover, plan_undo
@@ -132,6 +137,12 @@ def _find_rival(
 
     Pods with open gates are pinned to their nodes already.
     """
+    if is_immediate(context.view.claim(key)):
+        return NotReady(
+            reason="ClaimShared",
+            message=f"ResourceClaim {key} is allocated by itself "
+            f"({ALLOCATE}: {IMMEDIATE}): waits until it is",
+        )
     if not is_gated(users[0]):
         return None
     view, group = context.view, context.group

@@ -11,6 +11,7 @@ from contracts.names import GANG, GATE
 from contracts.pods.marks import UNGATED, find_unknown_mark, list_unknown_gates
 from contracts.reports import WAITING
 from contracts.workload import Pod
+from publisher.gangs.claims import is_immediate
 from publisher.gangs.context import PlanContext, StatusReport
 
 NO_EFFECT = "MarkHasNoEffect"
@@ -50,8 +51,14 @@ def _find_fault(pod: Pod, context: PlanContext) -> _Fault | None:
     phase = GangPhase.RUNNING if pod.spec.node_name else WAITING
     for _, message in list_unknown_gates(pod.spec):
         return _Fault(phase, NO_EFFECT, message)
-    needs_gate = context.view.strays.needs_gate(pod)
-    if needs_gate and any(context.list_unallocated(pod)):
+    view = context.view
+    asked = (
+        key
+        for key in context.list_unallocated(pod)
+        # One that is immediate is allocated without the pod.
+        if not is_immediate(view.claim(key))
+    )
+    if view.strays.needs_gate(pod) and any(asked):
         return _Fault(phase, GATE_MISSING, _UNALLOCATED)
     if GANG in pod.metadata.labels:
         return _Fault(phase, NO_EFFECT, f"the pods {UNGATED}")

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from contracts.gang import GangPhase
 from contracts.ids import ClusterName, GangUID, Namespace
-from contracts.lifecycle import GangRecord
+from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import GatesOpened, Place, PodRef
-from contracts.names import GANG
+from contracts.names import GANG, OF_CLAIM, WORKLOAD
 from contracts.reports import WAITING, GroupReported, PodsReport
 from moorings.stories import (
     GangQuery,
@@ -182,3 +182,45 @@ def test_gangs_of_one_name_stand_by_age() -> None:
     second = replace(record_of(submission(uid=ONE)), submission_sequence=2)
     stories = collect_stories([first, second], [])
     assert [story.records for story in stories] == [(first,), (second,)]
+
+
+def claimed(uid: str, *messages: LifecycleMessage) -> GangRecord:
+    """Submit the claim `data`, which needs no pod."""
+    made = builders.gang(name="data", uid=uid)
+    notes = {WORKLOAD: f"{OF_CLAIM}/data"}
+    made = replace(made, metadata=replace(made.metadata, annotations=notes))
+    return record_of(submission(made, uid=uid), *messages)
+
+
+def test_a_claim_without_a_pod_is_one_story_and_no_gang_of_its_name() -> None:
+    gang = record_of(submission(builders.gang(name="data", uid=ONE), uid=ONE))
+    again = claimed(TWO)
+    over = claimed("three", gang_released("three"))
+    report = replace(reported(MISSING, kind=OF_CLAIM), name="data")
+    stories = collect_stories([gang, over, again], [report])
+    assert [(s.name, s.records) for s in stories] == [
+        ("claim/data", (over, again)),
+        ("data", (gang,)),
+    ]
+    assert stories[0].reports == (MISSING,)
+    assert count_pods(again, None) == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "namespace"),
+    [
+        ("claim/data", None),
+        ("resourceclaims/data", NS),
+        (f"{NS}/claim/data", None),
+        (TWO, None),
+    ],
+)
+def test_a_claim_without_a_pod_is_named_as_such(
+    typed: str, namespace: str | None
+) -> None:
+    query, record = GangQuery.of(typed, namespace), claimed(TWO)
+    (story,) = collect_stories([record], [])
+    assert query.is_of(record)
+    assert query.is_in(story)
+    assert not GangQuery.of("data").is_of(record)
+    assert not GangQuery.of("data").is_in(story)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from contracts.codec import to_builtins
 from contracts.kubernetes.decode import to_kubernetes
-from contracts.names import GANG_SIZE, GANG_UID, GATE
+from contracts.meta import ObjectMeta
+from contracts.names import ALLOCATE, GANG_SIZE, GANG_UID, GATE, IMMEDIATE
 from moorings.plan.cluster import make_cluster
 from moorings.plan.decide import Planner, PlanOptions
 from moorings.plan.plan import Plan
@@ -416,3 +418,33 @@ def test_gangs_of_a_cluster_are_older_than_those_of_a_manifest() -> None:
     )
     names = sorted(cluster.ages, key=lambda group: cluster.ages[group])
     assert [group.name for group in names] == ["early", "late", "new"]
+
+
+def test_a_claim_that_needs_no_pod_is_allocated_first_and_its_pods_go_there() -> None:
+    """It is no gang behind all others, and does not wait for its pods."""
+    claim = builders.labelled(builders.claim(builders.request(count=3), name="data"))
+    found = plan(claim, *(written_pod(n, claim="data", live=True) for n in ("a", "b")))
+    assert verdicts(found) == {"data": "allocated", "a": "allocated", "b": "allocated"}
+    (answer,) = found.claims
+    assert (answer.name, answer.gang) == ("data", "data")
+    assert [user.name for user in answer.reserved_for] == ["a", "b"]
+
+
+def test_a_claim_that_needs_no_pod_and_fits_nowhere_keeps_its_pods_waiting() -> None:
+    large = builders.claim(builders.request(count=5), name="data")
+    found = plan(builders.labelled(large), written_pod("a", claim="data"))
+    assert verdicts(found) == {"data": "none NoCandidate", "a": "waits ClaimShared"}
+
+
+def test_claims_that_a_template_labels_are_allocated_one_by_one() -> None:
+    template = builders.claim_template(builders.request(count=2), name="two")
+    labels = {ALLOCATE: IMMEDIATE}
+    spec = replace(template.spec, metadata=ObjectMeta(labels=labels))
+    job = written_job("train", 3, gang="train", size=3, template="two")
+    found = verdicts(plan(replace(template, spec=spec), job))
+    assert found == {
+        "train-0-gpu-xxxxx": "allocated",
+        "train-1-gpu-xxxxx": "allocated",
+        "train-2-gpu-xxxxx": "none Outranked",
+        "train": "waits ClaimShared",
+    }

@@ -19,6 +19,7 @@ from contracts.messages import (
     PodWritten,
     ReleaseOutcome,
 )
+from contracts.names import OF_CLAIM, WORKLOAD
 from contracts.reports import WAITING, PodsReport
 from moorings.cli.views import MOST_LINES, print_explanation
 from moorings.stories import GangStory, HeldObjects
@@ -267,3 +268,12 @@ def test_what_grew_by_a_later_submission_has_a_place() -> None:
     row = view_story(both, None)
     assert (row["pods"], row["reason"]) == (4, "")
     assert [each["reason"] for each in explain_story(both, {}, None)] == ["", ""]
+
+
+def test_a_claim_without_a_pod_is_named_as_one_and_has_no_pods() -> None:
+    made = builders.gang(name="data")
+    notes = {WORKLOAD: f"{OF_CLAIM}/data"}
+    metadata = replace(made.metadata, annotations=notes)
+    message = submission(replace(made, metadata=metadata))
+    row = view_gang(record_of(message, gang_allocated(name="data")))
+    assert (row["name"], row["pods"], row["nodes"]) == ("claim/data", 0, 1)

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from contracts.codec import to_builtins
+from contracts.names import ALLOCATE, IMMEDIATE
 from contracts.workload import Pod
 from publisher.cluster.observer import Observer
-from publisher.gangs.view import GroupKey
+from publisher.gangs.view import GroupKey, group_of_claim
 from publisher.kube.changes import Change, ChangePage
 from runtime.kube.kinds import RESOURCE_CLAIM
 from runtime.kube.lenient import ALTERED
@@ -140,3 +141,12 @@ async def test_what_cannot_be_read_holds_up_who_depends_on_it_alone() -> None:
         assert told.observer.find_unreadable(GroupKey(TRAIN.namespace, "other")) == ""
     await told.take(Change("ResourceClaim", key, version(5)))
     assert told.observer.find_unreadable(TRAIN) == ""
+    # A claim that is allocated without a pod is a group itself.
+    alone = group_of_claim(key)
+    meta = {**body["metadata"], "labels": {ALLOCATE: IMMEDIATE}}
+    for number, more in ((6, {}), (7, {"spec": 7})):
+        labelled = {**meta, "resourceVersion": str(number)}
+        made = {**body, **more, "metadata": labelled}
+        await told.take(Change("ResourceClaim", key, made))
+        assert told.groups[-1] == {TRAIN, alone}
+    assert told.observer.find_unreadable(alone).startswith(f"ResourceClaim {key}: ")

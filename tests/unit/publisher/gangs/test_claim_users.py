@@ -9,7 +9,14 @@ from contracts.claim import (
     ResourceClaimStatus,
 )
 from contracts.meta import ObjectMeta
-from publisher.gangs.claim_users import ENDLESS, ReservationFlips, UngatedUsers
+from publisher.gangs.claim_users import (
+    ENDLESS,
+    FinishedUsers,
+    ReservationFlips,
+    UngatedUsers,
+)
+from tests import builders
+from tests.builders.pods import waiting_pod
 
 
 def shared_claim(*uids: str, allocated: bool = True) -> ResourceClaim:
@@ -69,3 +76,27 @@ def test_a_claim_is_used_until_its_last_user_is_gone() -> None:
     assert users.apply("ns/b", ()) == {"ns/one"}
     assert not users.has("ns/one")
     assert users.has("ns/two")
+
+
+def test_an_immediate_claim_that_is_freed_and_allocated_without_end_is_counted() -> (
+    None
+):
+    flips = ReservationFlips()
+    held, free = shared_claim("a"), shared_claim(allocated=False)
+    held, free = builders.labelled(held), builders.labelled(free)
+    for _ in range(ENDLESS // 2):
+        flips.apply("c", free, held)
+        flips.apply("c", held, free)
+    assert flips.are_endless("c", "a")
+    flips.apply("c", free, None)
+    assert not flips.are_endless("c", "a")
+
+
+def test_finished_users_are_known_until_they_are_gone() -> None:
+    users, pod = FinishedUsers(), waiting_pod("a")
+    assert users.apply("a", pod, ["c", "d"]) == {"c", "d"}
+    assert users.apply("a", pod, ["d"]) == {"c"}
+    assert (users.of("c"), users.of("d")) == ((), (pod,))
+    assert users.apply("b", None, ["c"]) == frozenset()
+    assert users.apply("a", None, []) == {"d"}
+    assert users.of("d") == ()

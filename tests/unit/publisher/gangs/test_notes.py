@@ -14,7 +14,8 @@ from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import POINTER, Note, list_notes, list_pointers
 from publisher.gangs.running.plan_repairs import HELD_TWICE
 from tests import builders
-from tests.builders.pods import waiting_pod
+from tests.builders.decisions import gang_allocated
+from tests.builders.pods import real_claim, waiting_pod
 
 
 def made_by(name: str, pod: Pod) -> Pod:
@@ -189,3 +190,28 @@ def test_pods_with_which_nothing_is_wrong_are_pointed_nowhere(
 ) -> None:
     waits = replace(report(*OF_A_JOB[:2], reason=reason), phase=phase)
     assert not list(list_pointers([waits], None))
+
+
+def test_a_claim_without_a_pod_is_told_what_it_has_and_why_it_waits() -> None:
+    claim = builders.labelled(real_claim("data"))
+    held = StatusReport(phase=GangPhase.ALLOCATED, decision=gang_allocated(name="data"))
+    (note,) = list_notes([held], claim)
+    assert (*about(note), note.type, note.reason) == (
+        "ResourceClaim",
+        "data",
+        "Normal",
+        "Allocated",
+    )
+    device = f"gpu.example.com/{builders.NODE}/gpu-0"
+    assert note.message == (
+        f"it is kept until it is deleted: {device} on node {builders.NODE} "
+        "(solve solve-1, attempt 1)"
+    )
+    (note,) = list_notes([report()], claim)
+    assert (*about(note), note.reason, note.message) == (
+        "ResourceClaim",
+        "data",
+        "DevicesTaken",
+        "full",
+    )
+    assert list(list_notes([report(), held], None)) == []

@@ -57,6 +57,10 @@ def test_a_claim_of_a_pod_beyond_the_gate_is_no_leftover() -> None:
     assert not is_leftover(key, {"uid-a"}, view_of([waiting, running], [bare]))
 
 
+def test_an_immediate_claim_is_no_leftover() -> None:
+    assert not is_leftover(KEY, {"uid-a"}, view_of([POD], [builders.labelled(OURS)]))
+
+
 def group_user(name: str, phase: str = "Running", **fields: Any) -> Pod:
     """Make a pod that uses the claim of a PodGroup."""
     return waiting_pod(name, shared={"gpus": "pg"}, phase=phase, **fields)

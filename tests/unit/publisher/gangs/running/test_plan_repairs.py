@@ -117,6 +117,15 @@ def test_only_what_we_allocated_for_nobody_is_freed() -> None:
     assert freed == ["orphan"]
 
 
+def test_an_immediate_claim_without_a_user_is_no_orphan() -> None:
+    """Once it is deleted, or has no label, it is one like any other."""
+    made = builders.labelled(real_claim("kept", allocated=HELD))
+    assert list(plan_sweep(view_of(claims=[made]))) == []
+    meta = replace(made.metadata, deletion_timestamp=NOW)
+    deleted = replace(made, metadata=meta)
+    assert [p.name for p in plan_sweep(view_of(claims=[deleted]))] == ["kept"]
+
+
 def test_nothing_is_freed_that_pods_may_use_without_a_reservation() -> None:
     """One in its grace period, and one that never had our gate."""
     going = runner("a", claim="going")

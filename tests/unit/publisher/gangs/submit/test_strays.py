@@ -99,3 +99,6 @@ def test_an_unallocated_claim_of_ours_alone_is_the_reason() -> None:
     theirs = real_claim("a-gpus", managed=False, allocated=allocated, version=2)
     view.apply_claim(key, theirs)
     assert not list(report_strays(context))
+    immediate = builders.labelled(real_claim("a-gpus", managed=False, version=3))
+    view.apply_claim(key, immediate)
+    assert not list(report_strays(context))

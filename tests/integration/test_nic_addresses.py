@@ -1,17 +1,27 @@
 """The addresses of a NIC that a pod was given, read from the agent's own pod.
 
-Real network namespaces, joined as a pod's and its node's are: by a pair of veth.
+In real network namespaces, joined as a pod's and its node's are, by pairs of veth; and
+the component that gives the agent the capability for it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
+import yaml
+
+from tests.lab.controlplane.client import Kube, RefusedError, named
+from tests.lab.controlplane.kubectl import build
+from tests.lab.manifests import BASE, K8S, write_site
 
 MAC = "02:00:00:00:00:05"
 NODE = """
@@ -70,3 +80,91 @@ def test_addresses_are_read_from_the_node_and_from_pods_with_one_capability() ->
     """CAP_NET_ADMIN alone; without it nothing is told and nothing fails."""
     assert look_from_a_pod("-all,+net_admin") == [["10.0.0.5/24"], ["10.1.0.5/24"]]
     assert look_from_a_pod("-all") == [[], []]
+
+
+async def test_agents_that_read_nic_addresses_have_one_capability(
+    control_plane_programs: Path, kube: Kube, tmp_path: Path
+) -> None:
+    """The policy of their namespace lets them, and nobody else, and nothing more."""
+    built = build(control_plane_programs, _write_site(tmp_path / "site"))
+    (agent,) = (thing for thing in built if thing["kind"] == "DaemonSet")
+    (container,) = agent["spec"]["template"]["spec"]["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]},
+    }
+    (policy,) = (
+        thing
+        for thing in built
+        if thing["kind"] == "ValidatingAdmissionPolicy"
+        and thing["metadata"]["name"] == "moorings-pods"
+    )
+    _, rule, *_ = policy["spec"]["validations"]
+    variables = policy["spec"]["variables"]
+    name = f"nic-addresses-{secrets.token_hex(4)}"
+    space = await kube.create(named("v1", "Namespace", name))
+    kind = "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": name}}
+    constraints = {
+        **policy["spec"]["matchConstraints"],
+        "namespaceSelector": selector,
+    }
+    made = await kube.create(
+        {
+            **named(*kind, name),
+            "spec": {
+                "matchConstraints": constraints,
+                "variables": variables,
+                "validations": [rule],
+            },
+        }
+    )
+    binding = await kube.create(
+        {
+            **named(kind[0], f"{kind[1]}Binding", name),
+            "spec": {"policyName": name, "validationActions": ["Deny"]},
+        }
+    )
+    reason = "no capability but an agent's NET_ADMIN, and gains no privilege"
+    async with asyncio.timeout(60):
+        while await _try_pod(kube, name, "solver", "NET_ADMIN") == "":  # noqa: ASYNC110 # until it holds
+            await asyncio.sleep(0.2)
+    assert reason in await _try_pod(kube, name, "solver", "NET_ADMIN")
+    assert reason in await _try_pod(kube, name, "nodeagent", "SYS_ADMIN")
+    assert await _try_pod(kube, name, "nodeagent", "NET_ADMIN") == ""
+    assert await _try_pod(kube, name, "solver") == ""
+    for thing in (binding, made, space):
+        await kube.delete(thing)
+
+
+def _write_site(folder: Path) -> Path:
+    site = write_site(folder, BASE, {"drivers": "", "classes": ""})
+    written = yaml.safe_load((site / "kustomization.yaml").read_text())
+    component = os.path.relpath(K8S / "components" / "nic-addresses", site)
+    written["components"].append(component)
+    (site / "kustomization.yaml").write_text(yaml.safe_dump(written))
+    return site
+
+
+async def _try_pod(kube: Kube, space: str, account: str, *added: str) -> str:
+    """Try a pod of a service account with some capabilities; returns the refusal."""
+    capabilities = {"drop": ["ALL"], "add": list(added)}
+    container = {
+        "name": "c",
+        "image": "i",
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": capabilities,
+        },
+    }
+    account_of = named("v1", "ServiceAccount", account, space)
+    with suppress(RefusedError):
+        await kube.create(account_of)
+    spec = {"serviceAccountName": account, "containers": [container]}
+    pod = {**named("v1", "Pod", "p", space), "spec": spec}
+    try:
+        await kube.create(pod, dryRun="All")
+    except RefusedError as error:
+        return str(error)
+    return ""

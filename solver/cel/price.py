@@ -71,6 +71,7 @@ VARIABLES = {
     ),
     "device.allowMultipleAllocations": SCALAR,
 }
+VARIABLES["device__"] = Shape(4, 4, key=SCALAR, item=VARIABLES["device.attributes"])
 Priced = tuple[int, Shape]
 """What a step costs at most, and what it results in."""
 
@@ -211,6 +212,19 @@ def _price_comparison(arguments: Sequence[Shape], kinds: Sequence[str]) -> Price
     return max(1, min(map(_traverse, arguments))), SCALAR
 
 
+def _price_insertion(arguments: Sequence[Shape], _: Sequence[str]) -> Priced:
+    """Insert into a map: a key and a value, or the entries of another."""
+    entries, first, *rest = arguments
+    key, item = (first, rest[0]) if rest else (first.key, first.item)
+    shape = Shape(
+        entries.low,
+        entries.high + (1 if rest else first.high),
+        key=_union(entries.key, key),
+        item=_union(entries.item, item),
+    )
+    return 1, shape
+
+
 def _price_membership(arguments: Sequence[Shape], kinds: Sequence[str]) -> Priced:
     return (1 if kinds[1] == "map" else max(1, arguments[1].high)), SCALAR
 
@@ -294,6 +308,7 @@ _RULES = {
         _Rule("_==_ _!=_ _<_ _<=_ _>_ _>=_", 2, _price_comparison),
         _Rule("@in _in_", 2, _price_membership),
         _Rule("isSorted sum max min indexOf lastIndexOf includes", 1, _price_search),
+        _Rule("cel.mapInsert_", 2, _price_insertion),
         _Rule("contains", 2, _price_containing),
         _Rule("matches find findAll", 2, _price_pattern),
         _Rule("replace", 3, _price_replacing),

@@ -20,10 +20,6 @@ _WORDS = (
     (re.compile(r"No matching overloads found.*", re.DOTALL), "no such overload"),
     (re.compile(r"Index error: index=(-?\d+).*"), r"index out of bounds: \1"),
     (re.compile(r"divide by zero"), "division by zero"),
-    (
-        re.compile(r".*cel\.@mapInsert.*"),
-        "transformMap and transformMapEntry are not available",
-    ),
     (re.compile(r"^$|std::bad_alloc"), "out of memory"),
     (
         re.compile(r"Iteration budget exceeded.*"),

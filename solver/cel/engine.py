@@ -15,12 +15,18 @@ from cel_expr_python import cel
 from contracts.device import Device, DeviceAttribute
 from solver.cel import lists, maps, network, standard, text, values
 from solver.cel.checked import CheckedExpression
+from solver.cel.deep import write_shallow
 from solver.cel.derived import refuse_type, replace_null, verdict_of_value
 from solver.cel.literals import find_mismatch
 from solver.cel.maps import name_insertion
 from solver.cel.messages import POOL, QUANTITY_TYPE
 from solver.cel.price import MAX_PRICE, price
-from solver.cel.refusals import compile_error, runtime_error, too_complex
+from solver.cel.refusals import (
+    compile_error,
+    is_too_deep,
+    runtime_error,
+    too_complex,
+)
 from solver.cel.rewrite import WHOLE, rewrite
 from solver.cel.values import exact_semver_value, quantity_value, semver_value
 from solver.problem.attributes import DERIVED
@@ -136,7 +142,13 @@ class Engine:
 
     def _load(self, code: str) -> Any:
         self._is_whole = WHOLE in code
-        compiled = self._env.compile(code)
+        try:
+            compiled = self._env.compile(code)
+        except RuntimeError as error:
+            shallow = write_shallow(code) if is_too_deep(str(error)) else None
+            if shallow is None:
+                raise
+            compiled = self._env.compile(shallow)
         return name_insertion(compiled.serialize(), self._env.deserialize) or compiled
 
     def _compile_derived(self, expression: str) -> Any:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, structs
 
 from solver.cel.checked import CelNode, CheckedExpression
+from solver.cel.deep import NAME
 
 MAX_PRICE = 1_000_000
 """DRA: CELSelectorExpressionMaxCost."""
@@ -92,7 +93,8 @@ class _Pricing:
             case "const":
                 return 0, exactly(node.size)
             case "ident":
-                return 1, shapes.get(node.name, ANY)
+                is_ours = node.name.startswith(NAME)
+                return (0 if is_ours else 1), shapes.get(node.name, ANY)
             case "select":
                 cost, shape = self.price(node.parts[0], shapes)
                 if node.is_test:
@@ -132,6 +134,8 @@ class _Pricing:
         inside = shapes | {node.accumulator: init_shape}
         if node.is_bind:
             cost, shape = self.price(result, inside)
+            if node.accumulator.startswith(NAME):
+                range_cost = 0  # of our own writing
             return range_cost + init_cost + cost, shape
         result_cost, _ = self.price(result, inside)
         key, item = range_shape.key or ANY, range_shape.item or ANY
@@ -190,7 +194,7 @@ def _price_function(
     """Price a function by the sizes of its arguments, target first."""
     rule = _RULES.get(name)
     if rule is None or len(arguments) < rule.arguments:
-        return 1, arguments[0] if arguments else ANY
+        return 1, arguments[0] if arguments else SCALAR
     return rule.price(arguments, kinds)
 
 

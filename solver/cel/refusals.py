@@ -14,6 +14,9 @@ from solver.selectors.table import Verdict
 MAX_TEXT = 500
 """Characters of an error that are kept; an expression may be 10 KiB."""
 _OURS = "(a limit of this allocator)"
+_TOO_DEEP = re.compile(
+    r"(?:Exceeded max|Expression) recursion (?:limit|depth).*", re.DOTALL
+)
 _WORDS = (
     (re.compile(r'Key not found in map : "(.*)"', re.DOTALL), r"no such key: \1"),
     (re.compile(r"Key not found in map : (.*)", re.DOTALL), r"no such key: \1"),
@@ -26,10 +29,8 @@ _WORDS = (
         f"more than 10000 steps of a comprehension {_OURS}",
     ),
     (
-        re.compile(
-            r"(?:Exceeded max|Expression) recursion (?:limit|depth).*", re.DOTALL
-        ),
-        f"nested deeper than 32 levels {_OURS}",
+        _TOO_DEEP,
+        f"nested deeper than the engine reads {_OURS}",
     ),
 )
 _STATUS = re.compile(r"^(?:[A-Z_]+: )?(?:ERROR: <input>:(?:-?\d+:-?\d+: )?)?")
@@ -65,6 +66,11 @@ def too_expensive(spent_s: float, looks: int) -> Verdict:
     devices = counted(looks, "device")
     error = f"too expensive: {spent_s:.1f} s of CPU time for {devices} {_OURS}"
     return Verdict(error=error)
+
+
+def is_too_deep(text: str) -> bool:
+    """True if the engine complains that an expression has too many levels."""
+    return _TOO_DEEP.search(text) is not None
 
 
 def translate(text: str) -> str:

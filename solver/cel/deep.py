@@ -18,11 +18,10 @@ NAME = "deep__"
 """How the names begin; they cost nothing in Kubernetes, where nobody needs them."""
 MAX_LEVELS = 250
 """What Kubernetes reads."""
-_LEVELS = 28
-"""Of an expression that is written: fewer than the engine reads, as macros add some."""
-_INNER = 2
-"""By how many levels fewer a macro's body may have than what is around it."""
-_LEAST = 6
+_NAMED_FROM = 10
+"""Levels from which on something is given a name before more is put on it."""
+_MOST_NAMED = 8
+"""Names around one part: each is a level, too."""
 _PRECEDENCE = {
     **dict.fromkeys(("||",), 1),
     **dict.fromkeys(("&&",), 2),
@@ -47,32 +46,37 @@ class _Part(Struct, frozen=True):
     levels: int = 1
     before: int = 1
     """How many it had."""
+    names: frozenset[str] = frozenset()
+    """Those in it that are to be given around it; each is used once."""
     is_body: bool = False
-    """A macro's, whose names are known in there alone."""
+    """A macro's, whose own names are known in there alone."""
 
 
 class _Scope:
-    """Where names may be given: a macro's body, or the whole expression."""
+    """What is to be named in a macro's body, or in the whole expression."""
 
-    def __init__(self, levels: int) -> None:
-        self.levels = levels
-        self.named: list[tuple[str, _Part]] = []
+    def __init__(self) -> None:
+        self._named: dict[str, _Part] = {}
+        """What has names; nothing uses a name that comes later."""
 
-    @property
-    def room(self) -> int:
-        """How many levels what is named next, or the rest, may have."""
-        return max(self.levels - len(self.named) - 1, _LEAST)
+    def name(self, part: _Part, name: str) -> _Part:
+        """Give a part a name, and return that."""
+        if len(part.names) >= _MOST_NAMED:
+            part = self.close(part)
+        self._named[name] = part
+        return _Part(name, before=part.before, names=part.names | {name})
 
-    def close(self, part: _Part) -> _Part:
-        """Write what was named around the rest, first named outermost."""
-        heads = "".join(f"cel.bind({name}, {of.text}, " for name, of in self.named)
-        inner = [of.levels + place for place, (_, of) in enumerate(self.named, start=1)]
-        count = len(self.named)
+    def close(self, part: _Part, *, is_body: bool = False) -> _Part:
+        """Write all names that a part uses around it, the first one outermost."""
+        names = [name for name in self._named if name in part.names]
+        named = [(name, self._named.pop(name)) for name in names]
+        heads = "".join(f"cel.bind({name}, {of.text}, " for name, of in named)
+        inner = [of.levels + place for place, (_, of) in enumerate(named, start=1)]
         return _Part(
-            heads + part.text + ")" * count,
-            levels=max(part.levels + count, *inner, 1),
+            heads + part.text + ")" * len(named),
+            levels=max(part.levels + len(named), *inner, 1),
             before=part.before,
-            is_body=True,
+            is_body=is_body,
         )
 
 
@@ -96,14 +100,14 @@ class _Writer:
         self._count = 0
 
     def write(self) -> str:
-        part = self._write_body(_LEVELS)
+        part = self._write_body()
         if self._place != len(self._tokens):
             raise _UnreadableError
         return part.text
 
-    def _write_body(self, levels: int) -> _Part:
-        scope = _Scope(levels)
-        return scope.close(self._read_expression(scope))
+    def _write_body(self) -> _Part:
+        scope = _Scope()
+        return scope.close(self._read_expression(scope), is_body=True)
 
     def _look(self, ahead: int = 0) -> str:
         place = self._place + ahead
@@ -119,26 +123,30 @@ class _Writer:
         return token
 
     def _fit(self, part: _Part, scope: _Scope) -> _Part:
-        """Give a part a name if it would lie too deep below another level."""
-        if part.is_body or part.levels < scope.room:
+        """Give a part a name if it has many levels already."""
+        if part.is_body or part.levels < _NAMED_FROM:
             return part
-        name = f"{NAME}{self._count}"
         self._count += 1
-        scope.named.append((name, part))
-        return _Part(name, before=part.before)
+        return scope.name(part, f"{NAME}{self._count}")
 
     def _join(self, scope: _Scope, text: str, *parts: _Part) -> _Part:
         """Write parts into a text, in place of its zeros, one level above them."""
+        before = 1 + max((part.before for part in parts), default=0)
+        if before > MAX_LEVELS:
+            raise _UnreadableError
         fitted = [self._fit(part, scope) for part in parts]
+        if sum(len(part.names) for part in fitted) > _MOST_NAMED:
+            fitted = [
+                scope.close(part, is_body=part.is_body) if part.names else part
+                for part in fitted
+            ]
         pieces = text.split("\0")
         written = pieces[0] + "".join(
             part.text + piece for part, piece in zip(fitted, pieces[1:], strict=True)
         )
-        before = 1 + max((part.before for part in fitted), default=0)
-        if before > MAX_LEVELS:
-            raise _UnreadableError
         levels = 1 + max((part.levels for part in fitted), default=0)
-        return _Part(written, levels, before)
+        names = frozenset[str]().union(*(part.names for part in fitted))
+        return _Part(written, levels, before, names)
 
     def _read_expression(self, scope: _Scope) -> _Part:
         condition = self._read_binary(scope, 1)
@@ -163,8 +171,9 @@ class _Writer:
                 self._take()
                 parts.append(self._read_binary(scope, found + 1))
             whole = self._join(scope, f" {operator} ".join("\0" * len(parts)), *parts)
-            more = len(parts).bit_length()
-            left = _Part(whole.text, whole.levels + more, whole.before - 1)
+            more = (len(parts) - 1).bit_length() - 1
+            levels, before = whole.levels + more, whole.before - 1
+            left = _Part(whole.text, levels, before, whole.names)
         return left
 
     def _read_unary(self, scope: _Scope) -> _Part:
@@ -252,9 +261,8 @@ class _Writer:
             else:
                 texts.append("\0")
                 is_body = index >= count - bodies
-                inner = max(scope.levels - _INNER, _LEAST)
                 parts.append(
-                    self._write_body(inner) if is_body else self._read_expression(scope)
+                    self._write_body() if is_body else self._read_expression(scope)
                 )
             self._take(",", ")")
         if count == 0:

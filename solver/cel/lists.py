@@ -105,8 +105,10 @@ def _position(name: str, *, last: bool) -> Any:
         return text.rfind(sought) if last else text.find(sought)
 
     def in_text_from(text: str, sought: str, start: int) -> int:
-        if not 0 <= start <= len(text):
+        if start < 0:
             raise InputError(f"index out of range: {start}")
+        if start > len(text) or (last and start == len(text)):
+            return -1 if sought else len(text)
         if last:
             return text.rfind(sought, 0, start + len(sought))
         return text.find(sought, start)

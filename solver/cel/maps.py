@@ -82,8 +82,12 @@ def _insert(entries: dict[Any, Any], key: Any, value: Any) -> Any:
 
 
 def _insert_unsigned(entries: dict[Any, Any], key: Any, value: int) -> Any:
-    _take_new(entries, {key: value})
-    return {**give(entries), key: wrappers_pb2.UInt64Value(value=value)}
+    """Insert an unsigned value: Python is handed the values before it as ints."""
+    values = {**entries, **_take_new(entries, {key: value})}
+    return {
+        each: wrappers_pb2.UInt64Value(value=of) if type(of) is int else give(of)
+        for each, of in values.items()
+    }
 
 
 def _merge(entries: dict[Any, Any], more: dict[Any, Any]) -> Any:

@@ -23,8 +23,8 @@ def test_what_lies_deep_is_named_in_the_macro_s_body_that_it_is_in() -> None:
     """Elsewhere the macro's own name would not be known."""
     shallow = write_shallow("[1].all(x, x" + " + x" * 60 + " > 0)")
     assert shallow is not None
-    assert shallow.startswith(f"[1].all(x, cel.bind({NAME}0, x + x")
-    assert f"cel.bind({NAME}1, {NAME}0 + x" in shallow
+    assert shallow.startswith(f"[1].all(x, cel.bind({NAME}1, x + x")
+    assert f"cel.bind({NAME}2, {NAME}1 + x" in shallow
 
 
 @pytest.mark.parametrize("count", [20, 40, 80, 120])
@@ -48,6 +48,21 @@ def test_a_deep_expression_is_judged(
 ) -> None:
     whole = (before + each * count + after).replace("{count}", str(count))
     assert judge_expression(whole, NIC).value is True
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        "true && (false || " * 40 + "true" + ")" * 40,
+        "[1].map(x, x) == [1] && (" * 40 + "true" + ")" * 40,
+        "!(" * 40 + "true" + ")" * 40,
+        "int(" * 40 + "4" + ")" * 40 + " == 4",
+        "{'a': " * 40 + "1" + "}" * 40 + ".a" * 40 + " == 1",
+    ],
+)
+def test_both_sides_may_be_deep(side: str) -> None:
+    """What is named on one side stays out of the other's way."""
+    assert judge_expression(f"({side}) == ({side})", NIC).value is True
 
 
 @pytest.mark.parametrize(

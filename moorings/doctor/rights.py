@@ -139,6 +139,10 @@ PEOPLE = (
         },
     ),
     Persona(
+        name="moorings-deviceclass-viewer",
+        everywhere={f"deviceclasses.{_DRA}": _READ},
+    ),
+    Persona(
         name="moorings-cluster-operator",
         everywhere={
             "gangs.moorings.dev": f"{_READ} patch delete",

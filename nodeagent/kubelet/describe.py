@@ -16,19 +16,38 @@ log = get_logger(__name__)
 
 
 async def describe_devices(
-    source: DeviceSource, devices: Iterable[DeviceID]
+    source: DeviceSource,
+    devices: Iterable[DeviceID],
+    logged: dict[DeviceID, str] | None = None,
 ) -> dict[DeviceID, DeviceDescription]:
-    """Describe some devices; of one that cannot be described nothing is said."""
+    """Describe those devices of some that can be described.
+
+    `logged` is kept by who asks again and again: why each device could not be
+    described last, which is logged when it changes.
+    """
     asked = tuple(devices)
-    answers = await asyncio.gather(*(_describe(source, device) for device in asked))
-    return dict(zip(asked, answers, strict=True))
+    known = {} if logged is None else logged
+    answers = await asyncio.gather(
+        *(_describe(source, device, known) for device in asked)
+    )
+    return {
+        device: answer
+        for device, answer in zip(asked, answers, strict=True)
+        if answer is not None
+    }
 
 
-async def _describe(source: DeviceSource, device: DeviceID) -> DeviceDescription:
+async def _describe(
+    source: DeviceSource, device: DeviceID, logged: dict[DeviceID, str]
+) -> DeviceDescription | None:
     try:
         async with asyncio.timeout(_LIMIT_S):
-            return await source.describe(device)
+            description = await source.describe(device)
     except (SourceError, TimeoutError) as error:
         reason = str(error) or "its source does not answer"
-        log.info("device.undescribed", device=str(device), reason=reason)
-        return DeviceDescription()
+        if logged.get(device) != reason:
+            log.info("device.undescribed", device=str(device), reason=reason)
+        logged[device] = reason
+        return None
+    logged.pop(device, None)
+    return description

@@ -19,7 +19,7 @@ from nodeagent.kubelet.describe import describe_devices
 from nodeagent.prepare import files
 from nodeagent.prepare.metadata import DescribedDevice, MetadataFile, plan_metadata
 from nodeagent.prepare.prepared import PreparedClaim
-from nodeagent.sources.source import DeviceSource
+from nodeagent.sources.source import DeviceDescription, DeviceSource
 
 _FOLDER_MODE, _FILE_MODE = 0o755, 0o644
 """Containers read as any user; what is in there their slice says to everybody."""
@@ -66,9 +66,10 @@ class MetadataFiles:
         described = await describe_devices(self._source, devices)
         return {
             device: DescribedDevice(
-                attributes=attributes.get(device, {}), description=description
+                attributes=attributes.get(device, {}),
+                description=described.get(device, DeviceDescription()),
             )
-            for device, description in described.items()
+            for device in devices
         }
 
     def _write_files(

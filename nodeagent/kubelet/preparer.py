@@ -42,7 +42,7 @@ from nodeagent.prepare.prepared import (
     PreparedDevice,
     describe_for_hook,
 )
-from nodeagent.sources.source import DeviceSource
+from nodeagent.sources.source import DeviceDescription, DeviceSource
 from runtime.log import get_logger
 
 log = get_logger(__name__)
@@ -51,6 +51,7 @@ ReadClaim = Callable[[ClaimRef], Awaitable[ResourceClaim]]
 """Reads a claim from the API server by name, or raises PrepareError."""
 _LOCK_TRIES = 1000
 _LOCK_PAUSE_S = 0.005
+_UNKNOWN = DeviceDescription()
 
 
 class Preparer:
@@ -200,7 +201,7 @@ class Preparer:
         ids = [DeviceID(self.driver, device.pool, device.device) for device in devices]
         known = await describe_devices(self._source, ids)
         return tuple(
-            structs.replace(device, card=known[device_id].card)
+            structs.replace(device, card=known.get(device_id, _UNKNOWN).card)
             for device, device_id in zip(devices, ids, strict=True)
         )
 

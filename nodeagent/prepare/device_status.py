@@ -1,15 +1,15 @@
 """(prepared claim, what sources know of its devices) -> entries of `status.devices`.
 
-Conditions are not ours: the publisher writes the health of devices, into the same
-entries, as another field manager. What the API server would refuse is left out here and
-named, so that the rest is written. Pure.
+The condition `Ready` is not ours: the publisher writes the health of devices, into the
+same entries, as another field manager. What the API server would refuse is left out
+here and named, so that the rest is written. Pure.
 
 Source: resource.k8s.io/v1 AllocatedDeviceStatus (KEP-4817) and its validation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv6Interface, ip_interface
 from typing import Any
 
@@ -19,7 +19,11 @@ from msgspec import Struct
 from contracts.ids import DeviceID
 from nodeagent.cdi import qualify
 from nodeagent.prepare.prepared import PreparedClaim, PreparedDevice
-from nodeagent.sources.source import DeviceDescription, NetworkDescription
+from nodeagent.sources.source import (
+    DeviceCondition,
+    DeviceDescription,
+    NetworkDescription,
+)
 
 MAX_DATA_BYTES = 10 * 1024
 MAX_ADDRESSES = 16
@@ -46,13 +50,19 @@ class StatusPlan(Struct, frozen=True):
 
 
 def plan_status(
-    records: Iterable[PreparedClaim], descriptions: Mapping[DeviceID, DeviceDescription]
+    records: Iterable[PreparedClaim],
+    descriptions: Mapping[DeviceID, DeviceDescription],
+    *,
+    told: Sequence[Entry] = (),
+    now: str = "",
 ) -> StatusPlan:
     """Make an entry for each device of a claim of which there is something to say.
 
     `records` are those of one claim, one for each driver: one manager writes for all,
-    and gives up what it leaves out.
+    and gives up what it leaves out. `told` are the entries that the claim has, and
+    `now` is RFC 3339, whole seconds: when a condition came to be that is not in them.
     """
+    before = {_key_of(entry): entry for entry in told if isinstance(entry, dict)}
     entries: dict[tuple[DeviceID, str], Entry] = {}
     left_out: list[LeftOut] = []
     for record in records:
@@ -60,11 +70,18 @@ def plan_status(
             known = descriptions.get(device_id, DeviceDescription())
             said, why = _describe_device(record, device, known)
             left_out += (LeftOut(device_id, *one) for one in why)
+            identity = _identify_device(record, device)
+            if known.conditions:
+                old = before.get(_key_of(identity), {})
+                said["conditions"] = [
+                    _make_condition(condition, old, now)
+                    for condition in known.conditions
+                ]
             if said:
                 # With admin access a claim may hold a device twice: the first counts.
                 entries.setdefault(
                     (device_id, device.share_id),
-                    {**_identify_device(record, device), **said},
+                    {**identity, **said},
                 )
     return StatusPlan(tuple(entries.values()), tuple(left_out))
 
@@ -115,6 +132,28 @@ def _read_addresses(
             left_out.append(("ips", f"{text[:64]!r} is not in the form of a status"))
             continue
         yield address.with_prefixlen
+
+
+def _make_condition(condition: DeviceCondition, old: Entry, now: str) -> Entry:
+    """Write a condition, with the time since which the device has that status."""
+    since = now
+    for before in old.get("conditions") or ():
+        if (before.get("type"), before.get("status")) == (
+            condition.type,
+            condition.status,
+        ):
+            since = before.get("lastTransitionTime") or now
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": since,
+    }
+
+
+def _key_of(entry: Entry) -> tuple[Any, ...]:
+    return tuple(entry.get(key) for key in ("driver", "pool", "device", "shareID"))
 
 
 def _identify_device(record: PreparedClaim, device: PreparedDevice) -> Entry:

@@ -7,7 +7,7 @@ A source returns what it reads now; whether that makes a device unhealthy is dec
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
@@ -53,11 +53,24 @@ class NetworkDescription(Struct, frozen=True, kw_only=True):
     """With the length of their prefixes, such as `10.0.0.5/24`."""
 
 
+class DeviceCondition(Struct, frozen=True, kw_only=True):
+    """A condition of a device besides its health, as in metav1.Condition."""
+
+    type: str
+    """Not `Ready`, which is what health says."""
+    status: str
+    """`True`, `False` or `Unknown`."""
+    reason: str
+    message: str = ""
+
+
 class DeviceDescription(Struct, frozen=True, kw_only=True):
     """Facts about a device for holders of its claim."""
 
-    data: Mapping[str, str | int | tuple[str, ...]] = {}
-    """Keys are in the form of fields of Kubernetes, such as `kernelDriver`."""
+    data: Mapping[str, Any] = {}
+    """JSON; our keys are in the form of fields of Kubernetes, such as `kernelDriver`.
+    """
+    conditions: tuple[DeviceCondition, ...] = ()
     network: NetworkDescription | None = None
     """None: it is no network interface, or none that the node sees."""
     card: str = ""

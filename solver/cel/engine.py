@@ -13,14 +13,21 @@ from typing import Any
 from cel_expr_python import cel
 
 from contracts.device import Device, DeviceAttribute
-from solver.cel import lists, network, standard, text, values
+from solver.cel import lists, maps, network, standard, text, values
 from solver.cel.checked import CheckedExpression
+from solver.cel.deep import write_shallow
 from solver.cel.derived import refuse_type, replace_null, verdict_of_value
 from solver.cel.literals import find_mismatch
+from solver.cel.maps import name_insertion
 from solver.cel.messages import POOL, QUANTITY_TYPE
 from solver.cel.price import MAX_PRICE, price
-from solver.cel.refusals import compile_error, runtime_error, too_complex
-from solver.cel.rewrite import rewrite
+from solver.cel.refusals import (
+    compile_error,
+    is_too_deep,
+    runtime_error,
+    too_complex,
+)
+from solver.cel.rewrite import WHOLE, rewrite
 from solver.cel.values import exact_semver_value, quantity_value, semver_value
 from solver.problem.attributes import DERIVED
 from solver.selectors.footprint import MAX_EXPRESSION_BYTES, is_too_long
@@ -49,6 +56,7 @@ _VARIABLES = {
         cel.Type.STRING, cel.Type.Map(cel.Type.STRING, QUANTITY_TYPE)
     ),
     "device.allowMultipleAllocations": cel.Type.BOOL,
+    WHOLE: cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
 }
 _TRUE, _FALSE = 1, 2
 
@@ -63,12 +71,14 @@ class Engine:
             variables=_VARIABLES,
             functions=[
                 function
-                for library in (standard, values, lists, text, network)
+                for library in (standard, values, lists, maps, text, network)
                 for function in library.declare_functions()
             ],
         )
         self._env.compile("true").eval(data={})  # the first one builds the libraries
         self._last: tuple[str, Any] | None = None
+        self._is_whole = False
+        """True if the last expression takes the device as one value."""
 
     def evaluate(self, expression: str, driver: str, device: Device) -> Verdict:
         """Evaluate an expression on a device; the last expression stays compiled.
@@ -80,8 +90,8 @@ class Engine:
         if isinstance(compiled, Verdict):
             return compiled
         if expression.startswith(DERIVED):
-            return _evaluate_derived(compiled, driver, device)
-        return _evaluate_selector(compiled, driver, device)
+            return _evaluate_derived(compiled, driver, device, is_whole=self._is_whole)
+        return _evaluate_selector(compiled, driver, device, is_whole=self._is_whole)
 
     def prepare(self, expression: str) -> Any:
         """Compile an expression unless it was the last; a Verdict: it is none."""
@@ -105,7 +115,7 @@ class Engine:
                 return compile_error(
                     f"must evaluate to bool or the unknown type, not {kind}"
                 )
-            return self._env.compile(
+            return self._load(
                 f"cel.bind(value__, (\n{code}\n), "
                 f"value__ == true ? {_TRUE} : value__ == false ? {_FALSE} : 0)"
             )
@@ -120,7 +130,7 @@ class Engine:
                 that may cost too much.
         """
         code.encode()  # the engine aborts on what is no text
-        compiled = self._env.compile(code)
+        compiled = self._load(code)
         checked = compiled.serialize()
         mismatch = find_mismatch(checked)
         if mismatch:
@@ -130,25 +140,39 @@ class Engine:
             raise ValueError(too_complex(cost, MAX_PRICE))
         return compiled
 
+    def _load(self, code: str) -> Any:
+        self._is_whole = WHOLE in code
+        try:
+            compiled = self._env.compile(code)
+        except RuntimeError as error:
+            shallow = write_shallow(code) if is_too_deep(str(error)) else None
+            if shallow is None:
+                raise
+            compiled = self._env.compile(shallow)
+        return name_insertion(compiled.serialize(), self._env.deserialize) or compiled
+
     def _compile_derived(self, expression: str) -> Any:
         code = rewrite(expression)
         try:
             kind = self._compile_checked(code).return_type().name()
             refusal = refuse_type(kind)
             if refusal is None and kind == "DYN":
-                return self._env.compile(replace_null(code))
-            return refusal or self._env.compile(code)
+                return self._load(replace_null(code))
+            return refusal or self._load(code)
         except (RuntimeError, ValueError, MemoryError) as error:
             return compile_error(str(error))
 
 
-def _evaluate_derived(compiled: Any, driver: str, device: Device) -> Verdict:
+def _evaluate_derived(
+    compiled: Any, driver: str, device: Device, *, is_whole: bool
+) -> Verdict:
     """Evaluate the expression of a derived attribute on a device."""
     fault = find_fault(device)
     if fault:
         return runtime_error(fault)
     try:
-        result = compiled.eval(data=_activation_of(driver, device, exact=True))
+        data = _activation_of(driver, device, exact=True, is_whole=is_whole)
+        result = compiled.eval(data=data)
         if result.type().name() == "ERROR":
             return runtime_error(str(result.value()))
         return verdict_of_value(result.value())
@@ -156,13 +180,15 @@ def _evaluate_derived(compiled: Any, driver: str, device: Device) -> Verdict:
         return runtime_error(str(error))
 
 
-def _evaluate_selector(compiled: Any, driver: str, device: Device) -> Verdict:
+def _evaluate_selector(
+    compiled: Any, driver: str, device: Device, *, is_whole: bool
+) -> Verdict:
     """Evaluate a selector on a device."""
     fault = find_fault(device)
     if fault:
         return runtime_error(fault)
     try:
-        result = compiled.eval(data=_activation_of(driver, device))
+        result = compiled.eval(data=_activation_of(driver, device, is_whole=is_whole))
         kind, value = result.type().name(), result.value()
     except (RuntimeError, ValueError, TypeError, MemoryError) as error:
         return runtime_error(str(error))
@@ -176,11 +202,14 @@ def _evaluate_selector(compiled: Any, driver: str, device: Device) -> Verdict:
 
 
 def _activation_of(
-    driver: str, device: Device, *, exact: bool = False
+    driver: str, device: Device, *, exact: bool = False, is_whole: bool = False
 ) -> dict[str, Any]:
-    """Lay out a device for the engine; `exact`: versions with their build metadata."""
+    """Lay out a device for the engine; `exact`: versions with their build metadata.
+
+    `is_whole`: also as one value, which costs as much again.
+    """
     version = exact_semver_value if exact else semver_value
-    return {
+    activation: dict[str, Any] = {
         "device.driver": driver,
         "device.attributes": _by_domain(
             driver,
@@ -195,6 +224,10 @@ def _activation_of(
         ),
         "device.allowMultipleAllocations": bool(device.allow_multiple_allocations),
     }
+    if is_whole:
+        prefix = "device."
+        activation[WHOLE] = {k.removeprefix(prefix): v for k, v in activation.items()}
+    return activation
 
 
 def _by_domain(

@@ -17,39 +17,36 @@ from cel_expr_python import cel
 from solver.cel.messages import (
     BOOL,
     CIDR_TYPE,
-    DOUBLE,
     DYN,
     INT,
     IP_TYPE,
+    NAMED_FORMAT_TYPE,
     QUANTITY_TYPE,
+    SCALARS,
     SEMVER_TYPE,
     STRING,
+    URL_TYPE,
     InputError,
     function,
+    give,
     method,
 )
 
 MAX_INCLUDED = 48
 """Elements that `includes` looks at (DRA: values of all attributes of a device)."""
-_SCALARS = {
-    "int": INT,
-    "uint": cel.Type.UINT,
-    "double": DOUBLE,
-    "bool": BOOL,
-    "string": STRING,
-    "bytes": cel.Type.BYTES,
-    "timestamp": cel.Type.TIMESTAMP,
-    "duration": cel.Type.DURATION,
-}
 _MESSAGES = {
     "semver": SEMVER_TYPE,
     "quantity": QUANTITY_TYPE,
     "ip": IP_TYPE,
     "cidr": CIDR_TYPE,
 }
-_RETURNABLE = (int, float, bool, str, bytes)
-"""Of these a Python function may give any; of durations and messages it may not."""
-_DYN_LIST = cel.Type.List(DYN)
+_ORDERED = (int, float, bool, str, bytearray, datetime, timedelta)
+"""What the engine hands over of lists that have an order."""
+_SUMMED = (int, float, timedelta)
+_MOST = timedelta(microseconds=2**63 // 1000)
+"""A duration has at most 2**63 ns."""
+_FOUND = _MESSAGES | {"url": URL_TYPE, "format": NAMED_FORMAT_TYPE}
+_DYN_LIST, _DYN_MAP = cel.Type.List(DYN), cel.Type.Map(DYN, DYN)
 
 
 def declare_functions() -> list[Any]:
@@ -68,7 +65,7 @@ def declare_functions() -> list[Any]:
 def _includes() -> list[Any]:
     """Accept a list and an element, or two values of a kind."""
     overloads: list[Any] = []
-    for name, kind in _SCALARS.items():
+    for name, kind in SCALARS.items():
         impl: Any = _is_included
         many = cel.Type.List(kind)
         overloads.append(method(f"includes_{name}", BOOL, many, kind, impl=impl))
@@ -108,8 +105,10 @@ def _position(name: str, *, last: bool) -> Any:
         return text.rfind(sought) if last else text.find(sought)
 
     def in_text_from(text: str, sought: str, start: int) -> int:
-        if not 0 <= start <= len(text):
+        if start < 0:
             raise InputError(f"index out of range: {start}")
+        if start > len(text) or (last and start == len(text)):
+            return -1 if sought else len(text)
         if last:
             return text.rfind(sought, 0, start + len(sought))
         return text.find(sought, start)
@@ -120,7 +119,21 @@ def _position(name: str, *, last: bool) -> Any:
         method(f"string_{name}_from", INT, STRING, STRING, INT, impl=in_text_from),
         *(
             method(f"list_{name}_{kind}", INT, cel.Type.List(of), of, impl=in_list)
-            for kind, of in _SCALARS.items()
+            for kind, of in SCALARS.items()
+        ),
+        *(
+            method(
+                f"list_{name}_{kind}",
+                INT,
+                cel.Type.List(of),
+                of,
+                impl=in_list if number == 0 else None,
+            )
+            for number, (kind, of) in enumerate(_FOUND.items())
+        ),
+        *(
+            method(f"list_{name}_{kind}", INT, cel.Type.List(of), of, impl=in_list)
+            for kind, of in (("list", _DYN_LIST), ("map", _DYN_MAP))
         ),
     )
 
@@ -142,12 +155,17 @@ def _is_included(elements: list[Any], sought: Any) -> bool:
 
 
 def _is_sorted(elements: list[Any]) -> bool:
-    _expect_one_kind(elements, (*_RETURNABLE, datetime, timedelta))
+    _expect_one_kind(elements, _ORDERED)
     return all(left <= right for left, right in pairwise(elements))
 
 
 def _sum(elements: list[Any]) -> Any:
-    _expect_one_kind(elements, (int, float))
+    _expect_one_kind(elements, _SUMMED)
+    if elements and isinstance(elements[0], timedelta):
+        whole = sum(elements, timedelta())
+        if not -_MOST <= whole <= _MOST:
+            raise InputError("integer overflow")
+        return give(whole)
     total = sum(elements)
     if isinstance(total, int) and not -(2**63) <= total < 2**63:
         raise InputError("integer overflow")
@@ -155,17 +173,17 @@ def _sum(elements: list[Any]) -> Any:
 
 
 def _min(elements: list[Any]) -> Any:
-    _expect_one_kind(elements, _RETURNABLE)
+    _expect_one_kind(elements, _ORDERED)
     if not elements:
         raise InputError("min called on empty list")
-    return min(elements)
+    return give(min(elements))
 
 
 def _max(elements: list[Any]) -> Any:
-    _expect_one_kind(elements, _RETURNABLE)
+    _expect_one_kind(elements, _ORDERED)
     if not elements:
         raise InputError("max called on empty list")
-    return max(elements)
+    return give(max(elements))
 
 
 def _expect_one_kind(elements: list[Any], kinds: tuple[type, ...]) -> None:

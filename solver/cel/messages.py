@@ -9,10 +9,17 @@ so overloads that differ in the message alone share one `impl`, given once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 from cel_expr_python import cel
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import (
+    descriptor_pb2,
+    descriptor_pool,
+    duration_pb2,
+    message_factory,
+    timestamp_pb2,
+)
 
 _STRING, _OPTIONAL = 9, 1
 _TYPES = {
@@ -46,6 +53,16 @@ URL, NAMED_FORMAT = _CLASSES["URL"], _CLASSES["NamedFormat"]
 IP, CIDR = _CLASSES["IP"], _CLASSES["CIDR"]
 BOOL, INT, DOUBLE = cel.Type.BOOL, cel.Type.INT, cel.Type.DOUBLE
 STRING, DYN = cel.Type.STRING, cel.Type.DYN
+SCALARS = {
+    "int": INT,
+    "uint": cel.Type.UINT,
+    "double": DOUBLE,
+    "bool": BOOL,
+    "string": STRING,
+    "bytes": cel.Type.BYTES,
+    "timestamp": cel.Type.TIMESTAMP,
+    "duration": cel.Type.DURATION,
+}
 QUANTITY_TYPE = cel.Type("kubernetes.Quantity")
 SEMVER_TYPE = cel.Type("kubernetes.Semver")
 URL_TYPE = cel.Type("kubernetes.URL")
@@ -68,6 +85,30 @@ def text_of(value: Any, kind: Any) -> str:
         raise InputError("no such overload")
     text: str = value.value
     return text
+
+
+def give(value: Any) -> Any:
+    """Make a value that was handed over one that may be given back.
+
+    Of durations and timestamps the engine takes messages alone, and to the microsecond.
+    """
+    match value:
+        case timedelta():
+            duration = duration_pb2.Duration()
+            duration.FromTimedelta(value)
+            return duration
+        case datetime():
+            timestamp = timestamp_pb2.Timestamp()
+            timestamp.FromDatetime(value)
+            return timestamp
+        case bytearray():
+            return bytes(value)
+        case list():
+            return [give(element) for element in value]
+        case dict():
+            return {key: give(element) for key, element in value.items()}
+        case _:
+            return value
 
 
 def function(name: str, *overloads: Any) -> Any:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, structs
 
 from solver.cel.checked import CelNode, CheckedExpression
+from solver.cel.deep import NAME
 
 MAX_PRICE = 1_000_000
 """DRA: CELSelectorExpressionMaxCost."""
@@ -71,6 +72,7 @@ VARIABLES = {
     ),
     "device.allowMultipleAllocations": SCALAR,
 }
+VARIABLES["device__"] = Shape(4, 4, key=SCALAR, item=VARIABLES["device.attributes"])
 Priced = tuple[int, Shape]
 """What a step costs at most, and what it results in."""
 
@@ -91,7 +93,8 @@ class _Pricing:
             case "const":
                 return 0, exactly(node.size)
             case "ident":
-                return 1, shapes.get(node.name, ANY)
+                is_ours = node.name.startswith(NAME)
+                return (0 if is_ours else 1), shapes.get(node.name, ANY)
             case "select":
                 cost, shape = self.price(node.parts[0], shapes)
                 if node.is_test:
@@ -131,6 +134,8 @@ class _Pricing:
         inside = shapes | {node.accumulator: init_shape}
         if node.is_bind:
             cost, shape = self.price(result, inside)
+            if node.accumulator.startswith(NAME):
+                range_cost = 0  # of our own writing
             return range_cost + init_cost + cost, shape
         result_cost, _ = self.price(result, inside)
         key, item = range_shape.key or ANY, range_shape.item or ANY
@@ -189,7 +194,7 @@ def _price_function(
     """Price a function by the sizes of its arguments, target first."""
     rule = _RULES.get(name)
     if rule is None or len(arguments) < rule.arguments:
-        return 1, arguments[0] if arguments else ANY
+        return 1, arguments[0] if arguments else SCALAR
     return rule.price(arguments, kinds)
 
 
@@ -209,6 +214,19 @@ def _price_comparison(arguments: Sequence[Shape], kinds: Sequence[str]) -> Price
     if "scalar" in kinds or "other" in kinds:
         return 1, SCALAR
     return max(1, min(map(_traverse, arguments))), SCALAR
+
+
+def _price_insertion(arguments: Sequence[Shape], _: Sequence[str]) -> Priced:
+    """Insert into a map: a key and a value, or the entries of another."""
+    entries, first, *rest = arguments
+    key, item = (first, rest[0]) if rest else (first.key, first.item)
+    shape = Shape(
+        entries.low,
+        entries.high + (1 if rest else first.high),
+        key=_union(entries.key, key),
+        item=_union(entries.item, item),
+    )
+    return 1, shape
 
 
 def _price_membership(arguments: Sequence[Shape], kinds: Sequence[str]) -> Priced:
@@ -294,6 +312,7 @@ _RULES = {
         _Rule("_==_ _!=_ _<_ _<=_ _>_ _>=_", 2, _price_comparison),
         _Rule("@in _in_", 2, _price_membership),
         _Rule("isSorted sum max min indexOf lastIndexOf includes", 1, _price_search),
+        _Rule("cel.mapInsert_", 2, _price_insertion),
         _Rule("contains", 2, _price_containing),
         _Rule("matches find findAll", 2, _price_pattern),
         _Rule("replace", 3, _price_replacing),

@@ -14,26 +14,23 @@ from solver.selectors.table import Verdict
 MAX_TEXT = 500
 """Characters of an error that are kept; an expression may be 10 KiB."""
 _OURS = "(a limit of this allocator)"
+_TOO_DEEP = re.compile(
+    r"(?:Exceeded max|Expression) recursion (?:limit|depth).*", re.DOTALL
+)
 _WORDS = (
     (re.compile(r'Key not found in map : "(.*)"', re.DOTALL), r"no such key: \1"),
     (re.compile(r"Key not found in map : (.*)", re.DOTALL), r"no such key: \1"),
     (re.compile(r"No matching overloads found.*", re.DOTALL), "no such overload"),
     (re.compile(r"Index error: index=(-?\d+).*"), r"index out of bounds: \1"),
     (re.compile(r"divide by zero"), "division by zero"),
-    (
-        re.compile(r".*cel\.@mapInsert.*"),
-        "transformMap and transformMapEntry are not available",
-    ),
     (re.compile(r"^$|std::bad_alloc"), "out of memory"),
     (
         re.compile(r"Iteration budget exceeded.*"),
         f"more than 10000 steps of a comprehension {_OURS}",
     ),
     (
-        re.compile(
-            r"(?:Exceeded max|Expression) recursion (?:limit|depth).*", re.DOTALL
-        ),
-        f"nested deeper than 32 levels {_OURS}",
+        _TOO_DEEP,
+        f"nested deeper than the engine reads {_OURS}",
     ),
 )
 _STATUS = re.compile(r"^(?:[A-Z_]+: )?(?:ERROR: <input>:(?:-?\d+:-?\d+: )?)?")
@@ -69,6 +66,11 @@ def too_expensive(spent_s: float, looks: int) -> Verdict:
     devices = counted(looks, "device")
     error = f"too expensive: {spent_s:.1f} s of CPU time for {devices} {_OURS}"
     return Verdict(error=error)
+
+
+def is_too_deep(text: str) -> bool:
+    """True if the engine complains that an expression has too many levels."""
+    return _TOO_DEEP.search(text) is not None
 
 
 def translate(text: str) -> str:

@@ -31,6 +31,8 @@ from solver.cel.wire import Confinement, EvaluationBatch, Limits, Reply
 
 _KIB = 1024 if sys.platform == "linux" else 1
 """The unit of ru_maxrss."""
+_RECURSION = 5000
+"""Of Python: reading each of 250 levels of an expression takes six calls."""
 _ZONES = 100
 """So many names of time zones fit an expression."""
 _ZONE = re.compile(r"[A-Z][A-Za-z0-9_+-]*|localtime")
@@ -45,6 +47,7 @@ def main() -> None:
     with Connection(int(sys.argv[1])) as control:
         limits: Limits = control.recv()
         _limit(limits)
+        sys.setrecursionlimit(_RECURSION)
         engine = Engine()
         _load_time_zones(engine)
         landlock = confinement.forbid_files()

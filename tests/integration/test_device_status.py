@@ -18,14 +18,22 @@ from nodeagent.kubelet.preparer import Preparer
 from nodeagent.kubelet.status_writer import PreparedStatusWriter
 from nodeagent.prepare.cdi_files import CdiFiles
 from nodeagent.prepare.checkpoint import Checkpoint
-from nodeagent.sources.source import DeviceDescription, NetworkDescription
+from nodeagent.sources.source import (
+    DeviceCondition,
+    DeviceDescription,
+    NetworkDescription,
+)
+from runtime.bus.bus import Bus
 from runtime.kube.api import KubernetesApi
 from tests.builders.prepared import Bench
-from tests.lab.agent_objects import Agents, said, taints
+from tests.conftest import OwnControlPlane
+from tests.lab.agent_objects import Agents, agents_of, said, taints
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import APPLY, Json, Kube, named, path_of
 from tests.lab.controlplane.fleet import only
+from tests.lab.controlplane.options import API_SERVER, ETCD, Options
 from tests.lab.controlplane.server import ControlPlane
+from tests.lab.nats_server import LabServer
 
 RBAC = "rbac.authorization.k8s.io/v1"
 
@@ -116,28 +124,32 @@ async def test_missing_permission_is_named_once_and_slices_go_on(
 class Nics(Bench):
     """A source of NICs."""
 
+    addresses: tuple[str, ...] = ("10.0.0.5/24", "fd00::5/64")
+    link = DeviceCondition(type="LinkUp", status="True", reason="Carrier")
+
     async def describe(self, device: DeviceID) -> DeviceDescription:
         """Say what a NIC does."""
         network = NetworkDescription(
             interface="eth0",
             hardware_address="02:00:00:00:00:05",
-            addresses=("10.0.0.5/24", "fd00::5/64"),
+            addresses=self.addresses,
         )
-        return DeviceDescription(data={"numaNode": len(device.device)}, network=network)
+        data = {"numaNode": len(device.device)}
+        return DeviceDescription(data=data, conditions=(self.link,), network=network)
 
 
 @asynccontextmanager
 async def preparing(
-    agents: Agents, folder: Path, kubeconfig: Path
+    agents: Agents, folder: Path, kubeconfig: Path, source: Nics | None = None
 ) -> AsyncIterator[Preparer]:
     """Prepare claims as an agent does that writes what it knows of their devices."""
     driver, node = DriverName(agents.driver), NodeName(agents.node)
-    source = Nics("gpu-0", "gpu-1")
+    source = source or Nics("gpu-0", "gpu-1")
     stop = asyncio.Event()
     async with KubernetesApi.open(str(kubeconfig), manager=AGENT_MANAGER) as api:
         reader = ClaimReader(api)
         preparers: list[Preparer] = []
-        status = PreparedStatusWriter(reader, source, preparers)
+        status = PreparedStatusWriter(reader, source, preparers, follow_s=0.1)
         cdi = CdiFiles(folder / "cdi", driver)
         checkpoint = Checkpoint(folder / "claims", driver, cdi)
         preparer = Preparer(
@@ -164,6 +176,13 @@ def ref_of(claim: Json) -> ClaimRef:
     metadata = claim["metadata"]
     uid = ClaimUID(metadata["uid"])
     return ClaimRef(Namespace(metadata["namespace"]), metadata["name"], uid)
+
+
+def link_up(claim: Json) -> Json:
+    """Give the condition of that type."""
+    (entry,) = claim["status"]["devices"]
+    (found,) = (one for one in entry["conditions"] if one["type"] == "LinkUp")
+    return found
 
 
 def has_network(claim: Json) -> bool:
@@ -193,11 +212,71 @@ async def test_what_the_node_knows_and_health_are_in_one_entry(
             (entry,) = found["status"]["devices"]
             assert (entry["data"], entry["networkData"]) == (data, network)
             assert ready(found) == sick
+            assert link_up(found)["status"] == "True"
         await agents.judge()
         well = {"gpu-0": ("True", "Healthy")}
         found = await agents.kube.until(claim, lambda item: ready(item) == well)
         (entry,) = found["status"]["devices"]
         assert (entry["data"], entry["networkData"]) == (data, network)
+
+
+async def test_addresses_and_conditions_follow_the_device(
+    agents: Agents, namespace: str, tmp_path: Path
+) -> None:
+    """A pod's network comes after its claim was prepared, and may change."""
+    claim, source = await held(agents, namespace, "gpu-0"), Nics("gpu-0")
+    source.addresses = ()
+    async with preparing(agents, tmp_path, agents.kubeconfig, source) as preparer:
+        await preparer.prepare(ref_of(claim))
+        found = await agents.kube.until(claim, has_network)
+        since = link_up(found)["lastTransitionTime"]
+        assert "ips" not in found["status"]["devices"][0]["networkData"]
+        source.addresses = ("10.1.0.5/24",)
+        found = await agents.kube.until(claim, lambda item: addresses(item) != [])
+        assert addresses(found) == ["10.1.0.5/24"]
+        assert link_up(found)["lastTransitionTime"] == since
+        source.link = replace(source.link, status="False", reason="NoCarrier")
+        found = await agents.kube.until(
+            claim, lambda item: link_up(item)["status"] == "False"
+        )
+        assert addresses(found) == ["10.1.0.5/24"]
+
+
+def addresses(claim: Json) -> list[str]:
+    (entry,) = claim["status"]["devices"]
+    ips: list[str] = entry["networkData"].get("ips", [])
+    return ips
+
+
+async def test_with_the_gate_off_no_line_says_that_status_was_written(
+    own_control_plane: OwnControlPlane,
+    bus: Bus,
+    nats_server: LabServer,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Neither the agent's nor the publisher's; each says once what is dropped."""
+    options = Options(
+        programs=(ETCD, API_SERVER),
+        emulated_version="1.35",
+        feature_gates=("DRAResourceClaimDeviceStatus=false",),
+    )
+    control_plane = own_control_plane(options)
+    async with control_plane.client() as kube:
+        agents = await agents_of(control_plane, kube, bus, nats_server)
+        claim = await held(agents, "default", "gpu-0")
+        async with agents.running():
+            await agents.announce(agents.pool(2))
+            await agents.judge("gpu-0")
+            output = await said(capsys, "device_status.dropped")
+            async with preparing(agents, tmp_path, agents.kubeconfig) as preparer:
+                await preparer.prepare(ref_of(claim))
+                output += await said(capsys, "device_status.dropped")
+        assert not (await kube.get(claim))["status"].get("devices")
+    output += capsys.readouterr().out
+    assert output.count("device_status.dropped") == 2
+    assert "its gate DRAResourceClaimDeviceStatus is off" in output
+    assert "device_status.written" not in output
 
 
 async def test_what_was_prepared_before_a_start_is_written_after_it(

@@ -122,6 +122,11 @@ PERSONAS = (
         where=TEAM,
     ),
     Persona(
+        "class-viewer",
+        {ANYWHERE: {f"deviceclasses.{DRA}": READ}},
+        role="moorings-deviceclass-viewer",
+    ),
+    Persona(
         "operator",
         {
             ANYWHERE: {

@@ -7,7 +7,7 @@ name, field and rule. Pure. The format is described in docs/drivers.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -21,8 +21,22 @@ from nodeagent.cdi import ContainerEdits, find_violations
 from nodeagent.health import Symptom
 from nodeagent.sources.attributes import AttributeValue, make_attribute
 from nodeagent.sources.settings import SettingsPart
+from nodeagent.sources.source import (
+    DeviceCondition,
+    DeviceDescription,
+    NetworkDescription,
+)
 
 REASON = r"^[A-Z][A-Za-z0-9]{0,63}$"
+HEALTH_CONDITION = "Ready"
+"""The type of the condition that the publisher writes, of the device's health."""
+MAX_CONDITIONS = 7
+"""DRA takes eight of a device; one is of its health."""
+_CONDITION_TYPE = (
+    r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?"
+    r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z"
+)
+_CONDITION_REASON = r"^[A-Za-z]([A-Za-z0-9_,:]{0,1022}[A-Za-z0-9_])?\Z"
 _CARD_ATTRIBUTES = ("uuid", "resource.kubernetes.io/pciBusID")
 
 
@@ -34,6 +48,24 @@ class DeviceReport(SettingsPart, frozen=True, kw_only=True):
     message: Annotated[str, Meta(max_length=1024)] = ""
 
 
+class AnsweredCondition(SettingsPart, frozen=True, kw_only=True):
+    """A condition of a device, for the status of the claim that holds it."""
+
+    type: Annotated[str, Meta(pattern=_CONDITION_TYPE)]
+    status: Literal["True", "False", "Unknown"]
+    reason: Annotated[str, Meta(pattern=_CONDITION_REASON)]
+    message: Annotated[str, Meta(max_length=32768)] = ""
+
+
+class AnsweredNetwork(SettingsPart, frozen=True, kw_only=True):
+    """The network interface that a device is: networkData of the claim's status."""
+
+    interface_name: str = ""
+    hardware_address: str = ""
+    ips: tuple[str, ...] = ()
+    """With the length of their prefixes, such as `10.0.0.5/24`."""
+
+
 class AnsweredDevice(SettingsPart, frozen=True, kw_only=True):
     """One device of an answer."""
 
@@ -42,6 +74,11 @@ class AnsweredDevice(SettingsPart, frozen=True, kw_only=True):
     capacity: dict[str, Quantity] = {}
     edits: ContainerEdits = ContainerEdits()
     health: DeviceReport | None = None
+    data: dict[str, Any] = {}
+    conditions: Annotated[
+        tuple[AnsweredCondition, ...], Meta(max_length=MAX_CONDITIONS)
+    ] = ()
+    network_data: AnsweredNetwork | None = None
 
     @property
     def card(self) -> str:
@@ -55,6 +92,30 @@ class AnsweredDevice(SettingsPart, frozen=True, kw_only=True):
             name=DeviceName(self.name),
             attributes={k: make_attribute(v) for k, v in self.attributes.items()},
             capacity={k: DeviceCapacity(value=v) for k, v in self.capacity.items()},
+        )
+
+    def describe(self) -> DeviceDescription:
+        """Return what the status of a claim says of the device."""
+        network = self.network_data
+        return DeviceDescription(
+            data=self.data,
+            conditions=tuple(
+                DeviceCondition(
+                    type=said.type,
+                    status=said.status,
+                    reason=said.reason,
+                    message=said.message,
+                )
+                for said in self.conditions
+            ),
+            network=None
+            if network is None
+            else NetworkDescription(
+                interface=network.interface_name,
+                hardware_address=network.hardware_address,
+                addresses=network.ips,
+            ),
+            card=self.card,
         )
 
 
@@ -104,4 +165,11 @@ def _read_device(value: Any, place: str) -> AnsweredDevice:
     device = convert(value, AnsweredDevice, place)
     for violation in find_violations(device.edits):
         raise DecodeError(place, "edits", violation)
+    types = [condition.type for condition in device.conditions]
+    if HEALTH_CONDITION in types:
+        raise DecodeError(
+            place, "conditions", f"{HEALTH_CONDITION} is what `health` says"
+        )
+    if len(set(types)) < len(types):
+        raise DecodeError(place, "conditions", "two have one type")
     return device

@@ -125,12 +125,12 @@ class CommandSource:
         return found
 
     async def describe(self, device: DeviceID) -> DeviceDescription:
-        """Return the card, if attributes name one: the command says all in attributes.
+        """Return what the command says of it, and its card if attributes name one.
 
         Raises:
             SourceError: it lists no such device.
         """
-        return DeviceDescription(card=self._find(device).card)
+        return self._find(device).describe()
 
     def find_hooks(self, device: DeviceID) -> PartitionHooks | None:  # noqa: ARG002
         """Return None: there is nothing to set up."""

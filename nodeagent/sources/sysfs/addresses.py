@@ -1,10 +1,12 @@
-"""The addresses of a network interface, asked of the kernel by rtnetlink.
+"""The network interface of a PCI device and its addresses, wherever it is now.
 
-/sys does not show them, and of IPv4 no file does; an ioctl tells one of them only.
-An interface is known by name and hardware address: /sys may be the host's while this
-process is in a network namespace of its own, where the same name is another's.
+/sys may be the host's while this process is in a network namespace of its own, and an
+interface that a pod was given is in that pod's: /sys shows it no more, and it may have
+another name. So it is looked for in this process's namespace and, with CAP_NET_ADMIN,
+in those at the other ends of its links: that of the node, and from there those of pods
+(each pod of a usual network has a link whose other end is the node's).
 
-Source: rtnetlink(7), netlink(7).
+Source: rtnetlink(7); linux/if_link.h.
 """
 
 from __future__ import annotations
@@ -14,55 +16,127 @@ import struct
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 
-_HEADER = struct.Struct("=IHHII")  # nlmsghdr
+from msgspec import Struct
+
+from nodeagent.sources.source import NetworkDescription
+from nodeagent.sources.sysfs.functions import Interface
+from nodeagent.sources.sysfs.rtnetlink import align, dump_addresses, dump_links
+
+MAX_NAMESPACES = 1024
+"""More than a node has pods."""
 _LINK = struct.Struct("=BxHiII")  # ifinfomsg
 _ADDRESS = struct.Struct("=BBBBI")  # ifaddrmsg
 _ATTRIBUTE = struct.Struct("=HH")  # rtattr
-_ERROR, _DONE = 2, 3
-_GET_LINK, _GET_ADDRESS = 18, 22
-_REQUEST_DUMP = 0x301
-_IFLA_ADDRESS, _IFLA_IFNAME = 1, 3
+_NUMBER = struct.Struct("=i")
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINK_NETNSID = 1, 3, 37
+_IFLA_PARENT_NAME, _IFLA_PARENT_BUS = 56, 57
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
-_KERNEL = 0
-_BUFFER = 1 << 16
-"""More than the kernel puts into one datagram of a dump (32 KiB)."""
-_LIMIT_S = 1.0
 
 
-def read_addresses(name: str, mac: str) -> tuple[str, ...]:
+class Link(Struct, frozen=True, kw_only=True):
+    """A network interface, as the kernel tells of it."""
+
+    index: int
+    name: str
+    mac: str = ""
+    parent: tuple[str, str] = ("", "")
+    """Bus and name of the device that it is of, such as `pci`, `0000:3b:00.0`; empty:
+    it is of none, or the kernel is older than 5.14."""
+    other_end: int | None = None
+    """The namespace of its other end, by its number here; None: this one, or none."""
+
+
+def find_network(address: str, known: Interface | None) -> NetworkDescription | None:
+    """Find the interface of a PCI device; None: none is in sight.
+
+    `known` is its first interface as /sys shows it, or showed it last; where no
+    namespace in sight has it, that is the answer, without addresses.
+    """
+    for namespace, links in _walk_namespaces():
+        link = pick_link(links, address, known)
+        if link is None:
+            continue
+        try:
+            addresses = read_addresses(link.index, dump_addresses(namespace))
+        except OSError:
+            addresses = ()
+        return NetworkDescription(
+            interface=link.name, hardware_address=link.mac, addresses=addresses
+        )
+    if known is None:
+        return None
+    return NetworkDescription(interface=known.name, hardware_address=known.mac)
+
+
+def _walk_namespaces() -> Iterator[tuple[int | None, tuple[Link, ...]]]:
+    """Go from our namespace to those at the other ends of links, each once."""
+    seen: dict[int | None, None] = {None: None}
+    waiting: list[int | None] = [None]
+    while waiting:
+        namespace = waiting.pop(0)
+        try:
+            links = tuple(map(read_link, dump_links(namespace)))
+        except (OSError, struct.error):
+            continue  # not ours to see, or gone
+        yield namespace, links
+        for link in links:
+            if link.other_end not in seen and len(seen) < MAX_NAMESPACES:
+                seen[link.other_end] = None
+                waiting.append(link.other_end)
+
+
+def pick_link(
+    links: Iterable[Link], address: str, known: Interface | None
+) -> Link | None:
+    """Pick the interface of a PCI device; of several, the one that is known."""
+    wanted = ("", "") if known is None else (known.name, known.mac.lower())
+    found = [link for link in links if _is_of_device(link, address, wanted)]
+    return min(
+        found,
+        key=lambda link: (link.name != wanted[0], link.mac != wanted[1], link.index),
+        default=None,
+    )
+
+
+def _is_of_device(link: Link, address: str, wanted: tuple[str, str]) -> bool:
+    """True if a link is a device's: by its address, or by name and hardware address.
+
+    Several links may have one hardware address: ports of a bond, what is stacked on
+    them, and those of other namespaces that have this name.
+    """
+    bus, name = link.parent
+    if bus == "pci":
+        return name == address
+    return link.mac == wanted[1] != "" and (link.name == wanted[0] or bus != "")
+
+
+def read_link(message: bytes) -> Link:
+    """Read a message RTM_NEWLINK, without its header.
+
+    Raises:
+        struct.error: it ends early.
+    """
+    told = dict(_split_attributes(message[_LINK.size :]))
+    other_end = told.get(_IFLA_LINK_NETNSID)
+    return Link(
+        index=_LINK.unpack_from(message)[2],
+        name=_text(told, _IFLA_IFNAME),
+        mac=told.get(_IFLA_ADDRESS, b"").hex(":"),
+        parent=(_text(told, _IFLA_PARENT_BUS), _text(told, _IFLA_PARENT_NAME)),
+        other_end=None if other_end is None else _NUMBER.unpack_from(other_end)[0],
+    )
+
+
+def read_addresses(index: int, messages: Iterable[bytes]) -> tuple[str, ...]:
     """List the addresses of an interface with their prefixes, such as `10.0.0.5/24`.
 
-    Empty: it has none, or is not in the network namespace of this process.
+    `messages` are RTM_NEWADDR, without their headers.
     """
-    kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC
-    try:
-        with socket.socket(socket.AF_NETLINK, kind, socket.NETLINK_ROUTE) as kernel:
-            kernel.settimeout(_LIMIT_S)
-            links = tuple(_dump_messages(kernel, _GET_LINK, _LINK.size))
-            addresses = tuple(_dump_messages(kernel, _GET_ADDRESS, _ADDRESS.size))
-    except OSError:
-        return ()
-    return find_addresses(name, mac, links, addresses)
-
-
-def find_addresses(
-    name: str, mac: str, links: Iterable[bytes], addresses: Iterable[bytes]
-) -> tuple[str, ...]:
-    """Find an interface's addresses in what the kernel tells of all.
-
-    `links` are messages RTM_NEWLINK, `addresses` RTM_NEWADDR, without their headers.
-    """
-    wanted = (name.encode(), mac.lower())
-    indexes = {
-        _LINK.unpack_from(link)[2]
-        for link in links
-        if _identify_address(dict(_split_attributes(link[_LINK.size :]))) == wanted
-    }
     found: list[str] = []
-    for message in addresses:
-        family, length, _, _, index = _ADDRESS.unpack_from(message)
-        if index in indexes and family in _FAMILIES:
+    for message in messages:
+        family, length, _, _, theirs = _ADDRESS.unpack_from(message)
+        if theirs == index and family in _FAMILIES:
             told = dict(_split_attributes(message[_ADDRESS.size :]))
             # Of a point-to-point link the other is the peer's.
             address = told.get(_IFA_LOCAL) or told.get(_IFA_ADDRESS)
@@ -71,31 +145,8 @@ def find_addresses(
     return tuple(found)
 
 
-def _identify_address(attributes: dict[int, bytes]) -> tuple[bytes, str]:
-    name = attributes.get(_IFLA_IFNAME, b"").rstrip(b"\0")
-    return name, attributes.get(_IFLA_ADDRESS, b"").hex(":")
-
-
-def _dump_messages(kernel: socket.socket, what: int, size: int) -> Iterator[bytes]:
-    """Ask for all of a kind; yields what follows the header of each message.
-
-    Raises:
-        OSError: the kernel does not tell.
-    """
-    length = _HEADER.size + size
-    kernel.send(_HEADER.pack(length, what, _REQUEST_DUMP, what, 0) + bytes(size))
-    while True:
-        data, (sender, _) = kernel.recvfrom(_BUFFER)
-        if sender != _KERNEL:
-            continue
-        while len(data) >= _HEADER.size:
-            length, kind, *_ = _HEADER.unpack_from(data)
-            if kind == _DONE:
-                return
-            if kind == _ERROR or length < _HEADER.size:
-                raise OSError("rtnetlink refused")
-            yield data[_HEADER.size : length]
-            data = data[_align_length(length) :]
+def _text(told: dict[int, bytes], kind: int) -> str:
+    return told.get(kind, b"").rstrip(b"\0").decode(errors="replace")
 
 
 def _split_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -104,8 +155,4 @@ def _split_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         if length < _ATTRIBUTE.size:
             return
         yield kind, data[_ATTRIBUTE.size : length]
-        data = data[_align_length(length) :]
-
-
-def _align_length(length: int) -> int:
-    return (length + 3) & ~3
+        data = data[align(length) :]

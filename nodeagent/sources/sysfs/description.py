@@ -7,9 +7,9 @@ from nodeagent.sources.sysfs.offers import FoundDevice
 
 
 def make_description(
-    found: FoundDevice, addresses: tuple[str, ...]
+    found: FoundDevice, network: NetworkDescription | None
 ) -> DeviceDescription:
-    """Describe a device; `addresses` are those of its first network interface."""
+    """Describe a device; `network` is its first network interface."""
     pci, functions = found.pci, found.functions
     data: dict[str, str | int | tuple[str, ...]] = {"pciAddress": pci.address}
     if pci.kernel_driver:
@@ -22,10 +22,4 @@ def make_description(
         "disks": tuple(found.name for found in functions.disks),
     }
     data |= {key: names for key, names in lists.items() if names}
-    if not functions.interfaces:
-        return DeviceDescription(data=data)
-    first = functions.interfaces[0]
-    network = NetworkDescription(
-        interface=first.name, hardware_address=first.mac, addresses=addresses
-    )
     return DeviceDescription(data=data, network=network)

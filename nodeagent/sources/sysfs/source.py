@@ -22,10 +22,11 @@ from nodeagent.inventory import NodeDevices
 from nodeagent.schedule import is_due
 from nodeagent.sources.rises import Rise
 from nodeagent.sources.source import DeviceDescription, Readings
-from nodeagent.sources.sysfs.addresses import read_addresses
+from nodeagent.sources.sysfs.addresses import find_network
 from nodeagent.sources.sysfs.container import find_refusal, make_edits
 from nodeagent.sources.sysfs.description import make_description
 from nodeagent.sources.sysfs.folder import ReadableFolder, TreeError
+from nodeagent.sources.sysfs.functions import Interface
 from nodeagent.sources.sysfs.hotplug import HotPlug, open_hotplug
 from nodeagent.sources.sysfs.offers import FoundDevice, make_device
 from nodeagent.sources.sysfs.pci import list_addresses
@@ -39,6 +40,7 @@ from nodeagent.sources.sysfs.probes import (
     list_state_probes,
 )
 from nodeagent.sources.sysfs.scan import Scan, find_device, read_names, read_use, scan
+from nodeagent.sources.sysfs.selection import PciKind, kind_of
 from nodeagent.sources.sysfs.spec import SysfsSpec
 from nodeagent.sources.sysfs.tree import Tree
 from nodeagent.sources.threaded import ThreadedSource
@@ -98,6 +100,9 @@ class SysfsSource(ThreadedSource):
         """Something happened since the last scan."""
         self._scanned_s: float | None = None
         self._counted_s: float | None = None
+        self._interfaces: dict[DeviceID, Interface] = {}
+        """The first of each described device, as /sys showed it last: it does not show
+        one that a pod was given."""
 
     def _list_devices(self) -> NodeDevices:
         found = self._scan or self._rescan()
@@ -228,11 +233,12 @@ class SysfsSource(ThreadedSource):
 
     def _describe_device(self, device: DeviceID) -> DeviceDescription:
         now = self._find_now(device)
-        interfaces = now.functions.interfaces
-        addresses = (
-            read_addresses(interfaces[0].name, interfaces[0].mac) if interfaces else ()
-        )
-        return make_description(now, addresses)
+        if now.functions.interfaces:
+            self._interfaces[device] = now.functions.interfaces[0]
+        known = self._interfaces.get(device)
+        is_nic = known is not None or kind_of(now.pci) is PciKind.NIC
+        network = find_network(now.pci.address, known) if is_nic else None
+        return make_description(now, network)
 
     def _find_now(self, device: DeviceID) -> FoundDevice:
         found = self._scan or self._rescan()

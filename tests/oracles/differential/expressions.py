@@ -18,6 +18,11 @@ _SURE = (
     '"nothing.example.com" in device.attributes || true',
     "size({a}) >= 3",
     "{a}.?model.orValue('x').matches('^[abx]$')",
+    "{a}.transformMap(name, value, name.size()).all(k, v, k.size() == v)",
+    "cel.bind(m, device.attributes, m['nothing.example.com'].size() == 0)",
+    "cel.bind(d, device, d.driver == '{d}' && has(d.attributes.nothing))",
+    "[device].all(d, d.driver == '{d}')",
+    "{a}.?numa.orValue(0)" + " + 1" * 60 + " >= 60",
 )
 _PLAIN = (
     '{a}.model == "a"',

@@ -14,6 +14,7 @@ from tests.lab.personas import Persona as Granted
 ROLES = {
     "moorings-gang-author": "author",
     "moorings-gang-viewer": "viewer",
+    "moorings-deviceclass-viewer": "class-viewer",
     "moorings-cluster-operator": "operator",
     "moorings-device-admin": "device-admin",
 }

@@ -43,6 +43,33 @@ def test_sizes_are_followed_from_what_a_device_may_hold(
     assert abs(priced(expression) - cost) <= 10
 
 
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ("cel.bind(m, device.attributes, m['d'].x == 1)", "device.attributes.d.x == 1"),
+        ("cel.bind(d, device, d.driver == 'x')", "device.driver == 'x'"),
+        ("1" + "+1" * 60 + " == 1", "1" + "+1" * 20 + " == 1"),
+    ],
+)
+def test_what_is_written_for_the_engine_alone_costs_nothing(
+    written: str, plain: str
+) -> None:
+    """A longer sum costs its own additions, one each."""
+    more = written.count("+") - plain.count("+")
+    assert priced(written) <= priced(plain) + more
+
+
+def test_what_is_inserted_into_a_map_is_as_large_as_it_may_be() -> None:
+    """Whoever goes through it pays for its entries, keys and values."""
+    made = f'device.attributes["{DRIVER}"].transformMap(k, v, v)'
+    whole = f'device.attributes["{DRIVER}"]'
+    each = ".all(k, v, k + v != '')"
+    assert priced(made + each) > priced(whole + each)
+    assert priced(f"{made}.transformMap(k, v, v).size() > 0") <= MAX_PRICE / 100
+    few = "[1].transformMapEntry(i, v, {'a': v}).all(k, v, true)"
+    assert priced(few) < 200
+
+
 def test_each_doubling_costs_twice_as_much() -> None:
     """And each level of a comprehension ten times as much."""
     costs = [priced(doubled(count, 0)) for count in (10, 11, 12)]

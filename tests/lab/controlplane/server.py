@@ -126,6 +126,11 @@ class ControlPlane:
         version = self.options.dra_version
         return Kube(*given) if version == "v1" else OlderKube(*given, version=version)
 
+    def component(self, name: str) -> Kube:
+        """Make a client of what a component itself serves, such as `/metrics`."""
+        authority = self.folder / name / f"{name}.crt"
+        return Kube(self.programs[name].url, authority, self.token())
+
     def _write_files(self) -> None:
         users = (files.ADMIN, *files.COMPONENTS, *self.options.users)
         self._tokens = files.write_tokens(self.folder / "tokens.csv", users)

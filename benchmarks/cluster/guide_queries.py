@@ -2,7 +2,9 @@
 
 Five of the nine, on kube-controller-manager and kube-scheduler; kubelets are played
 here. `depth` is the most that was seen once a second, `p99` is what Prometheus'
-histogram_quantile would say. The board of `k8s/components/monitoring` has all of them.
+histogram_quantile would say; buckets of `work` are powers of ten. `limiter` is no query
+of the guide's: how long requests of the controller manager wait for its client limit.
+The board of `k8s/components/monitoring` has all nine.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ _CLAIMS = 'name="resource_claim"'
 _ADDED, _DEPTH = "workqueue_adds_total", "workqueue_depth"
 _HISTOGRAMS = {
     "work": (CONTROLLER_MANAGER, "workqueue_work_duration_seconds", _CLAIMS),
+    "limiter": (CONTROLLER_MANAGER, "rest_client_rate_limiter_duration_seconds", ""),
     "scheduling": (SCHEDULER, "scheduler_pod_scheduling_sli_duration_seconds", ""),
     "algorithm": (SCHEDULER, "scheduler_scheduling_algorithm_duration_seconds", ""),
 }

@@ -171,6 +171,8 @@ class ControlPlane:
         return [
             f"--authentication-kubeconfig={kubeconfig}",
             f"--authorization-kubeconfig={kubeconfig}",
+            # Or they end if the API server has not yet said whose certificates count.
+            "--authentication-skip-lookup",
         ]
 
     def _etcd(self) -> list[str]:

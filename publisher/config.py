@@ -72,5 +72,9 @@ class PublisherConfig(ServiceConfig, frozen=True, kw_only=True):
     claims of classic DRA, and nothing else; empty: none (docs/classic.md)."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 8
     """Gangs that are written at the same time."""
+    kube_api_qps: Annotated[float, Meta(ge=0)] = 0.0
+    """Requests a second to the API server, renewals of the Lease apart; 0: any."""
+    kube_api_burst: Annotated[int, Meta(ge=1)] = 10
+    """Requests that may go at once under that limit."""
     write_budget_s: float = 45.0
     """Seconds for which a failed write is retried before the decision is refused."""

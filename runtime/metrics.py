@@ -77,6 +77,12 @@ API_SECONDS = Histogram(
     ("verb",),
     buckets=(*SECONDS[3:], 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
 )
+API_THROTTLED = Histogram(
+    "rest_client_rate_limiter_duration_seconds",
+    "Seconds that requests waited for a client limit of ours; others are not counted.",
+    ("verb",),
+    buckets=(*SECONDS[3:], 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
+)
 GANG_SECONDS = Histogram(
     "moorings_gang_stage_duration_seconds",
     "Seconds of a gang by the bus's clock: submitted to first decision (decision), to"

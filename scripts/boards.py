@@ -294,7 +294,7 @@ KUBERNETES = (
         "Claims that wait for it",
         NUMBER,
         "Few added and long work: raise its QPS and burst. Many added and short work:"
-        " create fewer pods a second, as its workers are fixed.",
+        " give it more workers, or create fewer pods a second.",
         {"waiting": f"sum(workqueue_depth{CLAIMS})"},
     ),
     Panel(

@@ -1,10 +1,10 @@
 """The load by which Kubernetes' guide for administrators of devices was measured.
 
 100 nodes of 8 devices. 720 Jobs of one pod that runs on fill 90 % of them, ten Jobs a
-second. Then 80 Jobs, five a second, of 10 pods one after the other, each for 30 s:
-every free device is wanted, and wanted again as soon as a pod has ended. Pods have
-claims from a template; kubelets are played. Source: "Good practices for dynamic
-resource allocation as a cluster admin", the DRA test of kubernetes/perf-tests.
+second. Then 80 Jobs, ten a second, of 10 pods one after the other, each for 30 s
+(`--runs-s`): every free device is wanted, and wanted again as soon as a pod has ended.
+Pods have claims from a template; kubelets are played. Source: "Good practices for
+dynamic resource allocation as a cluster admin", the DRA test of kubernetes/perf-tests.
 
 A row is a phase: `fill` of the long pods, `churn` of the short ones. Seconds from a
 pod's creation until it runs; `claim`, `gate`, `bound` are p99 of the parts: until
@@ -13,11 +13,12 @@ gate, then until kube-scheduler has bound it. `missing` pods never ran, and `pha
 the time from its first Job, so that pods that were made late show. Each row of `limits`
 (requests a second and at once that the controller manager may send; 20/30 is its
 default) is a control plane of its own; `kube-scheduler` runs without Moorings, the same
-Jobs without gates; it may send 500/1000 either way.
-`others had` is how many processors what is not ours had meanwhile.
+Jobs without gates; it may send 500/1000 either way. Then the guide's queries over the
+phase (`guide_queries`), and the processor seconds of each process; `others had` is how
+many processors what is not ours had meanwhile.
 
     python -m benchmarks.cluster.admin_load [--size full] [--limits 20/30 ...]
-        [--json FILE]
+        [--runs-s 30] [--json FILE]
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import accumulate, pairwise
 
+import msgspec
 from msgspec import Struct
 
 from benchmarks.cluster import setup
+from benchmarks.cluster.guide_queries import queried
 from benchmarks.cluster.milestones import (
     BOUND,
     CREATED,
@@ -44,7 +47,7 @@ from benchmarks.cluster.milestones import (
     watched,
 )
 from benchmarks.processes import processes_of, usage, used
-from benchmarks.report import Row, parser, percentile, print_table, print_tables, write
+from benchmarks.report import Row, parser, percentile, print_tables, write
 from contracts.names import GATE
 from tests.lab.cluster import Stack
 from tests.lab.controlplane import kubelet, objects
@@ -65,9 +68,8 @@ class Load(Struct, frozen=True, kw_only=True):
 
     nodes: int = 100
     long_jobs: int = 720
-    long_a_second: float = 10
     short_jobs: int = 80
-    short_a_second: float = 5
+    jobs_a_second: float = 10
     completions: int = 10
     runs_s: float = 30
     fill_limit_s: float = 900
@@ -80,12 +82,17 @@ LOADS = {
         nodes=10,
         long_jobs=72,
         short_jobs=8,
-        completions=3,
-        runs_s=2,
+        jobs_a_second=30,
+        completions=2,
+        runs_s=1,
         fill_limit_s=60,
         churn_limit_s=60,
     ),
 }
+
+
+Tables = dict[str, list[Row]]
+STARTS, QUERIES, PROCESSORS = "pod start", "the guide's queries", "processor seconds"
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -99,15 +106,14 @@ class Run(Struct, frozen=True, kw_only=True):
     seen: Milestones
     stack: Stack | None
 
-    async def fill(self) -> Row:
+    async def fill(self) -> Tables:
         """Create the long Jobs and wait until all their pods run."""
         load = self.load
         jobs = [self._job(f"long-{i}", 1, 0) for i in range(load.long_jobs)]
-        return await self._phase(
-            FILL, jobs, load.long_a_second, (RUNNING, load.long_jobs, load.fill_limit_s)
-        )
+        wait = (RUNNING, load.long_jobs, load.fill_limit_s)
+        return await self._phase(FILL, jobs, wait)
 
-    async def churn(self) -> Row:
+    async def churn(self) -> Tables:
         """Create the short Jobs and wait until all their pods have ended."""
         load = self.load
         jobs = [
@@ -115,39 +121,36 @@ class Run(Struct, frozen=True, kw_only=True):
             for i in range(load.short_jobs)
         ]
         pods = load.short_jobs * load.completions
-        return await self._phase(
-            CHURN, jobs, load.short_a_second, (ENDED, pods, load.churn_limit_s)
-        )
+        return await self._phase(CHURN, jobs, (ENDED, pods, load.churn_limit_s))
 
     async def _phase(
-        self,
-        phase: str,
-        jobs: Sequence[Json],
-        rate: float,
-        wait: tuple[str, int, float],
-    ) -> Row:
+        self, phase: str, jobs: Sequence[Json], wait: tuple[str, int, float]
+    ) -> Tables:
         began_s = time.time()
         before = usage(processes_of(self.plane, self.stack))
         earlier_pods = set(self.seen.times.get(CREATED, ()))
-        await self._create(jobs, rate)
         milestone, pods, limit_s = wait
-        with contextlib.suppress(TimeoutError):  # the row says how many did not
-            await self.seen.until(milestone, pods, limit_s)
+        async with queried(self.plane) as queries:
+            await self._create(jobs)
+            with contextlib.suppress(TimeoutError):  # the row says how many did not
+                await self.seen.until(milestone, pods, limit_s)
         seconds = used(before, usage(before.pids))
-        shown = ("publisher", "kube-apiserver", "others had")
+        row = {"limits": self.limits, "way": self.way, "phase": phase}
+        starts = {**self._starts(earlier_pods, pods), "phase s": time.time() - began_s}
         return {
-            **self._row(phase, earlier_pods, pods),
-            "phase s": time.time() - began_s,
-            **{name: seconds[name] for name in shown if name in seconds},
+            STARTS: [{**row, **starts}],
+            QUERIES: [{**row, **queries}],
+            PROCESSORS: [{**row, **seconds}],
         }
 
-    async def _create(self, jobs: Sequence[Json], rate: float) -> None:
+    async def _create(self, jobs: Sequence[Json]) -> None:
         began_s = time.time()
         for number, job in enumerate(jobs):
-            await asyncio.sleep(began_s + number / rate - time.time())
+            due_s = began_s + number / self.load.jobs_a_second
+            await asyncio.sleep(due_s - time.time())
             await self.kube.create(job)
 
-    def _row(self, phase: str, earlier_pods: set[str], pods: int) -> Row:
+    def _starts(self, earlier_pods: set[str], pods: int) -> Row:
         """Describe the pods of a phase that run or ran."""
         times = self.seen.times
         started = [name for name in times.get(RUNNING, {}) if name not in earlier_pods]
@@ -156,9 +159,6 @@ class Run(Struct, frozen=True, kw_only=True):
         parts = zip(*(_differences(points) for points in made.values()), strict=True)
         names = ("claim", "gate", "bound", "kubelet")
         return {
-            "limits": self.limits,
-            "way": self.way,
-            "phase": phase,
             "pods": len(started),
             "missing": pods - len(started),
             "p50 s": percentile(seconds, 0.5),
@@ -201,7 +201,7 @@ def _differences(points: Sequence[float]) -> list[float]:
     return [after - before for before, after in pairwise(reached)]
 
 
-async def run(load: Load, limits: str, way: str) -> list[Row]:
+async def run(load: Load, limits: str, way: str) -> Tables:
     """Put a control plane of its own under the load."""
     qps, burst = map(int, limits.split("/"))
     options = Options(controller_manager_limits=ClientLimits(qps, burst))
@@ -229,7 +229,11 @@ async def run(load: Load, limits: str, way: str) -> list[Row]:
                     seen=milestones,
                     stack=stack,
                 )
-                return [await under.fill(), await under.churn()]
+                phases = [await under.fill(), await under.churn()]
+                return {
+                    name: [row for phase in phases for row in phase[name]]
+                    for name in phases[0]
+                }
 
 
 @asynccontextmanager
@@ -248,14 +252,19 @@ def main() -> None:
     arguments = parser(__doc__ or "")
     arguments.formatter_class = argparse.RawDescriptionHelpFormatter
     arguments.add_argument("--limits", nargs="+")
+    arguments.add_argument("--runs-s", type=float)
     options = arguments.parse_args()
-    rows: list[Row] = []
+    load = LOADS[options.size]
+    if options.runs_s is not None:
+        load = msgspec.structs.replace(load, runs_s=options.runs_s)
+    tables: Tables = {STARTS: [], QUERIES: [], PROCESSORS: []}
     for limits in options.limits or LIMITS[options.size]:
         for way in (ALONE, OURS):
-            way_rows = asyncio.run(run(LOADS[options.size], limits, way))
-            print_table(way_rows)  # a whole run takes most of an hour
-            rows += way_rows
-    write("admin_load", options, print_tables({"pod start": rows}))
+            done = asyncio.run(run(load, limits, way))
+            print_tables(done)  # a whole run takes most of an hour
+            for name, rows in done.items():
+                tables[name] += rows
+    write("admin_load", options, print_tables(tables))
 
 
 if __name__ == "__main__":

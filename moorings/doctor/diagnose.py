@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from moorings.doctor.check_admission import check_admission
 from moorings.doctor.check_api import check_api
 from moorings.doctor.check_bus import check_bus
 from moorings.doctor.check_clocks import check_bus_clock, check_cluster_clocks
@@ -57,6 +58,7 @@ def _list_lines(
         yield fail("kubernetes.reachable", cluster.why, REFUSED_CLUSTER)
     elif cluster is not None:
         yield from check_api(cluster)
+        yield from check_admission(cluster)
         yield from check_control_plane(cluster)
         yield from check_removed_gates(cluster)
         yield from check_rights(cluster)

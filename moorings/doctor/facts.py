@@ -106,6 +106,8 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
     """Of the services' personas."""
     own_reviews: Reading[tuple[Review, ...]]
     """Of the user of the kubeconfig, for the roles of people."""
+    admission: Reading[tuple[Json, ...]]
+    """Policies and webhooks, each with its kind."""
     nodes: Reading[tuple[Json, ...]]
     slices: Reading[tuple[Json, ...]]
     claims: Reading[tuple[Json, ...]]

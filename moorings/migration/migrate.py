@@ -16,9 +16,19 @@ from contracts.errors import ContractsError
 from contracts.kubernetes import versions
 from contracts.kubernetes.decode import decode_object, find_refused_fields
 from contracts.validate import Validated, validate
+from moorings import admission_rules
 from moorings.plan.objects import PlanObject, with_defaults
 
 Say = Callable[[str], None]
+PLURALS = frozenset(
+    (
+        "deviceclasses",
+        "devicetaintrules",
+        "resourceclaims",
+        "resourceclaimtemplates",
+        "resourceslices",
+    )
+)
 OLDER = tuple(f"{GROUP}/{version}" for version in ("v1beta1", "v1beta2"))
 _OF_SERVER = (
     "creationTimestamp",
@@ -54,6 +64,8 @@ class Migration:
                 self._say(f"note: {converted.source}: {subject_of(value)}: {why}")
                 continue
             written = without_server_fields(value)
+            for remark in _list_blind(written):
+                self._say(f"note: {converted.source}: {remark}")
             faults = list(_find_faults(written))
             for fault in faults:
                 self._say(f"error: {converted.source}: {fault}")
@@ -110,6 +122,13 @@ def _find_maker(raw: Json) -> str:
         if isinstance(owner, dict) and owner.get("controller") is True:
             return f"not written: {owner.get('kind')} {owner.get('name')} makes it"
     return ""
+
+
+def _list_blind(raw: Json) -> Iterator[str]:
+    """Name what a policy or webhook will not see where v1 alone is served."""
+    if raw.get("kind") in admission_rules.KINDS:
+        for rule in admission_rules.find_blind_rules(raw, {"v1": PLURALS}):
+            yield f"{subject_of(raw)} {rule}; {rule.remedy}"
 
 
 def _find_faults(raw: Json) -> Iterator[str]:

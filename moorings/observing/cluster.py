@@ -45,6 +45,29 @@ _WORKLOADS = tuple(
     Kind(group="apps", plural=f"{name.lower()}s", name=name, namespaced=True)
     for name in ("DaemonSet", "Deployment", "StatefulSet")
 )
+_ADMISSION = "admissionregistration.k8s.io"
+_ADMITTING = (
+    Kind(
+        group=_ADMISSION,
+        plural="mutatingadmissionpolicies",
+        name="MutatingAdmissionPolicy",
+    ),
+    Kind(
+        group=_ADMISSION,
+        plural="mutatingwebhookconfigurations",
+        name="MutatingWebhookConfiguration",
+    ),
+    Kind(
+        group=_ADMISSION,
+        plural="validatingadmissionpolicies",
+        name="ValidatingAdmissionPolicy",
+    ),
+    Kind(
+        group=_ADMISSION,
+        plural="validatingwebhookconfigurations",
+        name="ValidatingWebhookConfiguration",
+    ),
+)
 _REVIEWS = "authorization.k8s.io"
 _OF_OTHERS = Kind(
     group=_REVIEWS, plural="subjectaccessreviews", name="SubjectAccessReview"
@@ -77,6 +100,7 @@ async def observe_cluster(
                 gates=await _read_or_unread(read_gates(api)),
                 reviews=await _read_or_unread(_review_services(api, system)),
                 own_reviews=await _read_or_unread(_review_self(api, system, namespace)),
+                admission=await _read_or_unread(_list_admission(api)),
                 nodes=await _list_objects(api, NODE),
                 control_plane=await _list_objects(api, POD, KUBE_SYSTEM),
                 scheduler_config=scheduler_config,
@@ -143,6 +167,17 @@ async def _list_all(
             found += await list_all(api, kind, namespace=namespace)
     except ApiError as error:
         return Unread(str(error))
+    return tuple(found)
+
+
+async def _list_admission(api: KubernetesApi) -> tuple[Json, ...]:
+    """List policies and webhooks, each kind in the newest version that is served."""
+    served = await api.fetch_served(_ADMISSION)
+    found: list[Json] = []
+    for kind in _ADMITTING:
+        versions = [name for name in sorted(served) if kind.plural in served[name]]
+        if versions:  # v1, then v1alpha1 and v1beta1: their rules are the same
+            found += await list_all(api, kind.at(versions[0]))
     return tuple(found)
 
 

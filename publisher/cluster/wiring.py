@@ -68,6 +68,7 @@ from runtime.kube.kinds import (
     STORAGE_KINDS,
     ServedKinds,
 )
+from runtime.kube.request_limit import RequestLimit
 from runtime.log import get_logger
 from runtime.metrics import BoundedLabels
 from runtime.retry import retry
@@ -98,11 +99,13 @@ async def open_cluster(
         BusError: the streams are not as they should be.
     """
     way = (config.kubeconfig, config.context)
+    limit = RequestLimit(config.kube_api_qps, config.kube_api_burst)
     async with AsyncExitStack() as stack:
         try:
-            api = await stack.enter_async_context(KubernetesApi.open(*way))
-            # One way for the Lease alone: a burst of writes must not keep a renewal
-            # waiting.
+            opening = KubernetesApi.open(*way, limit=limit)
+            api = await stack.enter_async_context(opening)
+            # One way for the Lease alone: neither a burst of writes nor the limit must
+            # keep a renewal waiting.
             leasing = KubernetesApi.open(*way)
             lease_api = await stack.enter_async_context(leasing)
         except ClusterError as error:
@@ -125,6 +128,7 @@ async def open_cluster(
             parts = _build_parts(
                 config,
                 api=api,
+                limit=limit,
                 kinds=kinds,
                 bus=bus,
                 traces=traces,
@@ -149,6 +153,7 @@ class _Parts(Struct, frozen=True, kw_only=True):
     statuses: StatusWriter
     reports: ReportPublisher
     controller: GangController
+    limit: RequestLimit
     sweeper: Sweeper
     devices: DevicePublisher
     checks: AdmissionChecks
@@ -160,6 +165,7 @@ def _build_parts(
     config: PublisherConfig,
     *,
     api: KubernetesApi,
+    limit: RequestLimit,
     kinds: ServedKinds,
     bus: Bus,
     traces: GangTraces,
@@ -279,6 +285,7 @@ def _build_parts(
         statuses=statuses,
         reports=reports,
         controller=controller,
+        limit=limit,
         sweeper=Sweeper(api, observer, config.sweep_s),
         devices=devices,
         checks=checks,
@@ -386,11 +393,19 @@ async def _lead_until(parts: _Parts, lease: LeaderLease, lost: asyncio.Event) ->
         "kueue": parts.checks.write,
         # Lets the workers write for gangs, and waits for them in the end.
         "gangs": parts.controller.lead,
+        # Lets go what waits for the client limit: all has to end before others lead.
+        "limit": partial(_lift_limit, parts.limit),
     }
     async with asyncio.TaskGroup() as term:
         term.create_task(_say_what_is_owned(parts, lease), name="ownership")
         for name, write in writers.items():
             term.create_task(write(lost), name=name)
+    parts.limit.restore()
+
+
+async def _lift_limit(limit: RequestLimit, lost: asyncio.Event) -> None:
+    await lost.wait()
+    limit.lift()
 
 
 async def _forget_gangs(parts: _Parts, stop: asyncio.Event) -> None:

@@ -17,6 +17,7 @@ from runtime.kube.answers import ApiStatus, decode_answer, error_of_status
 from runtime.kube.errors import UnavailableError
 from runtime.kube.kinds import VERSIONS, Kind, ServedKinds
 from runtime.kube.protobuf import MEDIA_TYPE, extend
+from runtime.kube.request_limit import RequestLimit
 from runtime.kube.served import fetch_plurals, fetch_served_kinds
 from runtime.kube.transport import Transport
 
@@ -80,18 +81,21 @@ class KubernetesApi:
         *,
         in_flight: int = IN_FLIGHT,
         manager: str = PUBLISHER,
+        limit: RequestLimit | None = None,
     ) -> AsyncIterator[KubernetesApi]:
         """Prepare the way to a cluster; nothing is sent before the first call.
 
         `kubeconfig` is a path; empty: the service account of the pod we run in.
         `context` is one of its contexts; empty: the current one. At most `in_flight`
         requests run at once; watches are not counted. What is written is `manager`'s.
+        `limit` says how many go a second, the start of a watch among them; None: any.
 
         Raises:
             ClusterError: the kubeconfig or the service account cannot be used.
         """
-        async with Transport.open(kubeconfig, context, in_flight, manager) as way:
-            yield cls(way, manager)
+        way = (kubeconfig, context, in_flight, manager, limit or RequestLimit())
+        async with Transport.open(*way) as transport:
+            yield cls(transport, manager)
 
     async def fetch_served_kinds(
         self, versions: tuple[str, ...] = VERSIONS

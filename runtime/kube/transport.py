@@ -1,4 +1,4 @@
-"""Requests to the API server as bytes: how many at once, and what failed.
+"""Requests to the API server as bytes: how many at once and a second, what failed.
 
 With `sockets` the one place that imports aiohttp, whose exceptions stop here. Knows
 nothing of kinds and objects.
@@ -20,6 +20,7 @@ from runtime.kube.answers import error_of
 from runtime.kube.credentials import read_credentials
 from runtime.kube.errors import ApiError, ClusterError, UnavailableError
 from runtime.kube.identity import Credentials
+from runtime.kube.request_limit import RequestLimit
 from runtime.kube.sockets import closing_sockets
 
 _CONNECT_S = 5.0
@@ -40,10 +41,15 @@ class Transport:
     """One pool of connections to one API server."""
 
     def __init__(
-        self, credentials: Credentials, session: aiohttp.ClientSession, in_flight: int
+        self,
+        credentials: Credentials,
+        session: aiohttp.ClientSession,
+        in_flight: int,
+        limit: RequestLimit,
     ) -> None:
         self._credentials = credentials
         self._session = session
+        self._limit = limit
         self._slots = asyncio.Semaphore(in_flight)
         self._server_name = credentials.server_name
         self.server = credentials.server
@@ -51,7 +57,12 @@ class Transport:
     @classmethod
     @asynccontextmanager
     async def open(
-        cls, kubeconfig: str, context: str, in_flight: int, user_agent: str
+        cls,
+        kubeconfig: str,
+        context: str,
+        in_flight: int,
+        user_agent: str,
+        limit: RequestLimit,
     ) -> AsyncIterator[Transport]:
         """Prepare the connections; see `KubernetesApi.open`."""
         credentials = await read_credentials(kubeconfig, context)
@@ -73,7 +84,7 @@ class Transport:
                 },
             ) as session,
         ):
-            yield cls(credentials, session, in_flight)
+            yield cls(credentials, session, in_flight, limit)
 
     async def call(
         self,
@@ -129,6 +140,7 @@ class Transport:
         accept: str = "application/json",
     ) -> tuple[bytes, Mapping[str, str]]:
         """Send one request and return body and headers of a good answer."""
+        await self._await_turn(method)
         headers = await self._sign_request(what) | {"Accept": accept}
         if body is not None:
             headers["Content-Type"] = form
@@ -167,6 +179,7 @@ class Transport:
         Raises:
             ApiError: as its tree says.
         """
+        await self._await_turn("WATCH")
         try:
             async with self._session.get(
                 self.server + path,
@@ -187,6 +200,12 @@ class Transport:
                         lines = lines[end:]
         except _FAILURES as error:
             raise UnavailableError(what, _describe_error(error)) from error
+
+    async def _await_turn(self, verb: str) -> None:
+        """Wait until the limit lets one more request go."""
+        waited_s = await self._limit.wait_turn()
+        if waited_s:
+            metrics.API_THROTTLED.labels(verb).observe(waited_s)
 
     async def _sign_request(self, what: str) -> dict[str, str]:
         try:

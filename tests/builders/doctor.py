@@ -102,6 +102,7 @@ def cluster_facts(**changes: Any) -> ClusterFacts:
             control_plane_pod("kube-scheduler"),
         ),
         "scheduler_config": None,
+        "admission": (),
         "workloads": tuple(map(workload, ("nats", "publisher", "solver"))),
         "publisher_lease": {
             "metadata": {"name": "moorings-publisher"},

@@ -76,6 +76,7 @@ async def test_an_installation_has_what_it_needs(
         "kubernetes.served": "ok",
         "kubernetes.gang-kind": "ok",
         "kubernetes.gates": "ok",
+        "kubernetes.admission": "ok",
         "controller-manager.limits": "warn",
         "scheduler.plugins": "warn",
         "rights.publisher": "ok",

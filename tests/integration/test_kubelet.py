@@ -8,32 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from tests.lab.cluster import Stack, started
 from tests.lab.command_line import drain
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.node import light
-from tests.lab.node.light import LightNode
+from tests.lab.node import light_site
+from tests.lab.node.light_site import LightSite
 from tests.lab.node.scenarios import hear_of_health, restart_agent_and_kubelet, roll
-from tests.lab.node.site import Site, write_fleet
+from tests.lab.node.site import Site
 from tests.lab.services import eventually
 from tests.lab.waits import until_told
-
-
-class _Running(NamedTuple):
-    node: LightNode
-    stack: Stack
-    folder: Path
-    driver: str
 
 
 @pytest.fixture(scope="module")
@@ -41,29 +31,18 @@ def running(
     control_plane: ControlPlane,
     kubelet_programs: Path,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[_Running]:
+) -> Iterator[LightSite]:
     """A node, NATS, solver and publisher that all tests here share."""
     folder = tmp_path_factory.mktemp("light")
-    name = f"light-{secrets.token_hex(4)}"
-    driver = f"{name}.example.com"
-    write_fleet(folder, name, driver)
-    (folder / "admin.kubeconfig").write_text(control_plane.kubeconfig().read_text())
-    with (
-        started(control_plane, folder) as stack,
-        light.running(control_plane, kubelet_programs, name) as node,
-    ):
-        yield _Running(node, stack, folder, driver)
+    with light_site.running(control_plane, kubelet_programs, folder) as site:
+        yield site
 
 
 @pytest.fixture
-async def site(running: _Running, kube: Kube, namespace: str) -> AsyncIterator[Site]:
+async def site(running: LightSite, kube: Kube, namespace: str) -> AsyncIterator[Site]:
     """What a test needs of it, with a class and a template of its own."""
-    device_class = await kube.create(objects.device_class(namespace, running.driver))
-    await kube.create(objects.template(namespace, "one", objects.requests(namespace)))
-    (running.folder / "faults.yaml").unlink(missing_ok=True)
-    site = Site(kube=kube, namespace=namespace, **running._asdict())
-    yield site
-    await kube.delete(device_class)
+    async with running.of(kube, namespace) as site:
+        yield site
 
 
 async def test_a_pod_runs_on_what_moorings_decided_and_its_runtime_sees_the_device(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import TypedDict
 
 import pytest
+from prometheus_client import generate_latest
 
 from contracts.kubernetes.decode import V1
 from runtime.kube.api import KubernetesApi
@@ -20,6 +24,7 @@ from runtime.kube.errors import (
     UnavailableError,
 )
 from runtime.kube.kinds import DEVICE_TAINT_RULE, NODE, POD, RESOURCE_CLAIM, Kind
+from runtime.kube.request_limit import RequestLimit
 from tests.conftest import release
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
@@ -217,6 +222,34 @@ async def test_lists_come_in_pages(api: KubernetesApi, namespace: str) -> None:
     }
     with pytest.raises(ApiError):
         await api.list_page(RESOURCE_CLAIM, "no token")
+
+
+async def test_requests_wait_for_a_limit_and_so_does_the_start_of_a_watch(
+    control_plane: ControlPlane,
+) -> None:
+    """Two go at once, the others twenty a second; what waited is counted."""
+    waited = 'rest_client_rate_limiter_duration_seconds_count{verb="%s"}'
+    before = {verb: count_series(waited % verb) for verb in ("GET", "WATCH")}
+    limit = RequestLimit(qps=20, burst=2)
+    kubeconfig = str(control_plane.kubeconfig())
+    async with KubernetesApi.open(kubeconfig, limit=limit) as api:
+        began_s = time.monotonic()
+        await asyncio.gather(*(api.list_page(NODE) for _ in range(5)))
+        async with aclosing(api.watch(NODE, "0")) as watch:
+            await anext(watch)
+        assert time.monotonic() - began_s >= 4 / 20 - 0.01
+    after = {verb: count_series(waited % verb) for verb in before}
+    assert {verb: after[verb] - before[verb] for verb in after} == {
+        "GET": 3,
+        "WATCH": 1,
+    }
+
+
+def count_series(name: str) -> float:
+    """Read a series of this process; 0 if it is not there yet."""
+    text = generate_latest().decode()
+    lines = (line.rpartition(" ") for line in text.splitlines())
+    return next((float(value) for found, _, value in lines if found == name), 0.0)
 
 
 async def test_a_cluster_says_what_it_serves(

@@ -126,6 +126,11 @@ class ControlPlane:
         version = self.options.dra_version
         return Kube(*given) if version == "v1" else OlderKube(*given, version=version)
 
+    def component(self, name: str) -> Kube:
+        """Make a client of what a component itself serves, such as `/metrics`."""
+        authority = self.folder / name / f"{name}.crt"
+        return Kube(self.programs[name].url, authority, self.token())
+
     def _write_files(self) -> None:
         users = (files.ADMIN, *files.COMPONENTS, *self.options.users)
         self._tokens = files.write_tokens(self.folder / "tokens.csv", users)
@@ -145,7 +150,10 @@ class ControlPlane:
         elif name == CONTROLLER_MANAGER:
             arguments = self._controller_manager()
         else:
-            arguments = [f"--config={self.folder / 'scheduler.json'}"]
+            arguments = [
+                f"--config={self.folder / 'scheduler.json'}",
+                *self._reviewed("system:kube-scheduler"),
+            ]
         return [*arguments, *self._for_all(name)]
 
     def _for_all(self, name: str) -> Iterator[str]:
@@ -156,6 +164,16 @@ class ControlPlane:
             yield f"--emulated-version={self.options.emulated_version}"
         if self.options.feature_gates:
             yield f"--feature-gates={','.join(self.options.feature_gates)}"
+
+    def _reviewed(self, user: str) -> list[str]:
+        """Let the API server say who may read metrics; else nobody may."""
+        kubeconfig = self.kubeconfig(user)
+        return [
+            f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+            # Or they end if the API server has not yet said whose certificates count.
+            "--authentication-skip-lookup",
+        ]
 
     def _etcd(self) -> list[str]:
         client, peer = self.programs[ETCD].url, f"http://127.0.0.1:{self._peer_port}"
@@ -205,6 +223,7 @@ class ControlPlane:
             f"--kube-api-qps={limits.qps}",
             f"--kube-api-burst={limits.burst}",
             f"--controllers={','.join(self.options.controllers)}",
+            *self._reviewed("system:kube-controller-manager"),
         ]
 
 

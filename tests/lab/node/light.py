@@ -46,6 +46,11 @@ class LightNode:
         self._kubelet: subprocess.Popen[bytes] | None = None
         self._runtime: subprocess.Popen[bytes] | None = None
 
+    @property
+    def address(self) -> str:
+        """Where kubelet answers, by TLS and to anybody."""
+        return f"127.0.0.1:{self._port}"
+
     def start_runtime(self) -> None:
         """Start what plays the container runtime."""
         for name in ("cdi", "containers", "pods", "stubs", "k"):

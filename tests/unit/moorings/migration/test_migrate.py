@@ -106,3 +106,25 @@ spec:
 
 def test_a_document_that_is_no_object_is_an_error() -> None:
     assert _migrate("- 1")[2] == 1
+
+
+def test_a_policy_that_will_see_nothing_of_v1_goes_through_with_a_note() -> None:
+    written, said, refused = _migrate("""
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-admins}
+spec:
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [resource.k8s.io]
+      apiVersions: [v1alpha3, v1beta1]
+      operations: [CREATE, UPDATE]
+      resources: [resourceclaims]
+  validations:
+  - expression: "!object.spec.devices.requests.exists(r, has(r.adminAccess))"
+""")
+    assert [value["metadata"]["name"] for value in written] == ["no-admins"]
+    (note,) = said
+    assert note.startswith("note: f: ValidatingAdmissionPolicy no-admins does not see")
+    assert note.endswith("; add v1 there, and read its fields")
+    assert refused == 0

@@ -20,9 +20,12 @@ async def test_a_gang_is_bound_by_a_publisher_that_has_to_wait(
 ) -> None:
     """Its reads, watches and writes wait; it leads for longer than its Lease lasts."""
     address = f"127.0.0.1:{find_free_port()}"
-    limits = {"PUBLISHER_KUBE_API_QPS": "10", "PUBLISHER_KUBE_API_BURST": "2"}
     async with cluster.stack(
-        control_plane, tmp_path, PUBLISHER_HEALTH_ADDRESS=address, **limits
+        control_plane,
+        tmp_path,
+        PUBLISHER_HEALTH_ADDRESS=address,
+        PUBLISHER_KUBE_API_QPS="10",
+        PUBLISHER_KUBE_API_BURST="2",
     ) as stack:
         await cluster.fleet(kube, namespace, 1, 8)
         spec = objects.requests(f"{namespace}.example.com")

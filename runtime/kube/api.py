@@ -93,7 +93,7 @@ class KubernetesApi:
         Raises:
             ClusterError: the kubeconfig or the service account cannot be used.
         """
-        way = (kubeconfig, context, in_flight, manager, limit or RequestLimit())
+        way = (kubeconfig, context, in_flight, manager, limit)
         async with Transport.open(*way) as transport:
             yield cls(transport, manager)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
+from time import monotonic
 
 from runtime.kube.token_bucket import TokenBucket
 from runtime.waits import first_of
@@ -20,7 +20,7 @@ class RequestLimit:
         """Wait until one more request may go; returns how many seconds that took."""
         if self._lifted.is_set():
             return 0.0
-        wait_s = self._bucket.take(time.monotonic())
+        wait_s = self._bucket.take(monotonic())
         if wait_s:
             await first_of(self._lifted, within_s=wait_s)
         return wait_s

@@ -62,7 +62,7 @@ class Transport:
         context: str,
         in_flight: int,
         user_agent: str,
-        limit: RequestLimit,
+        limit: RequestLimit | None = None,
     ) -> AsyncIterator[Transport]:
         """Prepare the connections; see `KubernetesApi.open`."""
         credentials = await read_credentials(kubeconfig, context)
@@ -84,7 +84,7 @@ class Transport:
                 },
             ) as session,
         ):
-            yield cls(credentials, session, in_flight, limit)
+            yield cls(credentials, session, in_flight, limit or RequestLimit())
 
     async def call(
         self,

@@ -18,7 +18,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def wait(_lifted: asyncio.Event, *, within_s: float) -> None:
         waits.append(within_s)
 
-    monkeypatch.setattr(request_limit.time, "monotonic", lambda: 1000.0 + sum(waits))
+    monkeypatch.setattr(request_limit, "monotonic", lambda: 1000.0 + sum(waits))
     monkeypatch.setattr(request_limit, "first_of", wait)
     return waits
 

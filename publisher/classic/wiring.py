@@ -11,11 +11,13 @@ import os
 import re
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from contracts.names import LEASE_NAME
 from contracts.release import RELEASE, make_release, release_of
@@ -88,58 +90,96 @@ async def open_classic(
         async with Bus.open(settings) as bus:
             await bus.wait_connected()
             await bus.ensure_streams()
-            cluster = config.cluster
-            leads = asyncio.Event()
-            queue = GroupQueue(leads)
-            view = ClassicView(version, config.classic_controllers, config.workloads)
-            gangs = GangBus(cluster, bus, queue.add, view.groups)
-            state = StatePublisher(cluster, bus)
-            kinds = kinds_of(version)
-            controller = ClassicController(
-                cluster,
-                leads,
-                api=api,
-                kinds=kinds,
-                view=view,
-                queue=queue,
-                gangs=gangs,
-                state=state,
-                events=EventWriter(api, identity),
-                now=now,
+            parts = _build_parts(
+                config, api=api, bus=bus, version=version, identity=identity, now=now
             )
             if release:
                 said = Change(RELEASE, RELEASE, make_release(release))
-                await state.take(ChangePage((said,), synced=False))
-            follows = {name: partial(follow, api, kind) for name, kind in kinds.items()}
-            informer = Informer(follows, (kinds.keys(), controller.take))
-            synced = (informer.synced, gangs.synced)
-            writers = (
-                state.publish,
-                partial(say_leading, bus, cluster, identity, now),
-                controller.lead,
-            )
-
-            async def lead(stop: asyncio.Event) -> None:
-                try:
-                    for event in synced:
-                        await first_of(event, stop)
-                    async for lost in lease.terms(stop):
-                        async with asyncio.TaskGroup() as term:
-                            for write in writers:
-                                term.create_task(write(lost))
-                finally:
-                    await queue.close()
-
+                await parts.state.take(ChangePage((said,), synced=False))
             log.info("classic.begins", version=version, release=release)
             tasks: dict[str, Task] = {
-                **informer.tasks(),
-                **gangs.tasks(informer.synced),
-                **{f"gangs-{n}": controller.work for n in range(config.workers)},
-                "lead": lead,
+                # What the API server holds, and what the bus says of gangs.
+                **parts.informer.tasks(),
+                **parts.gangs.tasks(parts.informer.synced),
+                # So many gangs are worked on side by side, while we lead.
+                **{f"gangs-{n}": parts.controller.work for n in range(config.workers)},
+                # Holds the Lease, or waits for it; writes only while it is ours.
+                "lead": partial(_lead_terms, parts, lease),
                 # Ends the process when the cluster was upgraded.
                 "served": partial(watch_version, api, version),
             }
+            synced = parts.synced
             yield ServiceTasks(tasks, lambda: all(event.is_set() for event in synced))
+
+
+class _Parts(Struct, frozen=True, kw_only=True):
+    """The parts of the service that have tasks of their own."""
+
+    informer: Informer
+    gangs: GangBus
+    queue: GroupQueue
+    state: StatePublisher
+    controller: ClassicController
+    say_leading: Callable[[asyncio.Event], Coroutine[Any, Any, None]]
+
+    @property
+    def synced(self) -> tuple[asyncio.Event, ...]:
+        """Set once everything was read that was there at the start."""
+        return self.informer.synced, self.gangs.synced
+
+
+def _build_parts(
+    config: PublisherConfig,
+    *,
+    api: KubernetesApi,
+    bus: Bus,
+    version: str,
+    identity: str,
+    now: Callable[[], str],
+) -> _Parts:
+    """Make the parts, each from those before it."""
+    cluster = config.cluster
+    leads = asyncio.Event()
+    queue = GroupQueue(leads)
+    view = ClassicView(version, config.classic_controllers, config.workloads)
+    gangs = GangBus(cluster, bus, queue.add, view.groups)
+    state = StatePublisher(cluster, bus)
+    kinds = kinds_of(version)
+    controller = ClassicController(
+        cluster,
+        leads,
+        api=api,
+        kinds=kinds,
+        view=view,
+        queue=queue,
+        gangs=gangs,
+        state=state,
+        events=EventWriter(api, identity),
+        now=now,
+    )
+    follows = {name: partial(follow, api, kind) for name, kind in kinds.items()}
+    return _Parts(
+        informer=Informer(follows, (kinds.keys(), controller.take)),
+        gangs=gangs,
+        queue=queue,
+        state=state,
+        controller=controller,
+        say_leading=partial(say_leading, bus, cluster, identity, now),
+    )
+
+
+async def _lead_terms(parts: _Parts, lease: LeaderLease, stop: asyncio.Event) -> None:
+    """Write while we hold the Lease, once everything was read."""
+    writers = (parts.state.publish, parts.say_leading, parts.controller.lead)
+    try:
+        for event in parts.synced:
+            await first_of(event, stop)
+        async for lost in lease.terms(stop):
+            async with asyncio.TaskGroup() as term:
+                for write in writers:
+                    term.create_task(write(lost))
+    finally:
+        await parts.queue.close()
 
 
 async def find_version(api: KubernetesApi) -> str:

@@ -15,7 +15,13 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
+from contracts.ids import NodeName
+from contracts.messages import DevicesAnnounced
 from contracts.names import TOPOLOGY
+from publisher.classic.objects import ClassicClaim, write_allocation
+from runtime.bus.bus import Bus
+from runtime.wire import BusSettings
+from tests.builders import allocation, devices, pool, result
 from tests.lab.classic import (
     CONTROLLER,
     Site,
@@ -31,7 +37,7 @@ from tests.lab.controlplane.kubectl import Kubectl, build
 from tests.lab.controlplane.options import API_SERVER, ETCD, of_release
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.manifests import OVERLAYS
-from tests.lab.services import Process
+from tests.lab.services import CLUSTER, Process, announce
 from tests.lab.soak import SOAK
 
 OLDER = Path(__file__).parents[1] / "data" / "older"
@@ -152,6 +158,27 @@ async def test_a_named_claim_is_shared_and_deallocated(site: Site) -> None:
     assert not freed.get("status", {}).get("deallocationRequested")
     await site.kube.delete(freed)
     await site.kube.until_gone(freed)
+
+
+async def test_a_claim_that_is_held_elsewhere_for_nobody_is_deallocated(
+    site: Site,
+) -> None:
+    """kube-scheduler asks for that when a pod cannot be where the claim is."""
+    here, there = await site.add_node("a", 1), await site.add_node("b", 1)
+    spec = await site.add_parameters(1)
+    claim = await site.create("ResourceClaim", "ours", spec=spec)
+    finalizers = {"finalizers": [f"{CONTROLLER}/deletion-protection"]}
+    await site.kube.patch(claim, {"metadata": finalizers})
+    known = ClassicClaim(key="", uid="", resource_version="", controller=CONTROLLER)
+    request = spec["devices"]["requests"][0]["name"] if "devices" in spec else "req-0"
+    device = result("dev-0", request=request, driver=CONTROLLER, pool=here)
+    version = EXAMPLES[site.release]
+    body = write_allocation(version, known, allocation(device, node=here), None)
+    await site.kube.patch(claim, body, "status")
+    await site.add_pod("pod", claims={"d": "ours"}, only=there)
+    await site.kube.until(site.pod("pod"), is_bound)
+    moved = await site.kube.get(claim)
+    assert devices_of([moved]) == [f"{there}/dev-0"]
 
 
 async def test_a_gang_is_decided_as_a_whole(site: Site) -> None:
@@ -292,6 +319,21 @@ async def test_a_controller_that_is_killed_goes_on_where_it_was(
     await site.add_pod("p2", templates={"d": "two"})
     await site.kube.until(site.pod("p2"), is_bound)
     assert len(set(devices_of(await site.claims()))) == 4
+
+
+async def test_devices_of_node_agents_are_allocated(older: Older, site: Site) -> None:
+    """No driver publishes ResourceSlices for them."""
+    node = await site.add_node("a", 0)
+    offered = devices(2, attributes={"site": site.namespace})
+    content = pool(*offered, name=node, driver=CONTROLLER)
+    message = DevicesAnnounced(cluster=CLUSTER, node=NodeName(node), pools=(content,))
+    async with Bus.open(BusSettings(name="test", servers=(older.nats_url,))) as bus:
+        await bus.wait_connected(10)
+        await announce(bus, message)
+        await site.add_template("pair", 2)
+        await site.add_pod("pod", templates={"d": "pair"})
+        await site.kube.until(site.pod("pod"), is_bound)
+    assert len(devices_of(await site.claims())) == 2
 
 
 @pytest.mark.parametrize("release", ["1.31"], indirect=True)

@@ -200,16 +200,20 @@ class Site:
         claims: Mapping[str, str] = {},
         gang: str = "",
         size: int = 0,
+        only: str = "",
         annotations: Mapping[str, str] = {},
         **fields: Any,
     ) -> Json:
-        """Create a pod that may be on this test's nodes."""
+        """Create a pod that may be on this test's nodes, or on one of them only."""
+        selected = (
+            {"kubernetes.io/hostname": only} if only else {"site": self.namespace}
+        )
         pod = objects.pod(
             self.namespace,
             name,
             claims=claims,
             templates=templates,
-            node_selector={} if "nodeName" in fields else {"site": self.namespace},
+            node_selector={} if "nodeName" in fields else selected,
             labels={GANG: gang} if gang else {},
             annotations={**annotations, **({GANG_SIZE: str(size)} if size else {})},
             **fields,

@@ -124,7 +124,9 @@ def _plan_record(
     own = claim if claim is not None and _is_of(context, record, claim) else None
     wanted = own if own is not None and _is_wanted(context, own) else None
     if record.is_ending:
-        return _plan_ended(context, record, wanted)
+        later = (r for r in context.records if own and _is_of(context, r, own))
+        is_last = all(other.age <= record.age for other in later)
+        return _plan_ended(context, record, wanted if is_last else None)
     if wanted is not None:
         return _plan_wanted(context, record, wanted)
     if own is None:

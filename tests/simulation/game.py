@@ -20,7 +20,7 @@ from tests.simulation.players import Bus, Solver
 from tests.simulation.publisher import Publisher
 from tests.simulation.setting import Setting
 from tests.simulation.workloads import Workloads
-from tests.simulation.world import World, devices_of, is_over, uid_of
+from tests.simulation.world import World, devices_of, is_kept, is_over, uid_of
 
 NS = builders.NAMESPACE
 MOST_ROUNDS = 40
@@ -307,4 +307,7 @@ class Game:
         for key, _ in list(self.world.all("ResourceClaim")):
             if key.startswith(f"{NS}/foreign"):
                 self.world.remove("ResourceClaim", key)
+        for key, claim in list(self.world.all("ResourceClaim")):
+            if is_kept(claim):
+                self.world.delete_claim(key)
         self.settle()

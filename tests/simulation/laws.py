@@ -35,6 +35,7 @@ from tests.simulation.world import (
     claims_of,
     devices_of,
     is_gated,
+    is_kept,
     is_opening,
     is_over,
     nodes_of,
@@ -303,6 +304,8 @@ class Laws:
         for name in claims_of(key, pod):
             claim = self._world.get("ResourceClaim", name)
             if claim is None or not devices_of(claim) or name in self._world.damaged:
+                continue
+            if is_kept(claim):
                 continue
             users = {user["uid"] for user in claim["status"].get("reservedFor") or ()}
             assert users - {uid_of(pod)}, f"{name} still holds devices for {key}"

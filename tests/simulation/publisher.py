@@ -208,6 +208,10 @@ class Publisher:
             avoided=lambda name: self._avoided.get((group.namespace, name)),
         )
 
+    def report_group(self, group: GroupKey) -> tuple[StatusReport, ...]:
+        """Say what is reported of a group now."""
+        return plan_gang(self._context(group)).reports
+
     def tell_all(self) -> dict[str, tuple[StatusReport, DecisionMessage | None]]:
         """Say of each pod why it waits, and what was last decided of it."""
         reports: dict[str, tuple[StatusReport, DecisionMessage | None]] = {}

@@ -32,13 +32,16 @@ class Setting(Struct, frozen=True):
     """Whether a second publisher acts on whatever it happens to know."""
     recovery: str = ""
     """What the pods say of it; empty: nothing."""
+    immediate: tuple[str, ...] = ()
+    """Claims that are allocated without a pod; pods may share them."""
     late: bool = False
     """Whether writes may be under way while other things happen."""
 
     @property
     def shared(self) -> list[str]:
-        """Name the ResourceClaims that pods share."""
-        return sorted({slot.shared for slot in self.slots} - {""})
+        """Name the ResourceClaims that pods share, or that need none."""
+        named = {slot.shared for slot in self.slots} - {""}
+        return sorted({*named, *self.immediate})
 
     def size_of(self, gang: str) -> int:
         """Say how many pods make a gang whole."""

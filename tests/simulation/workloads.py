@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from contracts.codec import to_builtins
 from contracts.meta import OwnerReference
-from contracts.names import RECOVERY
+from contracts.names import ALLOCATE, IMMEDIATE, RECOVERY
 from tests import builders
 from tests.builders.pods import waiting_pod
 from tests.simulation.setting import Setting, Slot
@@ -188,11 +188,21 @@ class Workloads:
         """Make a claim, for a pod (uid) or by hand, allocated by somebody or free."""
         claim = to_builtins(builders.claim(name=name, uid=f"claim-{self.count()}"))
         claim |= {"apiVersion": "resource.k8s.io/v1"}
+        if name in self._setting.immediate:
+            claim["metadata"]["labels"] = {ALLOCATE: IMMEDIATE}
         if owner:
             claim["metadata"]["owner"] = owner
         if held is not None:
             claim["status"] = {"allocation": held}
         self._world.put("ResourceClaim", f"{NS}/{name}", claim)
+
+    def label(self, one: int, two: int) -> None:
+        """Let a claim be allocated without a pod from now on, or no more."""
+        names = self._setting.shared
+        key = f"{NS}/{names[one % len(names)]}" if names else ""
+        if names and self._world.get("ResourceClaim", key) is not None:
+            labels = {ALLOCATE: IMMEDIATE if two % 2 else None}
+            self._world.change("ResourceClaim", key, {"metadata": {"labels": labels}})
 
     def restore(self, one: int, _two: int) -> None:
         """Make a shared claim anew that somebody deleted."""

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from contracts.codec import to_builtins
 from contracts.kubernetes.decode import decode_object
-from contracts.names import FINALIZER, GATE
+from contracts.names import ALLOCATE, FINALIZER, GATE, IMMEDIATE
 from contracts.pods.node_affinity import read_pinned_node
 from publisher.gangs.patches import Patch, Purpose
 from tests import builders
@@ -329,6 +329,12 @@ def is_over(pod: Json) -> bool:
 def is_theirs(claim: Json) -> bool:
     """Whether a claim is left to kube-scheduler."""
     return f"-{THEIRS}" in claim["metadata"]["name"]
+
+
+def is_kept(claim: Json) -> bool:
+    """Whether a claim holds devices without a pod."""
+    labels = claim["metadata"].get("labels") or {}
+    return labels.get(ALLOCATE) == IMMEDIATE
 
 
 def uid_of(raw: Json) -> str:

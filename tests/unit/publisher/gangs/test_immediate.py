@@ -320,6 +320,20 @@ def test_a_claim_that_somebody_cancelled_gives_its_devices_back_and_waits() -> N
     assert (steps.messages, steps.forget) == ((), ())
 
 
+def test_a_gang_that_was_cancelled_leaves_its_successor_alone() -> None:
+    """The label went and came again, and another publisher had forgotten the first."""
+    context = look(view_of(claims=[claim()]), forgotten={UID: False}.get)
+    (again,) = plan_gang(context).messages
+    assert isinstance(again, SubmitGang)
+    first = submitted(DECIDED, CancelGang(**IDS), ENDED, FREED)
+    decided = gang_allocated(GIVEN, name="data", uid=again.uid)
+    written = AllocationWritten(**{**IDS, "uid": again.uid}, attempt=1)
+    second = record_of(again, decided, written)
+    view = view_of(claims=[claim(allocated=HELD)])
+    steps = plan_gang(look(view, first, second))
+    assert (steps.patches, steps.messages, steps.forget) == ((), (), (UID,))
+
+
 def test_a_claim_that_can_never_fit_is_told_why() -> None:
     record = submitted(GangRejected(**IDS, name="data", epoch=1))
     steps = plan(claim(), record=record)

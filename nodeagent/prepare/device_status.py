@@ -53,7 +53,7 @@ def plan_status(
     records: Iterable[PreparedClaim],
     descriptions: Mapping[DeviceID, DeviceDescription],
     *,
-    told: Sequence[Entry] = (),
+    told: Sequence[Any] = (),
     now: str = "",
 ) -> StatusPlan:
     """Make an entry for each device of a claim of which there is something to say.

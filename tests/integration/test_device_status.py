@@ -181,6 +181,7 @@ def ref_of(claim: Json) -> ClaimRef:
 def link_up(claim: Json) -> Json:
     """Give the condition of that type."""
     (entry,) = claim["status"]["devices"]
+    found: Json
     (found,) = (one for one in entry["conditions"] if one["type"] == "LinkUp")
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -69,6 +69,58 @@ async def test_a_pod_runs_on_what_moorings_decided_and_its_runtime_sees_the_devi
         # kubelet deletes what the runtime says is the log: never a file of the machine.
         logs = site.node.kubelet_folder.parent / "logs"
         await eventually(lambda: list(logs.iterdir()) == [], "its log is gone", 60.0)
+
+
+async def test_what_a_command_says_of_a_nic_follows_in_its_claim(site: Site) -> None:
+    """A pod's network comes after its claim was prepared, and links change."""
+    answer, sources = site.folder / "answer", site.folder / "sources.yaml"
+    nics: Json = {"name": "nics", "kind": "command", "driver": site.driver}
+    nics |= {"exec": ["/bin/cat", str(answer)], "readSeconds": 0.5}
+    about = {"apiVersion": "moorings.dev/v1alpha1", "kind": "Sources"}
+    sources.write_text(json.dumps({**about, "sources": [nics]}))
+
+    def say(status: str, *ips: str) -> None:
+        condition = {"type": "LinkUp", "status": status, "reason": "Carrier"}
+        network = {"interfaceName": "net1", "ips": ips}
+        nic = {"name": "nic-0", "data": {"port": 1}, "conditions": [condition]}
+        staged = answer.with_suffix(".new")
+        staged.write_text(json.dumps({"devices": [{**nic, "networkData": network}]}))
+        staged.rename(answer)
+
+    def says(status: str, ips: list[str]) -> Callable[[Json], bool]:
+        def holds(claim: Json) -> bool:
+            return any(
+                entry["networkData"].get("ips", []) == ips
+                and [(c["type"], c["status"]) for c in entry["conditions"]]
+                == [("LinkUp", status)]
+                for entry in claim["status"].get("devices", ())
+                if entry["data"]["port"] == 1
+            )
+
+        return holds
+
+    say("False")
+    async with site.running(site.agent_of_sources(sources, "nics")):
+        pod = await site.until_runs(await site.start("a"))
+        claim = await site.claim_of(pod)
+        await site.kube.until(claim, says("False", []))
+        say("True", "10.1.0.5/24")
+        await site.kube.until(claim, says("True", ["10.1.0.5/24"]))
+        await site.end(pod)
+    # The next test's pod must not get what is announced no more.
+    async with site.running(site.agent("gpus")):
+        await eventually(lambda: has_gpus(site), "the fleet is announced", 60.0)
+
+
+async def has_gpus(site: Site) -> bool:
+    """True once slices have the devices of the fleet."""
+    select = f"spec.driver={site.driver}"
+    slices = await site.kube.list(
+        objects.RESOURCE, "ResourceSlice", fieldSelector=select
+    )
+    devices = [device for each in slices for device in each["spec"].get("devices", ())]
+    names = {device["name"].partition("-")[0] for device in devices}
+    return names == {"gpu"}
 
 
 async def test_health_is_told_in_the_status_of_a_running_pod(site: Site) -> None:

@@ -73,12 +73,22 @@ class Site(Struct, frozen=True, kw_only=True):
 
     def agent(self, instance: str = "", **more: str) -> Process:
         """Make the agent of the node, or another instance of it."""
+        return self._make_agent(
+            instance,
+            NODEAGENT_FLEET=str(self.folder / "fleet.yaml"),
+            NODEAGENT_FAULTS_FILE=str(self.folder / "faults.yaml"),
+            **more,
+        )
+
+    def agent_of_sources(self, sources: Path, instance: str) -> Process:
+        """Make an agent of the node that has what a sources file names."""
+        return self._make_agent(instance, NODEAGENT_SOURCES=str(sources))
+
+    def _make_agent(self, instance: str, **more: str) -> Process:
         return Process(
             "nodeagent",
             self.folder / f"agent-{instance}.log",
             NODEAGENT_SERVERS=self.stack.nats.url,
-            NODEAGENT_FLEET=str(self.folder / "fleet.yaml"),
-            NODEAGENT_FAULTS_FILE=str(self.folder / "faults.yaml"),
             NODEAGENT_NODE=self.node.name,
             NODEAGENT_KUBELET_FOLDER=str(self.node.kubelet_folder),
             NODEAGENT_CDI_FOLDER=str(self.node.cdi_folder),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -174,32 +173,3 @@ def test_a_condition_keeps_the_time_of_its_status() -> None:
     assert (
         conditions("True", [other], "4")["conditions"][0]["lastTransitionTime"] == "4"
     )
-
-
-def test_a_condition_keeps_the_time_of_its_status() -> None:
-    """The condition of another manager is neither repeated nor taken for ours."""
-
-    def conditions(status: str, told: Sequence[Any], now: str) -> Any:
-        link = DeviceCondition(type="LinkUp", status=status, reason="Carrier")
-        nic = DeviceDescription(conditions=(link,))
-        (entry,) = plan_status(
-            [record(prepared())], {NIC: nic}, told=told, now=now
-        ).entries
-        return entry
-
-    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "0"}
-    first = conditions("True", [{**IDENTITY, "conditions": [ready]}, 7], "1")
-    assert first["conditions"] == [
-        {
-            "type": "LinkUp",
-            "status": "True",
-            "reason": "Carrier",
-            "message": "",
-            "lastTransitionTime": "1",
-        }
-    ]
-    assert conditions("True", [first], "2") == first
-    (turned,) = conditions("False", [first], "3")["conditions"]
-    assert (turned["status"], turned["lastTransitionTime"]) == ("False", "3")
-    other = {**first, "device": "nic-1"}
-    assert conditions("True", [other], "4")["conditions"][0]["lastTransitionTime"] == "4"

@@ -12,7 +12,6 @@ from nodeagent.health import Symptom
 from nodeagent.sources.command.settings import CommandSpec
 from nodeagent.sources.command.source import CommandSource
 from nodeagent.sources.source import NetworkDescription
-from nodeagent.sources.source import NetworkDescription
 
 NODE, DRIVER = NodeName("n-0"), DriverName("disk.example.com")
 
@@ -111,18 +110,6 @@ def test_a_path_that_can_be_bent_is_refused(program: str) -> None:
     """The agent's folder and `..` decide nothing."""
     spec = CommandSpec(name="disks", driver=DRIVER, exec=(program,))
     assert [field for field, _ in spec.find_broken_rules()] == ["exec[0]"]
-
-
-async def test_what_is_said_of_a_device_follows_the_command(lister: _Lister) -> None:
-    """It is no part of the inventory: no slice changes by it."""
-    lister.says('{"name": "a", "networkData": {"interfaceName": "net1"}}')
-    await lister.list()
-    first = await lister.source.describe(device_id("a"))
-    assert first.network == NetworkDescription(interface="net1")
-    lister.says('{"name": "a", "data": {"speed": 100}}')
-    assert not (await lister.source.read(1.0)).changed
-    second = await lister.source.describe(device_id("a"))
-    assert (second.network, second.data) == (None, {"speed": 100})
 
 
 async def test_what_is_said_of_a_device_follows_the_command(lister: _Lister) -> None:

@@ -292,6 +292,9 @@ class ClassicView:
     def _claim_to_v1(self, raw: Json) -> Json | None:
         """Say what a claim holds, or that it holds nothing that is known."""
         allocation = read_allocation(self.version, raw)
+        if allocation is not None:
+            devices = mapping_in(allocation, "devices")
+            allocation["devices"] = _with_admin_access(raw, devices)
         status = {} if allocation is None else {"allocation": allocation}
         meta = mapping_in(raw, "metadata")
         return _of_v1(RESOURCE_CLAIM.name, meta) | {"status": status}
@@ -334,6 +337,17 @@ class ClassicView:
         """Return the version of what changes though its object does not."""
         self._said += 1
         return str(self._said)
+
+
+def _with_admin_access(raw: Json, devices: Json) -> Json:
+    """Say in results which of them hold nothing; v1alpha3 says it in requests alone."""
+    requests = list_in(raw, "spec", "devices", "requests")
+    watching = {request["name"] for request in requests if request.get("adminAccess")}
+    results = [
+        {**result, **({"adminAccess": True} if result["request"] in watching else {})}
+        for result in devices.get("results") or ()
+    ]
+    return {**devices, "results": results}
 
 
 def claim_group(key: str) -> GroupKey:

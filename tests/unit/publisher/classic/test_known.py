@@ -160,6 +160,19 @@ def test_the_bus_is_told_what_claims_hold() -> None:
     assert gone.object is None
 
 
+def test_what_admins_hold_is_free() -> None:
+    """The result does not say so before v1beta1."""
+    results = [{"request": "r", "driver": "d", "pool": "p", "device": "x"}]
+    raw = classic_claim(
+        "claim", status={"allocation": {"devices": {"results": results}}}
+    )
+    raw["spec"]["devices"]["requests"][0]["adminAccess"] = True
+    (told,) = ClassicWorld().put(raw)
+    assert told.object is not None
+    (result,) = told.object["status"]["allocation"]["devices"]["results"]
+    assert result == results[0] | {"adminAccess": True}
+
+
 def test_the_bus_is_told_classes_of_v1alpha2_as_deviceclasses() -> None:
     """Again when their parameters come."""
     world = ClassicWorld(version=V1ALPHA2)

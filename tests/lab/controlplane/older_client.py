@@ -15,7 +15,7 @@ from contracts.kubernetes.decode import RESOURCE_GROUP, V1
 from contracts.kubernetes.versions import from_v1, to_v1
 from tests.lab.controlplane.client import JSON, Json, Kube, as_json, as_object
 
-_PREFIX = f"/apis/{V1}"
+_PREFIX = f"/apis/{V1}/"
 
 
 class OlderKube(Kube):
@@ -59,7 +59,7 @@ class OlderKube(Kube):
                 yield {**event, "object": self._read(event["object"])}
 
     def _path(self, path: str) -> str:
-        return path.replace(_PREFIX, f"/apis/{self._api_version}", 1)
+        return path.replace(_PREFIX, f"/apis/{self._api_version}/", 1)
 
     def _written(self, body: Json) -> Json:
         if body.get("apiVersion") != V1:

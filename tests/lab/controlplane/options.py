@@ -69,7 +69,7 @@ class Options(Struct, frozen=True, kw_only=True):
     binding_timeout: str = ""
     """Such as "3s": so long kube-scheduler waits for devices; by default 10 minutes."""
     dra_version: str = "v1"
-    """The version of resource.k8s.io that clients of tests speak."""
+    """In which version objects of v1 travel; those of v1alpha2 and 3 are not of it."""
     users: tuple[User, ...] = ()
     """Besides the admin; `ControlPlane.kubeconfig` makes one of a name."""
 
@@ -110,7 +110,7 @@ def _before_v1(version: str) -> Options:
     }[version]
     versions = ("v1beta1", served) if version == "1.33" else (served,)
     return Options(
-        dra_version=served,
+        dra_version=served if served.startswith("v1beta") else "v1",
         scheduler_ready_path="/healthz" if version == "1.30" else "/readyz",
         feature_gates=gates,
         runtime_config=tuple(f"resource.k8s.io/{each}=true" for each in versions),

@@ -42,6 +42,7 @@ _OF_SERVER = (
     "selfLink",
     "uid",
 )
+_UID_OF_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -113,10 +114,13 @@ def without_server_fields(raw: Json) -> Json:
     """Leave out the status, a pod's node, and the metadata that a cluster fills in."""
     written = {key: value for key, value in raw.items() if key != "status"}
     metadata = mapping_in(raw, "metadata")
-    if raw.get("kind") == "Pod" and "uid" in metadata:
+    if "uid" in metadata and raw.get("kind") == "Pod":
         spec = mapping_in(raw, "spec")
         spec.pop("nodeName", None)  # or no scheduler would allocate its claims
         written["spec"] = spec
+    if "uid" in metadata and raw.get("kind") == "Job":
+        metadata = _without_uid(metadata)
+        written["spec"] = _without_selector(mapping_in(raw, "spec"))
     for field in _OF_SERVER:
         metadata.pop(field, None)
     annotations = mapping_in(metadata, "annotations")
@@ -125,6 +129,22 @@ def without_server_fields(raw: Json) -> Json:
         if not annotations:
             del metadata["annotations"]
     return {**written, "metadata": metadata} if metadata else written
+
+
+def _without_selector(spec: Json) -> Json:
+    """Leave out how a Job finds its pods, by its uid; a new one has another."""
+    if spec.get("manualSelector"):
+        return spec
+    spec.pop("selector", None)
+    template = mapping_in(spec, "template")
+    template["metadata"] = _without_uid(mapping_in(template, "metadata"))
+    return {**spec, "template": template}
+
+
+def _without_uid(metadata: Json) -> Json:
+    labels = mapping_in(metadata, "labels")
+    kept = {key: value for key, value in labels.items() if key not in _UID_OF_JOB}
+    return {**metadata, "labels": kept} if labels else metadata
 
 
 def _find_maker(raw: Json) -> str:

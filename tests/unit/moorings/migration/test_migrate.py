@@ -185,8 +185,31 @@ def test_the_node_that_a_pod_was_bound_to_is_left_out(
     uid: str, node: str | None
 ) -> None:
     """With it no scheduler sees the pod, so nobody allocates its claims."""
-    text = "apiVersion: v1\nkind: Pod\n" + (
-        f"metadata: {{{uid}name: p}}\nspec: {{nodeName: n}}"
-    )
-    (value,), _, _ = _migrate(text)
+    (value,), _, _ = _migrate(f"""
+apiVersion: v1
+kind: Pod
+metadata: {{{uid}name: p}}
+spec: {{nodeName: n}}
+""")
     assert value["spec"].get("nodeName") == node
+
+
+def test_a_job_finds_its_pods_anew() -> None:
+    """The API server refuses a selector by the uid of another Job."""
+    (value,), _, _ = _migrate("""
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j, uid: u, labels: {team: a, controller-uid: u}}
+spec:
+  selector: {matchLabels: {batch.kubernetes.io/controller-uid: u}}
+  template:
+    metadata: {labels: {batch.kubernetes.io/controller-uid: u, job-name: j}}
+    spec: {restartPolicy: Never}
+""")
+    assert value["metadata"] == {"name": "j", "labels": {"team": "a"}}
+    assert value["spec"] == {
+        "template": {
+            "metadata": {"labels": {"job-name": "j"}},
+            "spec": {"restartPolicy": "Never"},
+        }
+    }

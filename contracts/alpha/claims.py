@@ -54,10 +54,9 @@ class Known:
             self._drivers[name] = text_in(raw, "driverName")
         elif kind in (CLAIM_PARAMETERS, CLASS_PARAMETERS):
             self._parameters[GROUP, kind, namespace, name] = raw
-            made_from = mapping_in(raw, "generatedFrom")
-            if made_from:
-                namespace = text_in(made_from, "namespace") or namespace
-                self._parameters[_key_of(made_from, namespace)] = raw
+            origin = find_origin(raw)
+            if origin is not None:
+                self._parameters[origin] = raw
 
     def driver_of(self, class_name: str) -> str:
         """Return the driver of a class; empty if the class is not there."""
@@ -94,6 +93,15 @@ def find_reference(raw: Json) -> ParametersKey | None:
         return None
     namespace = text_in(raw, "metadata", "namespace")
     return _key_of(reference, text_in(reference, "namespace") or namespace)
+
+
+def find_origin(raw: Json) -> ParametersKey | None:
+    """Return which object of a vendor parameters were generated from, if any."""
+    made_from = mapping_in(raw, "generatedFrom")
+    if not made_from:
+        return None
+    namespace = text_in(raw, "metadata", "namespace")
+    return _key_of(made_from, text_in(made_from, "namespace") or namespace)
 
 
 def class_to_v1(raw: Json, known: Known, remarks: Remarks) -> Json:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from contracts.alpha.claims import GROUP, V1
+from contracts.alpha.claims import CLAIM_PARAMETERS, CLASS_PARAMETERS, GROUP, V1
 from contracts.alpha.convert import Converted, convert
 from contracts.alpha.said import Json, list_in, mapping_in, subject_of
 from contracts.errors import ContractsError
@@ -42,6 +42,7 @@ _OF_SERVER = (
     "selfLink",
     "uid",
 )
+_UID_OF_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -55,15 +56,10 @@ class Migration:
 
     def migrate(self, documents: Iterable[tuple[str, Any]]) -> Iterator[Json]:
         """Yield the objects in v1; what is left out is named with a reason."""
-        for converted in convert(documents):
-            value = self._take(converted)
-            if value is None:
+        for converted in convert(self._leave_out(documents)):
+            written = self._take(converted)
+            if written is None:
                 continue
-            why = _find_maker(value)
-            if why:
-                self._say(f"note: {converted.source}: {subject_of(value)}: {why}")
-                continue
-            written = without_server_fields(value)
             for remark in _list_blind(written):
                 self._say(f"note: {converted.source}: {remark}")
             faults = list(_find_faults(written))
@@ -73,6 +69,20 @@ class Migration:
                 self.refused += 1
             else:
                 yield written
+
+    def _leave_out(
+        self, documents: Iterable[tuple[str, Any]]
+    ) -> Iterator[tuple[str, Any]]:
+        """Yield what authors wrote; nothing of the rest can then be refused."""
+        for source, raw in documents:
+            if not isinstance(raw, dict):
+                yield source, raw
+                continue
+            why = _find_maker(raw)
+            if why:
+                self._say(f"note: {source}: {subject_of(raw)}: {why}")
+            else:
+                yield source, without_server_fields(raw)
 
     def _take(self, converted: Converted) -> Json | None:
         for remark in converted.remarks:
@@ -101,9 +111,16 @@ class Migration:
 
 
 def without_server_fields(raw: Json) -> Json:
-    """Leave out the status, and the metadata that a cluster fills in."""
+    """Leave out the status, a pod's node, and the metadata that a cluster fills in."""
     written = {key: value for key, value in raw.items() if key != "status"}
     metadata = mapping_in(raw, "metadata")
+    if "uid" in metadata and raw.get("kind") == "Pod":
+        spec = mapping_in(raw, "spec")
+        spec.pop("nodeName", None)  # or no scheduler would allocate its claims
+        written["spec"] = spec
+    if "uid" in metadata and raw.get("kind") == "Job":
+        metadata = _without_uid(metadata)
+        written["spec"] = _without_selector(mapping_in(raw, "spec"))
     for field in _OF_SERVER:
         metadata.pop(field, None)
     annotations = mapping_in(metadata, "annotations")
@@ -114,10 +131,28 @@ def without_server_fields(raw: Json) -> Json:
     return {**written, "metadata": metadata} if metadata else written
 
 
+def _without_selector(spec: Json) -> Json:
+    """Leave out how a Job finds its pods, by its uid; a new one has another."""
+    if spec.get("manualSelector"):
+        return spec
+    spec.pop("selector", None)
+    template = mapping_in(spec, "template")
+    template["metadata"] = _without_uid(mapping_in(template, "metadata"))
+    return {**spec, "template": template}
+
+
+def _without_uid(metadata: Json) -> Json:
+    labels = mapping_in(metadata, "labels")
+    kept = {key: value for key, value in labels.items() if key not in _UID_OF_JOB}
+    return {**metadata, "labels": kept} if labels else metadata
+
+
 def _find_maker(raw: Json) -> str:
     """Return who makes such an object by itself; empty: its author does."""
     if raw.get("kind") == "ResourceSlice":
         return "not written: drivers publish their own; install their release for v1"
+    if raw.get("kind") in (CLAIM_PARAMETERS, CLASS_PARAMETERS):
+        return ""  # of a vendor's controller; claims and classes refer to them
     for owner in list_in(raw, "metadata", "ownerReferences"):
         if isinstance(owner, dict) and owner.get("controller") is True:
             return f"not written: {owner.get('kind')} {owner.get('name')} makes it"

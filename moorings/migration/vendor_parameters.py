@@ -18,6 +18,7 @@ from contracts.alpha.claims import (
     CLASS_PARAMETERS,
     DEFAULT,
     ParametersKey,
+    find_origin,
     find_reference,
 )
 from contracts.alpha.convert import V1ALPHA2
@@ -34,20 +35,21 @@ def convert_parameters(
 ) -> Iterator[tuple[str, Any]]:
     """Replace each custom resource that is referred to by what a command makes of it.
 
+    Those that the vendor's controller made parameters of are left as they are.
+
     Raises:
         BadInputError: the command fails, or writes something else.
     """
     held = list(documents)
-    wanted = {
-        key
+    old = [
+        raw
         for _, raw in held
         if isinstance(raw, dict) and raw.get("apiVersion") == V1ALPHA2
-        for key in [find_reference(raw)]
-        if key is not None
-    }
+    ]
+    wanted = set(map(find_reference, old)) - set(map(find_origin, old))
     for source, raw in held:
         key = _key_of(raw) if isinstance(raw, dict) else None
-        if key in wanted:
+        if key is not None and key in wanted:
             yield source, _run(command, source, raw, key)
         else:
             yield source, raw

@@ -128,3 +128,88 @@ spec:
     assert note.startswith("note: f: ValidatingAdmissionPolicy no-admins does not see")
     assert note.endswith("; add v1 there, and read its fields")
     assert refused == 0
+
+
+CLASSIC = """
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClaim
+metadata: {name: c, namespace: ns}
+spec: {resourceClassName: gpu}
+status:
+  allocation: {resourceHandles: [{driverName: d.example.com, data: "{}"}]}
+"""
+
+
+def test_an_allocation_that_is_not_written_is_no_error() -> None:
+    """Only the driver can read it, and the claim is allocated anew in v1."""
+    (value,), said, refused = _migrate(CLASSIC)
+    assert (said, refused) == ([], 0)
+    assert "status" not in value
+
+
+def test_a_claim_that_comes_with_its_pod_cannot_be_refused() -> None:
+    """Its template is, once."""
+    owner = "ownerReferences: [{kind: Pod, name: p, uid: v, controller: true}]"
+    owned = CLASSIC.replace("namespace: ns", f"namespace: ns, {owner}")
+    values, said, refused = _migrate(owned.replace("gpu", '""'))
+    assert (values, refused) == ([], 0)
+    (note,) = said
+    assert note.endswith("not written: Pod p makes it")
+
+
+def test_parameters_that_a_vendor_s_controller_owns_are_read() -> None:
+    """They are not written, but what refers to them is."""
+    values, _, refused = _migrate("""
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClaim
+metadata: {name: c, namespace: ns}
+spec:
+  resourceClassName: gpu
+  parametersRef: {apiGroup: cats.example.com, kind: Cat, name: tom}
+---
+apiVersion: resource.k8s.io/v1alpha2
+kind: ResourceClaimParameters
+metadata:
+  name: made
+  namespace: ns
+  ownerReferences: [{kind: Cat, name: tom, uid: u, controller: true}]
+generatedFrom: {apiGroup: cats.example.com, kind: Cat, name: tom}
+driverRequests:
+- {driverName: d.example.com, requests: [{namedResources: {selector: "true"}}]}
+""")
+    assert ([value["kind"] for value in values], refused) == (["ResourceClaim"], 0)
+
+
+@pytest.mark.parametrize(("uid", "node"), [("", "n"), ("uid: u, ", None)])
+def test_the_node_that_a_pod_was_bound_to_is_left_out(
+    uid: str, node: str | None
+) -> None:
+    """With it no scheduler sees the pod, so nobody allocates its claims."""
+    (value,), _, _ = _migrate(f"""
+apiVersion: v1
+kind: Pod
+metadata: {{{uid}name: p}}
+spec: {{nodeName: n}}
+""")
+    assert value["spec"].get("nodeName") == node
+
+
+def test_a_job_finds_its_pods_anew() -> None:
+    """The API server refuses a selector by the uid of another Job."""
+    (value,), _, _ = _migrate("""
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j, uid: u, labels: {team: a, controller-uid: u}}
+spec:
+  selector: {matchLabels: {batch.kubernetes.io/controller-uid: u}}
+  template:
+    metadata: {labels: {batch.kubernetes.io/controller-uid: u, job-name: j}}
+    spec: {restartPolicy: Never}
+""")
+    assert value["metadata"] == {"name": "j", "labels": {"team": "a"}}
+    assert value["spec"] == {
+        "template": {
+            "metadata": {"labels": {"job-name": "j"}},
+            "spec": {"restartPolicy": "Never"},
+        }
+    }

@@ -56,6 +56,18 @@ def test_only_what_is_referred_to_is_converted() -> None:
     assert expression == 'device.attributes["cats.example.com"].color == "black"'
 
 
+def test_what_the_vendor_s_controller_made_is_kept() -> None:
+    """It knows its own parameters better than the command, which is not run."""
+    generated = {
+        "apiVersion": "resource.k8s.io/v1alpha2",
+        "kind": "ResourceClaimParameters",
+        "metadata": {"name": "made", "namespace": "ns"},
+        "generatedFrom": CLAIM["spec"]["parametersRef"],  # type: ignore[index]
+    }
+    documents = [("f", PARAMETERS), ("g", generated), ("h", CLAIM)]
+    assert list(convert_parameters(documents, ["false"])) == documents
+
+
 @pytest.mark.parametrize(
     ("program", "words"),
     [

@@ -112,8 +112,10 @@ spec:
             "Cat: name: belongs under metadata",
         ),
         (
-            "{apiVersion: v1, kind: Pod, metadata: {name: p},"
-            " spec: {containers: [], ResourceClaim: [{name: a}]}}",
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: p}, "
+                "spec: {containers: [], ResourceClaim: [{name: a}]}}"
+            ),
             "Pod p: spec.ResourceClaim: unknown field",
         ),
     ],

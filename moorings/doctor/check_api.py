@@ -11,7 +11,9 @@ from moorings.doctor.findings import CheckLine, fail, ok, unread, warn
 from moorings.views.names import name_some
 from runtime.kube.kinds import DEVICE_TAINT_RULE, choose_kinds
 
-OLDEST = "1.34"
+OLDEST = "1.32"
+"""The first release without classic DRA; it serves resource.k8s.io/v1beta1."""
+WITH_V1 = "1.34"
 """The first release that serves resource.k8s.io/v1."""
 _MAIN = "DynamicResourceAllocation"
 _USED = (
@@ -46,8 +48,15 @@ def _check_release(facts: ClusterFacts) -> CheckLine:
     if _parse_release(facts.release) < _parse_release(OLDEST):
         return fail(
             name,
-            f"Kubernetes {facts.release} has no {RESOURCE_GROUP}/v1 by default",
-            f"upgrade to {OLDEST} or newer",
+            f"Kubernetes {facts.release} has no {RESOURCE_GROUP}/v1beta1",
+            f"upgrade to {WITH_V1} or newer; for 1.30 and 1.31 see docs/classic.md",
+        )
+    if _parse_release(facts.release) < _parse_release(WITH_V1):
+        return warn(
+            name,
+            f"Kubernetes {facts.release} has no {RESOURCE_GROUP}/v1: no alternatives "
+            "in requests, no taints of devices",
+            f"apply k8s/overlays/kubernetes-1.33, and upgrade to {WITH_V1} or newer",
         )
     known = nearest_release(facts.release)
     if known != facts.release:

@@ -14,10 +14,16 @@ from contracts.alpha.convert import Converted, convert
 from contracts.alpha.said import Json, list_in, mapping_in, subject_of
 from contracts.errors import ContractsError
 from contracts.kubernetes import versions
-from contracts.kubernetes.decode import decode_object, find_refused_fields
+from contracts.kubernetes.decode import (
+    NAME_OUTSIDE,
+    decode_object,
+    find_refused_fields,
+)
 from contracts.validate import Validated, validate
+from contracts.workload import Pod, Workload
 from moorings import admission_rules
 from moorings.plan.objects import PlanObject, with_defaults
+from moorings.plan.reading import find_misspelt_claims
 
 Say = Callable[[str], None]
 PLURALS = frozenset(
@@ -167,8 +173,9 @@ def _list_blind(raw: Json) -> Iterator[str]:
 
 
 def _find_faults(raw: Json) -> Iterator[str]:
-    """Name what an API server of v1 would refuse in an object of DRA."""
+    """Name what an API server of v1 would refuse."""
     if raw.get("apiVersion") != V1:
+        yield from _find_faults_of_others(raw)
         return
     try:
         decoded = decode_object(raw)
@@ -181,3 +188,17 @@ def _find_faults(raw: Json) -> Iterator[str]:
     if isinstance(value, Validated):
         for violation in validate(value):
             yield f"{subject_of(raw)}: {violation}"
+
+
+def _find_faults_of_others(raw: Json) -> Iterator[str]:
+    """Name what is refused of any kind, and claims of pods under a misspelt field."""
+    if "metadata" not in raw and "name" in raw:
+        yield f"{subject_of(raw)}: name: {NAME_OUTSIDE}"
+        return
+    try:
+        decoded = decode_object(raw)
+    except ContractsError:
+        return
+    if isinstance(decoded.value, Pod | Workload):
+        for path in find_misspelt_claims(raw, ""):
+            yield f"{subject_of(raw)}: {path}: unknown field"

@@ -1,5 +1,7 @@
 """Finds pods that request devices, by claims or extended resources. Pure.
 
+Opaque integer resources, their forerunners, are asked for and counted alike.
+
 Source: k8s.io/kubernetes/pkg/apis/core/v1/helper, IsExtendedResourceName.
 """
 
@@ -9,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from contracts.claim import IMPLICIT_RESOURCE
+from contracts.validate.names import is_opaque_integer
 from contracts.workload import PodSpec
 
 _AMOUNTS = ("limits", "requests")
@@ -36,7 +39,7 @@ def list_extended(spec: PodSpec) -> set[str]:
         for container in (*spec.init_containers, *spec.containers)
         for amounts in (container.resources.limits, container.resources.requests)
         for name, amount in amounts.items()
-        if is_extended(name) and amount.nano > 0
+        if _is_asked_for(name) and amount.nano > 0
     }
 
 
@@ -62,8 +65,12 @@ def find_extended(value: Any) -> Iterator[str]:
 def _list_amounts(amounts: Any) -> Iterator[str]:
     if isinstance(amounts, Mapping):
         for name, amount in amounts.items():
-            if is_extended(str(name)) and str(amount) not in ("0", "None"):
+            if _is_asked_for(str(name)) and str(amount) not in ("0", "None"):
                 yield str(name)
+
+
+def _is_asked_for(name: str) -> bool:
+    return is_extended(name) or is_opaque_integer(name)
 
 
 def is_extended(name: str) -> bool:

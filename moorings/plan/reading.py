@@ -187,7 +187,7 @@ def _decode_raw(raw: Any) -> Decoded:
             raise _not_read(raw, resource) from error
         raise
     if isinstance(decoded.value, Pod | Workload):
-        for path in _find_misspelt_claims(raw, ""):
+        for path in find_misspelt_claims(raw, ""):
             reason = f"unknown field; did you mean {_CLAIMS}?"
             raise DecodeError(_name_object(raw), path, reason)
         for path in decoded.unknown:
@@ -255,11 +255,11 @@ def _has_claims(value: Any) -> bool:
     return isinstance(value, list) and any(map(_has_claims, value))
 
 
-def _find_misspelt_claims(value: Any, place: str) -> Iterator[str]:
+def find_misspelt_claims(value: Any, place: str) -> Iterator[str]:
     """Go through fields of pod specs that are named almost as the claims are."""
     if isinstance(value, list):
         for at, each in enumerate(value):
-            yield from _find_misspelt_claims(each, f"{place}[{at}]")
+            yield from find_misspelt_claims(each, f"{place}[{at}]")
     if not isinstance(value, Mapping):
         return
     for key, each in value.items():
@@ -268,7 +268,7 @@ def _find_misspelt_claims(value: Any, place: str) -> Iterator[str]:
             likeness = SequenceMatcher(None, str(key).casefold(), _CLAIMS.casefold())
             if likeness.quick_ratio() > _ALIKE and likeness.ratio() > _ALIKE:
                 yield path
-        yield from _find_misspelt_claims(each, path)
+        yield from find_misspelt_claims(each, path)
 
 
 def _not_read(raw: Mapping[str, Any], wish: str, where: str = "") -> DecodeError:

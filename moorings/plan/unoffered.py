@@ -2,6 +2,7 @@
 
 A pod that asks for one asks for a device, so it is not passed by. Nodes that say what
 they have say that none has it; of a Node that does not, nobody knows whether it would.
+Opaque integer resources are counted on Nodes alone, so pods wait for a Node of theirs.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from contracts.allocation import Reason, Rule
+from contracts.validate.names import is_opaque_integer
 from contracts.workload import Node
 from moorings.plan.extended_resources import list_extended
 from moorings.plan.pods import PlannedPod, RefusedPod
@@ -29,7 +31,8 @@ def find_unoffered(
     for each in pods:
         pod = each.pod
         if not pod.spec.node_name and not is_over(pod):
-            missing = list_extended(pod.spec) - served - offered
+            unknown = list_extended(pod.spec) - served - offered
+            missing = {name for name in unknown if not is_opaque_integer(name)}
             if missing:
                 found[pod.metadata.uid] = frozenset(missing)
     return found

@@ -221,7 +221,11 @@ class ClassicView:
         """Return which of us is to allocate a claim, or has; empty: none of us."""
         spec, status = mapping_in(raw, "spec"), mapping_in(raw, "status")
         if self.version == V1ALPHA2:
-            of_class = self._known_now().driver_of(text_in(spec, "resourceClassName"))
+            class_name = text_in(spec, "resourceClassName")
+            of_class = self._known_now().driver_of(class_name)
+            found = self._raw.get((RESOURCE_CLASS.name, class_name), {})
+            if found.get("structuredParameters"):  # kube-scheduler allocates these
+                return ""
             name = text_in(status, "driverName") or of_class
         else:
             name = text_in(status, "allocation", "controller")

@@ -112,7 +112,7 @@ async def open_classic(
             yield ServiceTasks(tasks, lambda: all(event.is_set() for event in synced))
 
 
-class _Parts(Struct, frozen=True, kw_only=True):
+class _ClassicParts(Struct, frozen=True, kw_only=True):
     """The parts of the service that have tasks of their own."""
 
     informer: Informer
@@ -136,7 +136,7 @@ def _build_parts(
     version: str,
     identity: str,
     now: Callable[[], str],
-) -> _Parts:
+) -> _ClassicParts:
     """Make the parts, each from those before it."""
     cluster = config.cluster
     leads = asyncio.Event()
@@ -158,7 +158,7 @@ def _build_parts(
         now=now,
     )
     follows = {name: partial(follow, api, kind) for name, kind in kinds.items()}
-    return _Parts(
+    return _ClassicParts(
         informer=Informer(follows, (kinds.keys(), controller.take)),
         gangs=gangs,
         queue=queue,
@@ -168,7 +168,9 @@ def _build_parts(
     )
 
 
-async def _lead_terms(parts: _Parts, lease: LeaderLease, stop: asyncio.Event) -> None:
+async def _lead_terms(
+    parts: _ClassicParts, lease: LeaderLease, stop: asyncio.Event
+) -> None:
     """Write while we hold the Lease, once everything was read."""
     writers = (parts.state.publish, parts.say_leading, parts.controller.lead)
     try:

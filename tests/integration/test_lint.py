@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from contracts.codec import to_builtins
 from contracts.device import DeviceCounterConsumption
 from contracts.kubernetes.decode import WritableObject, to_kubernetes
+from contracts.names import ALLOCATE, IMMEDIATE
 from moorings.cli.main import app
 from moorings.lint.findings import LintRule
 from tests.builders import (
@@ -77,6 +78,21 @@ MISSPELT = {
     "kind": "DeviceClass",
     "metadata": {"name": "misspelt"},
     "spec": {"selector": []},
+}
+AT_ONCE = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "at-once"},
+    "spec": {
+        "metadata": {"labels": {ALLOCATE: IMMEDIATE}},
+        "spec": {
+            "devices": {
+                "requests": [
+                    {"name": "r", "exactly": {"deviceClassName": GPU.metadata.name}}
+                ]
+            }
+        },
+    },
 }
 ASKING: dict[str, Any] = {
     "resourceClaims": [{"name": "gpu", "resourceClaimName": claim().metadata.name}],
@@ -203,6 +219,7 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
         LintRule.ATTRIBUTE_TWICE,
         (resource_slice(device(attributes={"numa": 1, f"{DRIVER}/numa": 2})),),
     ),
+    (LintRule.IMMEDIATE, (SLICE, GPU, AT_ONCE)),
 ]
 
 

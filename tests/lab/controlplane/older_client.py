@@ -1,7 +1,8 @@
 """A client of an API server from before v1 of resource.k8s.io, for tests that write v1.
 
 Objects are said in the version that is served on their way there, and in v1 on their
-way back. Patches go as they are: none of ours touch what differs.
+way back. Patches go as they are: none of ours touch what differs. What a test asks for
+in an older version itself stays as it is.
 """
 
 from __future__ import annotations
@@ -53,10 +54,12 @@ class OlderKube(Kube):
         self, path: str, resource_version: str, **parameters: str
     ) -> AsyncGenerator[Json]:
         """Give what changes, in v1."""
+        is_of_v1 = path.startswith(_PREFIX)
         events = super().watch(self._path(path), resource_version, **parameters)
         async with aclosing(events):
             async for event in events:
-                yield {**event, "object": self._read(event["object"])}
+                found = event["object"]
+                yield {**event, "object": self._read(found) if is_of_v1 else found}
 
     def _path(self, path: str) -> str:
         return path.replace(_PREFIX, f"/apis/{self._api_version}/", 1)

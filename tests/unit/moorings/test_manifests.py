@@ -30,8 +30,12 @@ def quickstart() -> dict[str, Any]:
     [
         ("a: [b\n", r"a.yaml: is not YAML: line 2, column 1: .* flow sequence$"),
         ("a: b: c", r"a.yaml: is not YAML: line 1, column 5: mapping values are not"),
+        (
+            "a: b\n\u2013--\nc: d\n",
+            "`\u2013--` has a dash that is not ASCII: documents",
+        ),
     ],
-    ids=["never closed", "two keys"],
+    ids=["never closed", "two keys", "long dash"],
 )
 def test_what_is_no_yaml_is_told_by_line_and_column(text: str, why: str) -> None:
     with pytest.raises(BadInputError, match=why):

@@ -17,10 +17,16 @@ CHANGED = {**default_gates("1.37"), "DRAConsumableCapacity": False}
     ("changes", "check", "level", "words"),
     [
         (
-            {"release": "1.33", "served": {"v1beta1": RESOURCES}},
+            {"release": "1.31", "served": {"v1alpha3": RESOURCES}},
             "kubernetes.release",
             "fail",
-            "1.33",
+            "1.31",
+        ),
+        (
+            {"release": "1.33", "served": {"v1beta1": RESOURCES}},
+            "kubernetes.release",
+            "warn",
+            "no resource.k8s.io/v1: no alternatives",
         ),
         ({"release": "1.40"}, "kubernetes.release", "warn", "newer"),
         ({"release": ""}, "kubernetes.release", "warn", "does not report"),

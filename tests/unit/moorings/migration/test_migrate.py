@@ -104,6 +104,27 @@ spec:
     assert pod["resourceClaims"] == [{"name": "a", "resourceClaimName": "c"}]
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "{apiVersion: cats.example.com/v1, kind: Cat, name: tom}",
+            "Cat: name: belongs under metadata",
+        ),
+        (
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: p}, "
+                "spec: {containers: [], ResourceClaim: [{name: a}]}}"
+            ),
+            "Pod p: spec.ResourceClaim: unknown field",
+        ),
+    ],
+)
+def test_misprints_of_the_pages_are_named(text: str, fault: str) -> None:
+    """Kubernetes' own examples of 1.30 and 1.31 have both."""
+    assert _migrate(text) == ([], [f"error: f: {fault}"], 1)
+
+
 def test_a_document_that_is_no_object_is_an_error() -> None:
     assert _migrate("- 1")[2] == 1
 

@@ -20,8 +20,13 @@ LIMITS = {
     "example.com/none": "0",
     "deviceclass.resource.kubernetes.io/gpu": "1",
     "requests.kubernetes.io/own": "1",
+    "pod.alpha.kubernetes.io/opaque-int-resource-foo": "1",
 }
-EXTENDED = {"example.com/gpu", "deviceclass.resource.kubernetes.io/gpu"}
+EXTENDED = {
+    "example.com/gpu",
+    "deviceclass.resource.kubernetes.io/gpu",
+    "pod.alpha.kubernetes.io/opaque-int-resource-foo",
+}
 
 
 def read_spec(**spec: Any) -> PodSpec:

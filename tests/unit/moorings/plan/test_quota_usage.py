@@ -141,6 +141,7 @@ def test_only_what_a_cluster_has_is_used() -> None:
         (devices(GPU), True, f"2 of {GPU} are"),
         (f"requests.{NAMED}", True, f"2 of requests.{NAMED} are"),
         (f"{IMPLICIT}/{GPU}", True, f"2 of {IMPLICIT}/{GPU} are"),
+        ("requests.pod.alpha.kubernetes.io/opaque-int-resource-foo", False, ""),
         ("requests.cpu", False, ""),
         ("limits.memory", False, ""),
         ("requests.storage", False, ""),

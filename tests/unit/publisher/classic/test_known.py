@@ -107,6 +107,16 @@ def test_what_v1_cannot_say_is_named() -> None:
     assert "Cat.cats.example.com tom" in claim.fault
 
 
+def test_claims_with_structured_parameters_are_kube_schedulers() -> None:
+    """Also where we are the driver, and after it has allocated them."""
+    claim = old_claim("claim", mode=IMMEDIATE)
+    world = ClassicWorld(claim, version=V1ALPHA2)
+    world.put(resource_class(structuredParameters=True))
+    assert list(world.view.groups()) == []
+    world.put({**claim, "status": {"driverName": CONTROLLER}})
+    assert list(world.view.groups()) == []
+
+
 def test_the_class_says_whose_a_claim_of_v1alpha2_is() -> None:
     """It may come later, or be another driver's."""
     world = ClassicWorld(old_claim("claim", mode=IMMEDIATE), version=V1ALPHA2)

@@ -178,9 +178,9 @@ def _begin(look: Look) -> ClassicSteps:
     made = _submit(look)
     if isinstance(made, SubmitGang):
         return ClassicSteps(messages=(made,))
-    return ClassicSteps(
-        told=tuple(_tell(look, made.reason, made.message) * made.is_told)
-    )
+    if not made.is_told:
+        return ClassicSteps()
+    return ClassicSteps(told=tuple(_tell(look, made.reason, made.message)))
 
 
 def _wait(look: Look, record: PodGangRecord) -> ClassicSteps:

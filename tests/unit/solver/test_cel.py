@@ -73,6 +73,7 @@ from tests.builders.expressions import judge_expression
         ('"abcb".lastIndexOf("b") == 3', True),
         ('"abcb".indexOf("b", 2) == 3', True),
         ('"abcb".lastIndexOf("b", 2) == 1', True),
+        ('"abcb".indexOf("b", 9) == -1', True),
         # Includes reads a value as a list of one:
         # values are compared as CEL does: true is not 1, but 1 is 1.0.
         ("[1, 2].includes(2)", True),
@@ -142,7 +143,7 @@ def test_an_expression_has_the_value_that_kubernetes_gives_it(
         ("[9223372036854775807, 1].sum() == 1", "integer overflow"),
         ("[].min() == 1", "min called on empty list"),
         ("[].max() == 1", "max called on empty list"),
-        ('"abcb".indexOf("b", 9) == 3', "index out of range: 9"),
+        ('"abcb".indexOf("b", -1) == 3', "index out of range: -1"),
         ('["a"].sum() == 1', "no such overload"),
     ],
 )

@@ -56,7 +56,7 @@ def write_ownership(folder: Path, driver: str, device_class: str) -> None:
 
 def services(folder: Path) -> dict[str, str]:
     """Give the publisher what it is given about ownership and leading."""
-    pod = {"metadata_name": "p", "metadata_namespace": SYSTEM}
+    pod = {"metadata_name": "p", "metadata_uid": "u", "metadata_namespace": SYSTEM}
     said = environment("publisher", folder / "k8s" / "site", **pod)
     owning = ("PUBLISHER_OWNED_DRIVERS", "PUBLISHER_OWNED_CLASSES")
     return {name: said[name] for name in (*owning, "PUBLISHER_NAMESPACE")}

@@ -26,9 +26,8 @@ from contracts.alpha.said import (
 )
 from contracts.alpha.slices import rename_device
 from contracts.alpha.v1alpha3 import DEALLOCATION, SUITABLE_NODES
+from contracts.kubernetes.decode import RESOURCE_GROUP, V1
 
-GROUP = "resource.k8s.io"
-V1 = f"{GROUP}/v1"
 CLAIM_PARAMETERS = "ResourceClaimParameters"
 CLASS_PARAMETERS = "ResourceClassParameters"
 
@@ -53,7 +52,7 @@ class Known:
         if kind == "ResourceClass":
             self._drivers[name] = text_in(raw, "driverName")
         elif kind in (CLAIM_PARAMETERS, CLASS_PARAMETERS):
-            self._parameters[GROUP, kind, namespace, name] = raw
+            self._parameters[RESOURCE_GROUP, kind, namespace, name] = raw
             origin = find_origin(raw)
             if origin is not None:
                 self._parameters[origin] = raw
@@ -73,7 +72,7 @@ class Known:
         if found is not None:
             return found
         group, kind, _, name = key
-        if group == GROUP:
+        if group == RESOURCE_GROUP:
             remarks.refuse(place, f"{kind} {name} does not exist")
         else:
             text = (
@@ -89,7 +88,7 @@ def find_reference(raw: Json) -> ParametersKey | None:
     spec = {"ResourceClass": (), "ResourceClaim": ("spec",)}
     path = spec.get(text_in(raw, "kind"), ("spec", "spec"))
     reference = mapping_in(raw, *path, "parametersRef")
-    if not reference or text_in(reference, "apiGroup") == GROUP:
+    if not reference or text_in(reference, "apiGroup") == RESOURCE_GROUP:
         return None
     namespace = text_in(raw, "metadata", "namespace")
     return _key_of(reference, text_in(reference, "namespace") or namespace)

@@ -14,8 +14,6 @@ from msgspec import Struct
 from contracts.alpha.claims import (
     CLAIM_PARAMETERS,
     CLASS_PARAMETERS,
-    GROUP,
-    V1,
     Known,
     claim_to_v1,
     class_to_v1,
@@ -26,10 +24,9 @@ from contracts.alpha.said import Json, Remark, Remarks
 from contracts.alpha.slices import count_pools, pool_of, slice_to_v1
 from contracts.alpha.v1alpha3 import CONVERSIONS
 from contracts.kubernetes import versions
-from contracts.kubernetes.decode import NAME_OUTSIDE
+from contracts.kubernetes.decode import NAME_OUTSIDE, RESOURCE_GROUP, V1, V1ALPHA3
 
-V1ALPHA2 = f"{GROUP}/v1alpha2"
-V1ALPHA3 = f"{GROUP}/v1alpha3"
+V1ALPHA2 = f"{RESOURCE_GROUP}/v1alpha2"
 CONTEXT = "PodSchedulingContext"
 """What kube-scheduler and controllers of classic DRA tell each other; none is kept."""
 KINDS = (
@@ -51,6 +48,17 @@ class Converted(Struct, frozen=True, kw_only=True):
     value: Any
     """None: nothing is left of it in v1, or it cannot be said."""
     remarks: tuple[Remark, ...] = ()
+
+    @property
+    def is_refused(self) -> bool:
+        """True if it cannot be said in v1."""
+        return any(remark.is_error for remark in self.remarks)
+
+    def list_notices(self) -> Iterator[str]:
+        """Write what is lost or wrong, a line for each remark."""
+        for remark in self.remarks:
+            word = "error" if remark.is_error else "note"
+            yield f"{word}: {self.source}: {remark}"
 
 
 def convert(documents: Iterable[tuple[str, Any]]) -> Iterator[Converted]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from contracts.alpha.said import Json, Remarks, list_in, mapping_in, text_in
 from contracts.alpha.selectors import SelectorError, rename_attribute
+from contracts.kubernetes.decode import V1
 
 _LISTS = {"intSlice": "ints", "stringSlice": "strings"}
 _VALUES = ("bool", "int", "string", "version")
@@ -35,7 +36,7 @@ def slice_to_v1(raw: Json, slices_of_pool: int, remarks: Remarks) -> Json:
     ]
     spec = {"driver": driver, "nodeName": node, "pool": pool, "devices": devices}
     return {
-        "apiVersion": "resource.k8s.io/v1",
+        "apiVersion": V1,
         "kind": "ResourceSlice",
         "metadata": mapping_in(raw, "metadata"),
         "spec": spec,

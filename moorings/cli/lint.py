@@ -10,7 +10,7 @@ from contracts.counts import counted
 from contracts.features import DEFAULT_VERSION
 from moorings.cli.documents import read_objects
 from moorings.cli.exit_codes import ExitCode
-from moorings.cli.options import Output
+from moorings.cli.options import Filenames, Output
 from moorings.cli.output import Format, say, show, show_progress
 from moorings.lint.findings import Lint
 from moorings.lint.lint import lint as lint_objects
@@ -24,16 +24,7 @@ def register(app: typer.Typer) -> None:
 
 
 def lint(
-    filename: Annotated[
-        list[str],
-        typer.Option(
-            "--filename",
-            "-f",
-            metavar="FILE",
-            help="File, folder or - (standard input); may be repeated.",
-            show_default=False,
-        ),
-    ],
+    filename: Filenames,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 for warnings, too.")
     ] = False,

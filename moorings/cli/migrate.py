@@ -12,6 +12,7 @@ import typer
 from contracts.counts import counted
 from moorings.cli.documents import read_documents
 from moorings.cli.exit_codes import ExitCode
+from moorings.cli.options import Filenames
 from moorings.cli.output import notify, write_yaml
 from moorings.errors import UsageError
 from moorings.migration.migrate import Migration
@@ -30,16 +31,7 @@ def register(app: typer.Typer) -> None:
 
 
 def migrate(
-    filename: Annotated[
-        list[str],
-        typer.Option(
-            "--filename",
-            "-f",
-            metavar="FILE",
-            help="File, folder or - (standard input); may be repeated.",
-            show_default=False,
-        ),
-    ],
+    filename: Filenames,
     output: Annotated[
         Version,
         typer.Option(

@@ -33,6 +33,16 @@ StateDir = Annotated[
 Cluster = Annotated[
     str, typer.Option(envvar="MOORINGS_CLUSTER", help="Name of the cluster on the bus.")
 ]
+Filenames = Annotated[
+    list[str],
+    typer.Option(
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="File, folder or - (standard input); may be repeated.",
+        show_default=False,
+    ),
+]
 Output = Annotated[
     Format,
     typer.Option(

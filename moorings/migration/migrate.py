@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from contracts.alpha.claims import CLAIM_PARAMETERS, CLASS_PARAMETERS, GROUP, V1
+from contracts.alpha.claims import CLAIM_PARAMETERS, CLASS_PARAMETERS
 from contracts.alpha.convert import Converted, convert
 from contracts.alpha.said import Json, list_in, mapping_in, subject_of
 from contracts.errors import ContractsError
 from contracts.kubernetes import versions
 from contracts.kubernetes.decode import (
     NAME_OUTSIDE,
+    V1,
+    V1BETA1,
+    V1BETA2,
     decode_object,
     find_refused_fields,
 )
@@ -35,7 +38,7 @@ PLURALS = frozenset(
         "resourceslices",
     )
 )
-OLDER = tuple(f"{GROUP}/{version}" for version in ("v1beta1", "v1beta2"))
+OLDER = (V1BETA1, V1BETA2)
 _OF_SERVER = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -91,12 +94,11 @@ class Migration:
                 yield source, without_server_fields(raw)
 
     def _take(self, converted: Converted) -> Json | None:
-        for remark in converted.remarks:
-            word = "error" if remark.is_error else "note"
-            self._say(f"{word}: {converted.source}: {remark}")
+        for notice in converted.list_notices():
+            self._say(notice)
         value = converted.value
         if value is None:
-            self.refused += bool(converted.remarks)
+            self.refused += converted.is_refused
             return None
         if not isinstance(value, dict):
             self._say(f"error: {converted.source}: expected an object")

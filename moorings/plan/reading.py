@@ -99,11 +99,9 @@ class Reader:
 
     def _tell_remarks(self, converted: Converted) -> None:
         """Name what v1 cannot say of an object of an old version."""
-        for remark in converted.remarks:
-            word = "error" if remark.is_error else "note"
-            self._say(f"{word}: {converted.source}: {remark}")
-        if converted.value is None and converted.remarks:
-            self.refused += 1
+        for notice in converted.list_notices():
+            self._say(notice)
+        self.refused += converted.is_refused
 
     def _note_unknown(self, source: str, decoded: Decoded) -> None:
         for path in decoded.unknown:

@@ -18,7 +18,7 @@ from contracts.messages import (
     ClaimsReleased,
     GatesOpened,
 )
-from publisher.classic.known import ClassicView, claim_group
+from publisher.classic.known import ClassicView
 from publisher.classic.look import Look, claim_of, look_at
 from publisher.classic.objects import (
     CONTEXT,
@@ -43,7 +43,7 @@ from publisher.cluster.state_publisher import StatePublisher
 from publisher.errors import NotLeadingError
 from publisher.gangs.notes import Note, Subject
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.view import GroupKey
+from publisher.gangs.view import GroupKey, group_of_claim
 from publisher.kube.changes import Change, ChangePage
 from runtime.errors import BusError
 from runtime.kube.api import Json, KubernetesApi
@@ -127,7 +127,7 @@ class ClassicController:
         self._leads.set()
         try:
             while not lost.is_set():
-                claims = map(claim_group, self._view.claims())
+                claims = map(group_of_claim, self._view.claims())
                 there = {*self._view.groups(), *claims}
                 self._forget(there)
                 await self._queue.add(sorted({*there, *self._gangs.groups()}))

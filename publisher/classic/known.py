@@ -32,12 +32,10 @@ from publisher.classic.objects import (
     read_context,
 )
 from publisher.gang_names import keep_valid_name
-from publisher.gangs.view import GroupKey, claim_keys
+from publisher.gangs.view import GroupKey, claim_keys, group_of_claim
 from publisher.kube.changes import Change
 from runtime.kube.kinds import DEVICE_CLASS, POD, RESOURCE_CLAIM, RESOURCE_SLICE
 
-IMMEDIATE_CLAIM = RESOURCE_CLAIM.name
-"""By what a claim without a pod is a gang, as a GroupKey says it."""
 _SIZED = frozenset({WorkloadAPI.KUEUE, WorkloadAPI.LEADER_WORKER_SET})
 """APIs whose pods say themselves how many they are."""
 _REFERRED = (RESOURCE_CLASS.name, CLAIM_PARAMETERS.name, CLASS_PARAMETERS.name)
@@ -88,7 +86,7 @@ class ClassicView:
                 return self._groups_of([change.key])
             case RESOURCE_CLAIM.name:
                 users = self._groups_of(self._users.get(change.key, ()))
-                return users | {claim_group(change.key)}
+                return users | {group_of_claim(change.key)}
             case kind if kind in _REFERRED:
                 self._known = None
                 return frozenset(self.groups())
@@ -132,7 +130,7 @@ class ClassicView:
         yield from tuple(self._groups)
         for kind, key in tuple(self._raw):
             if kind == RESOURCE_CLAIM.name and self._is_immediate(key):
-                yield claim_group(key)
+                yield group_of_claim(key)
 
     def pods(self, group: GroupKey) -> tuple[Pod, ...]:
         """Return the pods of a gang by name, those that have ended, too."""
@@ -352,12 +350,6 @@ def _with_admin_access(raw: Json, devices: Json) -> Json:
         for result in devices.get("results") or ()
     ]
     return {**devices, "results": results}
-
-
-def claim_group(key: str) -> GroupKey:
-    """Return the gang that a claim is which is allocated without a pod."""
-    namespace, _, name = key.partition("/")
-    return GroupKey(namespace, name, api=IMMEDIATE_CLAIM)
 
 
 def _convert(raw: Json) -> Json | None:

@@ -10,11 +10,11 @@ from contracts.ids import ClusterName, GangUID
 from contracts.messages import PodRef
 from contracts.pods.membership import Membership
 from contracts.workload import Pod
-from publisher.classic.known import ClassicView, claim_group
+from publisher.classic.known import ClassicView
 from publisher.classic.objects import ClassicClaim, SchedulingContext
 from publisher.gang_names import gang_uid
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.view import GroupKey, is_done
+from publisher.gangs.view import GroupKey, group_of_claim, is_done
 
 
 class ClassicPod(Struct, frozen=True, kw_only=True):
@@ -144,4 +144,4 @@ def look_at(
 def claim_of(view: ClassicView, group: GroupKey) -> ClassicClaim | None:
     """Return the claim that a group is; None: it is pods, or the claim is gone."""
     key = f"{group.namespace}/{group.name}"
-    return view.claim(key) if group == claim_group(key) else None
+    return view.claim(key) if group == group_of_claim(key) else None

@@ -14,13 +14,12 @@ from contracts.gang import Gang, GangSpec, Member, MemberClaim, MemberNode
 from contracts.ids import NodeName
 from contracts.messages import Place, SubmitGang
 from contracts.meta import ObjectMeta
-from contracts.names import GANG, WORKLOAD
+from contracts.names import GANG, OF_CLAIM, WORKLOAD
 from contracts.pods.declared_rules import InvalidRules, read_declared_rules
 from contracts.pods.declared_sizes import UnknownSize, read_declared_size
 from contracts.pods.members import member_of, read_member_pod
 from contracts.pods.node_affinity import NODE_AFFINITY
 from contracts.quantity import Quantity
-from publisher.classic.known import IMMEDIATE_CLAIM
 from publisher.classic.look import ClassicPod, Look
 from publisher.classic.objects import ClassicClaim
 from publisher.gang_names import shorten_gang_name
@@ -96,7 +95,7 @@ def submit_claim(look: Look, claim: ClassicClaim) -> SubmitGang | NotAskedYet:
     metadata = ObjectMeta(
         name=shorten_gang_name(claim.name),
         namespace=look.group.namespace,
-        annotations={WORKLOAD: f"{IMMEDIATE_CLAIM}/{claim.name}"},
+        annotations={WORKLOAD: f"{OF_CLAIM}/{claim.name}"},
         generation=generation,
     )
     node = MemberNode(resources={"pods": Quantity.of(0)})

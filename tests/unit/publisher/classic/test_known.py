@@ -8,9 +8,8 @@ import pytest
 
 from contracts.errors import ContractsError
 from contracts.names import ALLOCATE, IMMEDIATE
-from publisher.classic.known import claim_group
 from publisher.classic.objects import V1ALPHA2
-from publisher.gangs.view import GroupKey
+from publisher.gangs.view import GroupKey, group_of_claim
 from publisher.kube.changes import Change
 from tests.builders.classic import (
     CONTROLLER,
@@ -47,7 +46,7 @@ def test_changes_concern_the_gangs_of_their_pods() -> None:
     world = ClassicWorld(classic_pod("pod", {"d": "claim"}))
     raw = classic_claim("claim")
     concerned = world.view.take(Change("ResourceClaim", KEY, raw))
-    assert concerned == {lone("pod"), claim_group(KEY)}
+    assert concerned == {lone("pod"), group_of_claim(KEY)}
     asked = context("pod", ["a"])
     key = f"{NAMESPACE}/pod"
     assert world.view.take(Change(asked["kind"], key, asked)) == {lone("pod")}
@@ -126,7 +125,7 @@ def test_the_class_says_whose_a_claim_of_v1alpha2_is() -> None:
     assert claim is not None
     assert not claim.controller
     world.put(resource_class())
-    assert list(world.view.groups()) == [claim_group(KEY)]
+    assert list(world.view.groups()) == [group_of_claim(KEY)]
     claim = world.view.claim(KEY)
     assert claim is not None
     assert (claim.is_immediate, claim.is_pending) == (True, False)
@@ -241,6 +240,6 @@ def test_a_label_makes_a_claim_of_v1alpha3_immediate() -> None:
     """That version has no field for it; a claim of others stays theirs."""
     labels = {ALLOCATE: IMMEDIATE}
     world = ClassicWorld(classic_claim("claim", labels=labels))
-    assert list(world.view.groups()) == [claim_group(KEY)]
+    assert list(world.view.groups()) == [group_of_claim(KEY)]
     world = ClassicWorld(classic_claim("claim", labels=labels, controller=""))
     assert list(world.view.groups()) == []

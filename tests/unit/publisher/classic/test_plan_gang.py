@@ -18,9 +18,8 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.names import ALLOCATE, IMMEDIATE
-from publisher.classic.known import claim_group
 from publisher.classic.plan_gang import ClassicSteps, Message
-from publisher.gangs.view import GroupKey
+from publisher.gangs.view import GroupKey, group_of_claim
 from tests.builders.classic import (
     CLUSTER,
     ClassicWorld,
@@ -324,7 +323,7 @@ def test_what_somebody_else_cancelled_is_not_asked_for_again() -> None:
 def test_an_immediate_claim_is_a_gang_without_pods() -> None:
     """It is allocated for nobody, kept while it is there, and released with it."""
     raw = classic_claim("now", labels={ALLOCATE: IMMEDIATE})
-    world, group = ClassicWorld(raw), claim_group(f"{NAMESPACE}/now")
+    world, group = ClassicWorld(raw), group_of_claim(f"{NAMESPACE}/now")
     assert list(world.view.groups()) == [group]
     message = world.submit(group)
     world.decide(message, "a")
@@ -341,7 +340,7 @@ def test_an_immediate_claim_is_a_gang_without_pods() -> None:
 def test_an_immediate_claim_that_does_not_fit_says_so() -> None:
     """The event is about the claim."""
     raw = classic_claim("now", labels={ALLOCATE: IMMEDIATE})
-    world, group = ClassicWorld(raw), claim_group(f"{NAMESPACE}/now")
+    world, group = ClassicWorld(raw), group_of_claim(f"{NAMESPACE}/now")
     world.leave_pending(world.submit(group), TAKEN)
     assert [told.kind for told in world.plan(group).told] == ["ResourceClaim"]
 

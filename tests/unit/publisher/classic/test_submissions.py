@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contracts.messages import SubmitGang
 from contracts.names import ALLOCATE, IMMEDIATE, TOPOLOGY
-from publisher.classic.known import claim_group
 from publisher.classic.objects import V1ALPHA2
 from publisher.classic.submissions import NotAskedYet, submit_claim, submit_pods
-from publisher.gangs.view import GroupKey
+from publisher.gangs.view import GroupKey, group_of_claim
 from tests.builders.classic import (
     ClassicWorld,
     classic_claim,
@@ -85,7 +84,7 @@ def test_a_claim_that_v1_cannot_say_is_told() -> None:
 def test_a_claim_alone_takes_no_room_for_a_pod() -> None:
     """It is no pod; nodes are full when their pods are."""
     raw = classic_claim("now", labels={ALLOCATE: IMMEDIATE})
-    look = ClassicWorld(raw).look(claim_group(f"{NAMESPACE}/now"))
+    look = ClassicWorld(raw).look(group_of_claim(f"{NAMESPACE}/now"))
     assert look.claim is not None
     made = submit_claim(look, look.claim)
     assert isinstance(made, SubmitGang)

@@ -7,19 +7,15 @@ serves nothing of what that one writes.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import secrets
-import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from contracts.names import LEASE_NAME
 from contracts.release import RELEASE, make_release, release_of
 from publisher.classic.controller import ClassicController
 from publisher.classic.known import ClassicView
@@ -29,6 +25,7 @@ from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.liveness import say_leading
 from publisher.cluster.state_publisher import StatePublisher
+from publisher.cluster.way import open_way
 from publisher.config import PublisherConfig
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.discovery import LOOK_S
@@ -39,7 +36,6 @@ from runtime.errors import ConfigError, RestartError
 from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import (
     ApiError,
-    ClusterError,
     NotFoundError,
     PermissionDeniedError,
     UnavailableError,
@@ -71,27 +67,22 @@ async def open_classic(
         ApiError: the API server does not answer.
         BusError: the streams are not as they should be.
     """
-    way = (config.kubeconfig, config.context)
-    async with AsyncExitStack() as stack:
-        try:
-            api = await stack.enter_async_context(KubernetesApi.open(*way))
-            leasing = KubernetesApi.open(*way)
-            lease_api = await stack.enter_async_context(leasing)
-        except ClusterError as error:
-            raise ConfigError("PUBLISHER_KUBECONFIG", str(error)) from error
+    async with open_way(config) as way:
+        api = way.api
         version = await retry(
             "discover", partial(find_version, api), on=UnavailableError
         )
         release = await _read_release(api)
-        identity = config.name or f"{socket.gethostname()}-{os.getpid()}"
-        identity = f"{identity}-{secrets.token_hex(3)}"
-        key = f"{config.namespace}/{LEASE_NAME}"
-        lease = LeaderLease(lease_api, key, identity, config.lease_s)
         async with Bus.open(settings) as bus:
             await bus.wait_connected()
             await bus.ensure_streams()
             parts = _build_parts(
-                config, api=api, bus=bus, version=version, identity=identity, now=now
+                config,
+                api=api,
+                bus=bus,
+                version=version,
+                identity=way.identity,
+                now=now,
             )
             if release:
                 said = Change(RELEASE, RELEASE, make_release(release))
@@ -104,7 +95,7 @@ async def open_classic(
                 # So many gangs are worked on side by side, while we lead.
                 **{f"gangs-{n}": parts.controller.work for n in range(config.workers)},
                 # Holds the Lease, or waits for it; writes only while it is ours.
-                "lead": partial(_lead_terms, parts, lease),
+                "lead": partial(_lead_terms, parts, way.lease),
                 # Ends the process when the cluster was upgraded.
                 "served": partial(watch_version, api, version),
             }

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
-import secrets
-import socket
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -26,7 +23,6 @@ from msgspec import Struct
 
 from contracts.claim import ResourceClaim
 from contracts.gang import Gang, GangPhase
-from contracts.names import LEASE_NAME
 from contracts.pods.membership import list_owner_kinds
 from contracts.release import RELEASE, make_release
 from publisher.cluster.device_publisher import DevicePublisher
@@ -41,13 +37,13 @@ from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
 from publisher.cluster.sweeper import Sweeper
+from publisher.cluster.way import open_way
 from publisher.config import PublisherConfig
 from publisher.gangs.bypassed_pods import BypassedPods
 from publisher.gangs.notes import UNOWNED, Subject, note_unowned
 from publisher.gangs.view import GroupKey
 from publisher.kube.changes import Change, ChangePage
 from publisher.kube.discovery import watch_served
-from publisher.kube.former import describe_process
 from publisher.kube.informer import Follow, Informer, follow
 from publisher.kube.lease import LeaderLease
 from publisher.kueue.admission_checks import AdmissionChecks
@@ -56,9 +52,8 @@ from publisher.ownership.ownership import Ownership
 from publisher.ownership.state_filter import StateFilter
 from publisher.slices.announcement_limits import AnnouncementLimits
 from runtime.bus.bus import Bus
-from runtime.errors import ConfigError
 from runtime.kube.api import KubernetesApi
-from runtime.kube.errors import ClusterError, UnavailableError
+from runtime.kube.errors import UnavailableError
 from runtime.kube.kinds import (
     GANG,
     GANG_OWNERS,
@@ -98,24 +93,10 @@ async def open_cluster(
         ApiError: the API server does not answer.
         BusError: the streams are not as they should be.
     """
-    way = (config.kubeconfig, config.context)
     limit = RequestLimit(config.kube_api_qps, config.kube_api_burst)
     async with AsyncExitStack() as stack:
-        try:
-            opening = KubernetesApi.open(*way, limit=limit)
-            api = await stack.enter_async_context(opening)
-            # One way for the Lease alone: neither a burst of writes nor the limit must
-            # keep a renewal waiting.
-            leasing = KubernetesApi.open(*way)
-            lease_api = await stack.enter_async_context(leasing)
-        except ClusterError as error:
-            hint = "" if config.kubeconfig else " (and PUBLISHER_FOLDER is not set)"
-            raise ConfigError("PUBLISHER_KUBECONFIG", f"{error}{hint}") from error
-        identity = config.name or f"{socket.gethostname()}-{os.getpid()}"
-        identity = f"{identity}-{secrets.token_hex(3)}"
-        key = f"{config.namespace}/{LEASE_NAME}"
-        process = describe_process(config.pod_uid)
-        lease = LeaderLease(lease_api, key, identity, config.lease_s, process)
+        way = await stack.enter_async_context(open_way(config, limit))
+        api = way.api
         kinds = await retry(
             "discover",
             partial(api.fetch_served_kinds, config.api_versions),
@@ -132,13 +113,13 @@ async def open_cluster(
                 kinds=kinds,
                 bus=bus,
                 traces=traces,
-                identity=identity,
+                identity=way.identity,
                 now=now,
             )
             if kinds.release:
                 said = Change(RELEASE, RELEASE, make_release(kinds.release))
                 await parts.state.take(ChangePage((said,), synced=False))
-            tasks = _list_tasks(parts, config, api=api, lease=lease, kinds=kinds)
+            tasks = _list_tasks(parts, config, api=api, lease=way.lease, kinds=kinds)
             synced = (parts.informer.synced, parts.gangs.synced)
             yield ServiceTasks(tasks, lambda: all(event.is_set() for event in synced))
 

@@ -22,7 +22,6 @@ from contracts.messages import (
     GangRejected,
     SubmitGang,
 )
-from moorings.console.advice import advise
 from moorings.stories import GangStory, HeldObjects, WrittenGangs, has_pods
 from moorings.views.events import describe
 from moorings.views.gangs import explain_story, is_recent, view_story
@@ -111,14 +110,10 @@ def tell_story(
     held: HeldObjects | None,
 ) -> Row:
     """Tell all that is known of a gang: where it is, why, what came before."""
-    explanations = explain_story(story, written, held)
-    for explanation in explanations:
-        for reason in explanation["reasons"]:
-            reason["advice"] = advise(reason["rule"])
     return {
         **_view_row(story, held),
         "asks": [_list_members(r.submission) for r in story.records[-1:]],
-        "explanations": explanations,
+        "explanations": explain_story(story, written, held),
         "events": sorted(events, key=lambda event: str(event["at"])),
     }
 

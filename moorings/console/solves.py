@@ -31,7 +31,7 @@ def view_entry(entry: SolveEntry) -> Row:
     row = {
         "id": opened.solve,
         "at": opened.opened_at,
-        "gangs": len(opened.gangs),
+        "gangs": [gang.uid for gang in opened.gangs],
         "status": "open",
         "allocated": 0,
         "pending": 0,

@@ -29,7 +29,12 @@ export const link = (href, ...children) => el("a", { href }, ...children);
 export const gangLink = (id, text) => link(`#/gang/${encodeURIComponent(id)}`, text);
 export const nodeLink = (name) => link(`#/node/${encodeURIComponent(name)}`, name || "(no node)");
 export const solveLink = (id) => link(`#/solve/${encodeURIComponent(id)}`, id.slice(0, 12));
-export const phaseBadge = (phase) => el("span", { class: `badge phase-${phase.toLowerCase()}` }, phase);
+export const badge = (word, text = word) => el("span", { class: `badge phase-${word.toLowerCase()}`, title: text === word ? null : word }, text);
+
+// Phases of a gang, in the words of who waits for it.
+const PHASES = { Waiting: "Not submitted", Pending: "Waiting", Decided: "Devices chosen", Allocated: "Has devices" };
+export const phaseText = (phase) => PHASES[phase] ?? phase;
+export const phaseBadge = (phase) => badge(phase, phaseText(phase));
 
 export function section(title, ...children) {
   return el("section", {}, el("h2", {}, title), ...children);
@@ -47,7 +52,27 @@ export function age(since) {
 
 // The age of something, kept up to date while it is shown.
 export function ageOf(since) {
-  return el("time", { dateTime: since || "", title: since || "", "data-since": since || "" }, age(since));
+  return el("time", { dateTime: since || "", title: clock(since), "data-since": since || "" }, age(since));
+}
+
+// A time on the reader's own clock, with its zone: `2026-11-28 14:03:05 GMT+1`.
+export function clock(at, milliseconds = false) {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return "";
+  const two = (number) => String(number).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const parts = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(":");
+  const fraction = milliseconds ? `.${String(date.getMilliseconds()).padStart(3, "0")}` : "";
+  return `${day} ${parts}${fraction} ${zone(date)}`;
+}
+
+function zone(date) {
+  const parts = new Intl.DateTimeFormat("en", { timeZoneName: "short" }).formatToParts(date);
+  return parts.find(({ type }) => type === "timeZoneName")?.value ?? "";
+}
+
+export function clockOf(at, milliseconds = false) {
+  return el("time", { dateTime: at || "" }, clock(at, milliseconds));
 }
 
 export function refreshAges(root) {

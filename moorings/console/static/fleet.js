@@ -8,6 +8,8 @@ import { OVER, fullName, store, waiting } from "./store.js";
 
 const MODES = { state: "State", gang: "Gang", kind: "Class and model" };
 const MOST_IN_LEGEND = 24;
+const MOST_KINDS = 6;
+const COUNTED = { F: "free", H: "held", S: "held", U: "out", T: "out", A: "out" };
 const MOST_IN_TIP = 6;
 let kept = { mode: "state", group: null };
 
@@ -52,7 +54,7 @@ export function fleetView() {
   resized.observe(frame);
   return {
     title: "Fleet",
-    elements: [tiles, why, root],
+    elements: [el("h1", { class: "unseen" }, "Fleet"), tiles, why, root],
     start: draw,
     update(update) {
       if (update.whole || !picture.layout) return draw();
@@ -80,27 +82,47 @@ function fillGroups(groups, picture) {
 }
 
 function drawTotals(tiles, why) {
-  const totals = { F: 0, H: 0, S: 0, U: 0, T: 0, A: 0 };
-  let [devices, ready] = [0, 0];
-  for (const node of store.nodes.values()) {
-    if (node.name && node.status === "ready") ready += 1;
-    for (const state of node.states) { totals[state] += 1; devices += 1; }
-  }
-  const nodes = store.nodes.size - (store.nodes.has("") ? 1 : 0);
+  const nodes = [...store.nodes.values()].filter((node) => node.name);
+  const ready = nodes.filter((node) => node.status === "ready").length;
   const living = [...store.gangs.values()].filter((gang) => !OVER.has(gang.phase)).length;
   const waits = waiting();
+  const kinds = [...countKinds()].sort((a, b) => b[1].all - a[1].all);
+  const hidden = kinds.length - MOST_KINDS;
   const tile = (number, text, href) => el(href ? "a" : "div", { class: "tile", href }, el("b", {}, number), el("span", {}, text));
   tiles.replaceChildren(
-    tile(nodes.toLocaleString("en"), `${nodes === 1 ? "node" : "nodes"}, ${ready === nodes ? "all ready" : `${count(nodes - ready, "node")} not ready`}`),
-    tile(totals.F.toLocaleString("en"), `of ${count(devices, "device")} free`),
-    tile((totals.H + totals.S).toLocaleString("en"), "devices held"),
-    tile((totals.U + totals.T + totals.A).toLocaleString("en"), "unhealthy, tainted or unavailable"),
-    tile(living.toLocaleString("en"), `${living === 1 ? "gang" : "gangs"}, ${waits.length} waiting`, "#/gangs"));
+    tile(nodes.length.toLocaleString("en"), `${nodes.length === 1 ? "node" : "nodes"}, ${ready === nodes.length ? "all ready" : `${nodes.length - ready} not ready`}`),
+    tile(living.toLocaleString("en"), `${living === 1 ? "gang" : "gangs"}, ${waits.length} waiting`, "#/gangs"),
+    ...kinds.slice(0, MOST_KINDS).map(([kind, counts]) => el("div", { class: "tile kind" },
+      el("b", {}, counts.free.toLocaleString("en"), el("small", {}, ` of ${counts.all.toLocaleString("en")} free`)), el("span", {}, describeKind(kind)), el("span", {}, tellRest(counts)))),
+    ...(hidden > 0 ? [tile(`+${hidden}`, "more kinds of device, in the legend")] : []));
   why.replaceChildren();
   if (waits.length) {
     const oldest = waits.reduce((a, b) => (a.since <= b.since ? a : b));
     why.append(el("div", { class: "card" }, "Waiting longest: ", gangLink(oldest.id, fullName(oldest)), ` — ${oldest.reason || "not decided yet"}`));
   }
+}
+
+// Each device once, by what matters most of it: one that is held and unhealthy is unhealthy.
+function countKinds() {
+  const kinds = new Map();
+  for (const node of store.nodes.values()) {
+    let at = 0;
+    for (const [kind, number] of node.kinds) {
+      if (!kinds.has(kind)) kinds.set(kind, { all: 0, free: 0, held: 0, out: 0 });
+      const counts = kinds.get(kind);
+      for (const state of node.states.slice(at, at + number)) {
+        counts.all += 1;
+        counts[COUNTED[state]] += 1;
+      }
+      at += number;
+    }
+  }
+  return kinds;
+}
+
+function tellRest({ held, out }) {
+  const parts = [held ? `${held.toLocaleString("en")} held` : "", out ? `${out.toLocaleString("en")} unhealthy, tainted or unavailable` : ""].filter(Boolean);
+  return parts.join(" · ") || "none held";
 }
 
 function drawLegend(legend, picture) {

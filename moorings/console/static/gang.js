@@ -1,7 +1,7 @@
 // One gang: why it waits, what would help, what happened when, and where its pods are.
 
 import { ask } from "./bus.js";
-import { ageOf, cells, count, el, link, nodeLink, phaseBadge, section, solveLink, table } from "./dom.js";
+import { ageOf, cells, clockOf, count, el, link, nodeLink, phaseBadge, section, solveLink, table } from "./dom.js";
 import { OVER, fullName, store } from "./store.js";
 
 const EVENTS = {
@@ -69,7 +69,7 @@ function draw(story, head, root, help) {
 function whySection(story, reasons, reports) {
   const cards = reasons.map((reason) => el("div", { class: story.phase === "Rejected" ? "why bad" : "why" },
     el("div", { class: "rule" }, reason.rule, reason.subject ? el("span", { class: "muted" }, ` · ${reason.subject}`) : null, reason.field ? el("code", {}, ` ${reason.field}`) : null),
-    el("p", {}, reason.message), factBars(reason.facts), el("p", { class: "advice" }, el("b", {}, "What helps: "), reason.advice)));
+    el("p", {}, reason.message), factBars(reason.facts)));
   const told = reports.map((report) => el("div", { class: "why" }, el("div", { class: "rule" }, report.reason), el("p", {}, report.message),
     report.names.length ? el("p", { class: "muted" }, `Pods: ${report.names.join(", ")}`) : null));
   const none = !cards.length && !told.length ? [el("p", {}, story.reason || "It is waiting for a decision.")] : [];
@@ -118,7 +118,7 @@ async function findHelp(story, button, said) {
       el("p", {}, enough.length ? "It would get its devices if:" : "None of the changes tried would be enough."),
       el("ul", { class: "tries" }, enough.map(line)),
       others.length ? el("details", { open: !enough.length }, el("summary", {}, `${count(others.length, "other change")} would not be enough`), el("ul", { class: "tries" }, others.map(line))) : "",
-      el("p", { class: "muted" }, "As of solve ", solveLink(help.solve), ` at ${help.at.slice(0, 19)}.`));
+      el("p", { class: "muted" }, "As of solve ", solveLink(help.solve), " at ", clockOf(help.at), "."));
   } catch (error) {
     said.replaceChildren(el("p", { class: "no" }, error.message));
   }
@@ -142,9 +142,8 @@ function timelineSection(story) {
     const at = Date.parse(event.at);
     const gap = before === null ? "" : ` · ${lasted(at - before)} later`;
     before = at;
-    const clock = event.at.replace("T", " ").slice(0, 23);
     return el("li", { class: kind, "data-event": event.what }, el("div", {}, el("b", {}, text), event.attempt ? el("span", { class: "muted" }, ` attempt ${event.attempt}`) : null),
-      el("div", { class: "when" }, `${clock}${gap}`, event.solve ? [" · ", solveLink(event.solve)] : null),
+      el("div", { class: "when" }, clockOf(event.at, true), gap, event.solve ? [" · ", solveLink(event.solve)] : null),
       ...(event.reasons.length ? event.reasons : [event.detail]).filter(Boolean).map((line) => el("div", {}, line)));
   });
   return section("Timeline", items.length ? el("ol", { class: "timeline" }, items) : el("p", { class: "muted" }, "It has not been submitted yet."));

@@ -1,7 +1,7 @@
 // The gangs: why they wait, grouped by reason, and a row for each.
 
 import { ask } from "./bus.js";
-import { ageOf, cells, count, el, gangLink, phaseBadge, section, table } from "./dom.js";
+import { ageOf, badge, cells, el, gangLink, phaseBadge, section, table } from "./dom.js";
 import { OVER, WAITS, fullName, store, waiting } from "./store.js";
 
 const COLUMNS = ["Gang", "Phase", "Age", "Pods", "Nodes", "Priority", "Why"];
@@ -69,7 +69,7 @@ function drawReasons() {
   const lines = [...groups].sort((a, b) => b[1].length - a[1].length).map(([rule, gangs]) => {
     const oldest = gangs.reduce((a, b) => (a.since <= b.since ? a : b));
     const row = el("tr", {}, ...cells(["Rule", "Gangs", "For example"], [
-      el("span", { class: "badge phase-pending" }, rule), count(gangs.length, "gang"),
+      badge("pending", rule), gangs.length,
       el("span", {}, gangLink(oldest.id, fullName(oldest)), el("span", { class: "muted" }, ` ${oldest.reason.slice(rule.length).replace(/^:\s*/, "")}`)),
     ]));
     row.lastChild.className = "reason";
@@ -81,14 +81,14 @@ function drawReasons() {
 function drawTable(gangs) {
   const rows = gangs.map((gang) => {
     const values = [
-      el("span", {}, gangLink(gang.id, gang.name), el("div", { class: "muted" }, gang.namespace)), phaseBadge(gang.phase), ageOf(gang.since),
-      gang.pods, gang.nodes || "", gang.priority, el("span", { class: "clip", title: gang.reason }, gang.reason),
+      gangLink(gang.id, fullName(gang)), phaseBadge(gang.phase), ageOf(gang.since),
+      gang.pods, gang.nodes || "", gang.priority, el("span", { title: gang.reason }, gang.reason),
     ];
     const row = el("tr", { class: "row" }, ...cells(COLUMNS, values));
     row.lastChild.className = "reason";
     return row;
   });
-  return table(COLUMNS, rows, { class: "cards gangs" });
+  return table(COLUMNS, rows, { class: "lines gangs" });
 }
 
 function drawSubmit() {

@@ -38,10 +38,10 @@ export function layOut(nodes, key, width) {
   tile.width = Math.max(columns * (cell + tile.gap) - tile.gap + 2 * tile.pad, named ? 92 : 0);
   tile.rows = Math.ceil(most / columns);
   tile.height = tile.rows * (cell + tile.gap) - tile.gap + 2 * tile.pad + (named ? 16 : 0);
-  return { ...flow(groups, tile, width), tile };
+  return { ...flow(groups, key, tile, width), tile };
 }
 
-function flow(groups, tile, width) {
+function flow(groups, key, tile, width) {
   const boxes = [];
   const tiles = new Map();
   let [x, y, lineHeight] = [0, 0, 0];
@@ -53,7 +53,8 @@ function flow(groups, tile, width) {
     const wish = Math.ceil(Math.sqrt((members.length * step.y * 1.6) / step.x));
     const columns = Math.max(1, Math.min(fit, members.length, names.length === 1 ? fit : wish));
     const box = {
-      name, nodes: members.length, x, y,
+      name, x, y,
+      nodes: members.map((node) => node.name),
       width: columns * step.x + 2 * BOX.pad,
       height: Math.ceil(members.length / columns) * step.y + 2 * BOX.pad + BOX.title,
     };
@@ -62,7 +63,7 @@ function flow(groups, tile, width) {
       lineHeight = 0;
     }
     members.forEach((node, index) => tiles.set(node.name, {
-      node: node.name,
+      node: node.name, group: node.groups[key],
       x: box.x + BOX.pad + (index % columns) * step.x,
       y: box.y + BOX.title + BOX.pad + Math.floor(index / columns) * step.y,
     }));

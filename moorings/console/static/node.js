@@ -2,7 +2,7 @@
 
 import { ask } from "./bus.js";
 import { STATES } from "./colors.js";
-import { ageOf, count, el, gangLink, link, phaseBadge, section } from "./dom.js";
+import { ageOf, badge, count, el, gangLink, link, section } from "./dom.js";
 import { gangNamed } from "./store.js";
 
 const CODES = Object.fromEntries(Object.entries(STATES).map(([code, { name }]) => [name, code]));
@@ -34,7 +34,7 @@ function draw({ record, node, devices }, head, root) {
   const free = devices.filter((device) => device.states.includes("Free")).length;
   head.replaceChildren(
     el("div", { class: "crumb" }, link("#/fleet", "Fleet"), groups.length ? ` / ${groups.join(" / ")}` : ""),
-    el("div", { class: "head" }, el("h1", {}, record.name || "Devices of no single node"), phaseBadge(record.status), el("span", { class: "muted grow" }, `${count(devices.length, "device")}, ${free} free`)));
+    el("div", { class: "head" }, el("h1", {}, record.name || "Devices of no single node"), badge(record.status), el("span", { class: "muted grow" }, `${count(devices.length, "device")}, ${free} free`)));
   root.replaceChildren(...holdersSection(record), devicesSection(devices), aboutSection(node));
 }
 

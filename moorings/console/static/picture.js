@@ -37,11 +37,16 @@ export class Picture {
     this.byName = palette([...new Set(kinds)].sort());
   }
 
-  // Draw the nodes that an update names; all of them where one came or went.
+  // Draw the groups of the nodes that an update names; all where a node came, went or moved.
   drawChanged(names) {
-    const moved = names.some((name) => this.layout.tiles.has(name) !== this.store.nodes.has(name));
+    const moved = names.some((name) => this.layout.tiles.get(name)?.group !== this.store.nodes.get(name)?.groups[this.group]);
     if (moved || !this.layout) return this.drawAll();
-    for (const name of names) this.drawNode(this.store.nodes.get(name));
+    const changed = new Set(names);
+    for (const box of this.layout.boxes) {
+      if (!box.nodes.some((name) => changed.has(name))) continue;
+      this.drawBox(box);
+      for (const name of box.nodes) this.drawNode(this.store.nodes.get(name));
+    }
   }
 
   drawBox(box) {
@@ -56,7 +61,18 @@ export class Picture {
     pen.fillStyle = theme.muted;
     pen.font = "600 11px system-ui, 'DejaVu Sans', sans-serif";
     pen.textBaseline = "middle";
-    pen.fillText(fit(pen, box.name || "no group", box.width - 14), box.x + 7, box.y + 12);
+    const states = box.nodes.map((each) => this.store.nodes.get(each).states).join("");
+    const free = states.split("F").length - 1;
+    const left = `${free} of ${states.length} free`;
+    const name = fit(pen, box.name || "no group", box.width - 14);
+    pen.fillText(name, box.x + 7, box.y + 12);
+    pen.font = "11px system-ui, 'DejaVu Sans', sans-serif";
+    const room = box.width - 28 - pen.measureText(name).width;
+    const short = pen.measureText(left).width <= room ? left : `${free}/${states.length}`;
+    if (pen.measureText(short).width > room) return;
+    pen.textAlign = "right";
+    pen.fillText(short, box.x + box.width - 7, box.y + 12);
+    pen.textAlign = "left";
   }
 
   drawNode(node) {

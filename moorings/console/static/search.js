@@ -1,6 +1,6 @@
 // Search: gangs, nodes and solves by any part of their names.
 
-import { el } from "./dom.js";
+import { el, phaseText } from "./dom.js";
 import { fullName, store } from "./store.js";
 
 const MOST = 12;
@@ -9,7 +9,7 @@ function find(text) {
   const wanted = text.toLowerCase();
   const found = [];
   const offer = (name, kind, href) => { if (found.length < MOST && name.toLowerCase().includes(wanted)) found.push({ name, kind, href }); };
-  for (const gang of store.gangs.values()) offer(`${fullName(gang)}`, `gang, ${gang.phase}`, `#/gang/${encodeURIComponent(gang.id)}`);
+  for (const gang of store.gangs.values()) offer(`${fullName(gang)}`, `gang, ${phaseText(gang.phase).toLowerCase()}`, `#/gang/${encodeURIComponent(gang.id)}`);
   for (const name of store.nodes.keys()) if (name) offer(name, "node", `#/node/${encodeURIComponent(name)}`);
   for (const id of store.solves.keys()) if (id.startsWith(wanted)) offer(id, "solve", `#/solve/${encodeURIComponent(id)}`);
   return found;

@@ -3,7 +3,7 @@
 import { noDevices, objectiveTable } from "./answers.js";
 import { ask } from "./bus.js";
 import { colorOf } from "./colors.js";
-import { cells, count, el, nodeLink, phaseBadge, section, table } from "./dom.js";
+import { badge, cells, count, el, nodeLink, section, table } from "./dom.js";
 import { store } from "./store.js";
 
 const MOST_NODES = 40;
@@ -95,7 +95,7 @@ function drawDifference(result) {
 
 function gangTable(gangs) {
   const columns = ["Gang", "Recorded", "Now"];
-  const text = (answer) => (answer === null ? el("span", { class: "badge phase-out" }, "left out") : el("div", {}, answer.verdict === "allocated" ? phaseBadge("allocated") : noDevices(),
+  const text = (answer) => (answer === null ? el("span", { class: "badge phase-out" }, "left out") : el("div", {}, answer.verdict === "allocated" ? badge("allocated") : noDevices(),
     el("div", { class: "muted" }, answer.verdict === "allocated" ? `${count(answer.pods, "pod")} on ${count(answer.nodes, "node")}` : answer.reasons[0] ?? "")));
   return table(columns, gangs.map(({ name, before, after }) => el("tr", {}, ...cells(columns, [
     el("span", {}, el("span", { class: "swatch", style: { background: colorOf(name) } }), name), text(before), text(after),

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from contracts.allocation import Reason, Rule
 from contracts.messages import GatesOpened
 from contracts.topics import COMMANDS, DECISIONS, SUBMISSIONS, Topic
-from moorings.console.advice import ADVICE
 from moorings.console.gangs import (
     MOST_OVER,
     GangRows,
@@ -110,10 +109,10 @@ def test_of_gangs_that_are_over_the_last_are_shown() -> None:
     assert f"u{MOST_OVER + 4:04}" in rows
 
 
-def test_a_story_says_what_helps() -> None:
+def test_a_story_says_why_and_what_is_asked() -> None:
     told = tell_story(story_of(submission(), WAITS), [], {}, None)
     (reason,) = told["explanations"][0]["reasons"]
-    assert reason["advice"] == ADVICE[Rule.TAKEN]
+    assert reason["rule"] == Rule.TAKEN
     ((asks,),) = told["asks"]
     assert asks.startswith("1 of worker: 1 ")
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from contracts.errors import DecodeError
 from contracts.solves import SolveDecided, SolveOpened
 from contracts.topics import SOLVES
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.errors import UnknownNameError
 from runtime.errors import BlobCorruptedError, BlobMissingError
 from solver.errors import RecordError

@@ -24,7 +24,7 @@ from contracts.ids import DeviceID
 from contracts.messages import DeviceHealth, DevicesAnnounced, HealthJudged
 from contracts.names import UNHEALTHY
 from contracts.topics import HEALTH
-from moorings.client import Client
+from moorings.bus_client import Client
 from runtime.wire import Outgoing
 from tests.builders import taint
 from tests.lab.browser import browser_up, console_up

@@ -17,7 +17,7 @@ import typer
 from contracts.errors import ContractsError
 from moorings.cli.connecting import connect
 from moorings.cli.known import fetch_known
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.errors import MooringsError
 from runtime.errors import ServiceError
 

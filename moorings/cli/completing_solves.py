@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from moorings.cli.completing import complete_words
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.recorded import list_solves
 
 EXPORTED = ".moorings"

@@ -10,7 +10,7 @@ from pathlib import Path
 from contracts.counts import counted
 from moorings.cli.options import SERVER_VARIABLE
 from moorings.cli.output import notify
-from moorings.client import Client, open_client
+from moorings.bus_client import Client, open_client
 from moorings.errors import LocalStackError, UsageError
 from moorings.local.bus_users import LocalUsers
 from moorings.local.state import find_stack, find_state_home

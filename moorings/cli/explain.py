@@ -17,7 +17,7 @@ from moorings.cli.known import NOT_YET, KnownGangs, fetch_known, unknown_gang
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
 from moorings.cli.output import Format, show
 from moorings.cli.views import print_explanation
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.errors import BypassedError, UnknownNameError, UsageError
 from moorings.stories import GangQuery, GangStory, WrittenGangs
 from moorings.views.gangs import explain_story

@@ -27,7 +27,7 @@ from moorings.cli.options import (
     StateDir,
 )
 from moorings.cli.output import Format, notify, say, show, show_progress
-from moorings.client import Client, name_gang
+from moorings.bus_client import Client, name_gang
 from moorings.errors import CannotReadError
 
 Files = Annotated[

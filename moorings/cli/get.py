@@ -20,7 +20,7 @@ from moorings.cli.options import Cluster, Namespace, Server, StateDir
 from moorings.cli.output import Format, ListFormat, notify, say, show
 from moorings.cli.solves import print_solves
 from moorings.cli.views import NONE
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.errors import UnknownNameError, UsageError
 from moorings.local.cluster import read_access
 from moorings.recorded import find_solve, list_solves

@@ -21,7 +21,7 @@ from contracts.topics import (
 )
 from moorings.cli.known import Solvers, check_cluster, fetch_solvers, notify_silence
 from moorings.cli.output import Format, notify, show
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.errors import CannotReadError, UnknownNameError, UsageError
 from moorings.local.cluster import ClusterAccess, list_all, open_api
 from moorings.views.ages import format_age

@@ -20,7 +20,7 @@ from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
 from moorings.cli.output import Format, notify, say
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.errors import UsageError
 from moorings.stories import GangQuery
 from moorings.views.events import describe

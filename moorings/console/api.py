@@ -16,7 +16,7 @@ from contracts.errors import ContractsError
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import CancelGang, CommandMessage, ReleaseGang
 from contracts.topics import GANG_TOPICS
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.console.following import Following
 from moorings.console.gangs import name_story, tell_story, view_event
 from moorings.console.solving import Solving

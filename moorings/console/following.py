@@ -21,7 +21,7 @@ from contracts.topics import (
     STATE,
     Topic,
 )
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.console.model import ConsoleModel, Update
 from runtime.bus.follower import Start
 from runtime.bus.reader import CaughtUp

@@ -19,7 +19,7 @@ from aiohttp import web
 
 from contracts.counts import counted
 from contracts.errors import ContractsError
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.console.access import (
     HEADERS,
     ConsoleRight,

@@ -8,7 +8,7 @@ from typing import Any
 
 from contracts.codec import to_builtins
 from contracts.ids import GangKey, GangUID, Namespace, NodeName
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.console.holders import find_freed, list_holders
 from moorings.console.model import ConsoleModel
 from moorings.console.proposals import narrow, propose

@@ -20,7 +20,7 @@ from contracts.gang import Gang
 from contracts.ids import DeviceID
 from contracts.messages import GangAllocated, GangPending
 from contracts.topics import HEALTH
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.demo.gangs import STEP_S, DemoGangs, list_devices
 from moorings.demo.workload import RULE, count_gpus, draw_pods, group_pods, read_trace
 from moorings.errors import LocalStackError

@@ -18,7 +18,7 @@ from contracts.messages import (
     SubmitGang,
 )
 from contracts.topics import DECISIONS, SUBMISSIONS
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.demo.workload import make_gang
 from moorings.errors import LocalStackError
 from moorings.local.stack import LocalStack

@@ -10,7 +10,7 @@ import os
 import secrets
 from pathlib import Path
 
-from moorings.client import BusLogin
+from moorings.bus_client import BusLogin
 from runtime.bus.permissions import PASSWORDS, server_configuration
 from runtime.users import USERS, logins_of, password_variable
 

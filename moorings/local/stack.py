@@ -24,7 +24,7 @@ from contracts.ids import object_key
 from contracts.kubernetes.decode import WritableObject, to_kubernetes
 from contracts.messages import ObjectObserved
 from contracts.topics import INVENTORIES, STATE
-from moorings.client import Client, open_client
+from moorings.bus_client import Client, open_client
 from moorings.errors import BadInputError, LocalStackError
 from moorings.local.bus_users import LocalUsers
 from moorings.local.cluster import ClusterAccess, wait_leading

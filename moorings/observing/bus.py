@@ -14,7 +14,7 @@ from contracts.fence import SolverSeen
 from contracts.ids import NodeName
 from contracts.streams import STREAMS, Stream
 from contracts.topics import HEALTH, HEARTBEATS, INVENTORIES, Topic
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.doctor.facts import BusFacts, Clock, Reading, ServerMonitor, Unread
 from moorings.errors import CannotReadError
 from runtime.bus.jetstream import NO_STREAM

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moorings.client import Client, open_client
+from moorings.bus_client import Client, open_client
 from tests.lab import cluster
 from tests.lab.cluster import Stack
 from tests.lab.controlplane import fleet

@@ -30,7 +30,7 @@ from contracts.messages import (
 )
 from contracts.names import GANG_UID
 from contracts.reports import WAITING, GroupReported, PodsReport
-from moorings.client import Client
+from moorings.bus_client import Client
 from runtime.wire import Outgoing
 from tests.builders import pool
 from tests.builders.inputs import TRAIN, named

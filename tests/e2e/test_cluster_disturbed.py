@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from contracts.lifecycle import GangRecord
 from contracts.names import GANG, GANG_UID, GATE
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.lab.cluster import (
     Stack,
     create_pods,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contracts.gang import GangPhase
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.lab.cluster import (
     GATES,
     LATE_GATE,

@@ -13,7 +13,7 @@ import pytest
 from contracts.gang import GangPhase
 from contracts.messages import GangAllocated
 from contracts.names import FINALIZER, GANG, GANG_SIZE
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.lab.cluster import Stack, create_pods, is_running, template
 from tests.lab.controlplane.client import Json, Kube, RefusedError, named
 from tests.lab.controlplane.fleet import Fleet, allocated, users

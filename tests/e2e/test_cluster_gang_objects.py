@@ -12,7 +12,7 @@ import pytest
 
 from contracts.gang import GangPhase
 from contracts.names import API_VERSION
-from moorings.client import Client
+from moorings.bus_client import Client
 from runtime.bus.jetstream import Nothing, StreamInfo, call
 from tests.lab import cluster
 from tests.lab.cluster import (

@@ -9,7 +9,7 @@ import pytest
 
 from contracts.gang import GangPhase
 from contracts.names import API_VERSION
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests import builders
 from tests.lab import cluster
 from tests.lab.cluster import Stack, create_pods, is_running, name_of, template

@@ -9,7 +9,7 @@ import pytest
 
 from contracts.gang import GangPhase
 from contracts.names import ATTEMPT, GANG_UID, INDEX, SOLVE, VOID
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.lab import cluster
 from tests.lab.cluster import Stack, create_pods, is_running, template
 from tests.lab.controlplane import objects

@@ -9,7 +9,7 @@ import pytest
 
 from contracts.gang import GangPhase
 from contracts.names import ALLOCATE, IMMEDIATE, OF_CLAIM, WORKLOAD
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.conftest import release
 from tests.lab.cluster import Stack, create_pods, gang_pod, is_running, template
 from tests.lab.controlplane import objects

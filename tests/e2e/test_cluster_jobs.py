@@ -5,7 +5,7 @@ from __future__ import annotations
 from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
 from contracts.names import MEMBER
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.lab.cluster import (
     exists,
     gang_pod,

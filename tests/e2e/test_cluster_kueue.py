@@ -9,7 +9,7 @@ import pytest
 
 from contracts.gang import GangPhase
 from contracts.names import API_VERSION, GATE
-from moorings.client import Client
+from moorings.bus_client import Client
 from publisher.kueue.objects import CONTROLLER
 from tests.builders.workloads import kueue_pod_marks
 from tests.lab import cluster, workloads

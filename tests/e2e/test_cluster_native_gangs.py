@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contracts.gang import GangPhase
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.lab.cluster import GATES, is_running, pods_until, template
 from tests.lab.controlplane import objects, server
 from tests.lab.controlplane.client import Json, Kube

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from contracts.gang import GangPhase
 from contracts.names import GANG, GANG_SIZE, GANG_UID, RECOVERY, REPORTER
-from moorings.client import Client
+from moorings.bus_client import Client
 from publisher.gangs.running.broken_gangs import GANG_BROKEN
 from tests.lab import cluster
 from tests.lab.cluster import Stack, create_pods, is_running, job, template

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contracts.gang import GangPhase
 from contracts.names import RECOVERY
-from moorings.client import Client
+from moorings.bus_client import Client
 from publisher.gangs.running.broken_gangs import GANG_BROKEN
 from tests.lab.cluster import (
     gang_pod,

@@ -11,7 +11,7 @@ import pytest
 
 from contracts.gang import GangPhase
 from contracts.names import API_VERSION
-from moorings.client import Client
+from moorings.bus_client import Client
 from publisher.kueue.objects import (
     ADMISSION_GATE,
     CONTROLLER,

@@ -9,7 +9,7 @@ import pytest
 from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
 from contracts.names import GANG, RECOVERY
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.lab import cluster
 from tests.lab.cluster import (
     GATES,

@@ -6,7 +6,7 @@ import asyncio
 import re
 
 from contracts.gang import GangPhase
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.lab.cluster import (
     GATES,
     LATE_GATE,

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from contracts.gang import GangPhase
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.conftest import release
 from tests.lab.cluster import gang_pod, is_running, job, name_of, template
 from tests.lab.controlplane.client import Json, Kube

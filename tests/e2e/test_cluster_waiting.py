@@ -9,7 +9,7 @@ from pathlib import Path
 
 from contracts.gang import GangPhase
 from contracts.names import GANG, LEASE_NAME
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.lab import command_line
 from tests.lab.cluster import (
     Stack,

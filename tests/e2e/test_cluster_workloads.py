@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contracts.lifecycle import GangRecord
 from contracts.names import GATE, WORKLOAD
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.builders.controllers import list_children
 from tests.builders.workloads import (
     coscheduling_pod_marks,

@@ -22,7 +22,7 @@ from contracts.ids import GangUID
 from contracts.kubernetes.decode import decode_object
 from contracts.messages import SubmitGang
 from contracts.topics import SUBMISSIONS
-from moorings.client import Client
+from moorings.bus_client import Client
 from runtime.waits import first_of
 from runtime.wire import Outgoing
 from tests.builders.inputs import TRAIN

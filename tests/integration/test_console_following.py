@@ -10,7 +10,7 @@ from typing import Any
 from contracts.ids import ClusterName, NodeName
 from contracts.messages import DevicesAnnounced
 from contracts.topics import INVENTORIES, SUBMISSIONS
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.console.following import MOST_BEHIND, Following
 from runtime.bus.bus import Bus
 from runtime.wire import Outgoing

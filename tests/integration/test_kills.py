@@ -12,7 +12,7 @@ import signal
 from collections import Counter
 from pathlib import Path
 
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.local.fleets import make_classes
 from runtime.bus.bus import Bus
 from runtime.wire import BusSettings

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contracts.topics import STATE
-from moorings.client import BusLogin, open_client
+from moorings.bus_client import BusLogin, open_client
 from moorings.errors import BadInputError
 from moorings.local.bus_users import LocalUsers
 from moorings.local.nats_server import LocalServer

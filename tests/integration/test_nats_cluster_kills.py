@@ -28,7 +28,7 @@ import pytest
 from contracts.fence import EpochClaimed
 from contracts.streams import STREAMS
 from contracts.topics import DECISIONS, FENCE, SOLVED
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.local.fleets import make_classes
 from runtime.bus.bus import Bus
 from runtime.errors import BusRefusedError, RestartError

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
-from moorings.client import Client, open_client
+from moorings.bus_client import Client, open_client
 from moorings.local.bus_users import LocalUsers
 from moorings.local.state import find_stack
 

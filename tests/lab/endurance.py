@@ -15,7 +15,7 @@ from contracts.gang import Gang, GangPhase
 from contracts.ids import DeviceID, GangUID, Namespace
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.demo.workload import make_gang
 from moorings.errors import CannotReadError
 from moorings.local.fleets import find_fleet, make_classes

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
 from contracts.names import GANG, REPORTER
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests.lab.cluster import name_of
 from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube, RefusedError

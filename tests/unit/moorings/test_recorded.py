@@ -11,7 +11,7 @@ import pytest
 from contracts.ids import ClusterName
 from contracts.solves import SolveMessage
 from contracts.topics import SOLVES
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.errors import UnknownNameError
 from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
 from runtime.bus.bus import Bus

@@ -10,7 +10,7 @@ import pytest
 
 from moorings.cli import connecting
 from moorings.cli.options import SERVER_VARIABLE
-from moorings.client import BusLogin
+from moorings.bus_client import BusLogin
 from moorings.errors import LocalStackError, UsageError
 from moorings.local.state import RunningStack, claim_folder, write_state
 

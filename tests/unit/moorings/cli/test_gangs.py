@@ -12,7 +12,7 @@ from contracts.gang import Gang
 from contracts.ids import GangUID, Namespace
 from contracts.lifecycle import GangRecord
 from moorings.cli.gangs import find_each, find_namesakes
-from moorings.client import Client
+from moorings.bus_client import Client
 from tests import builders
 
 

@@ -18,7 +18,7 @@ from contracts.messages import (
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
 from moorings.cli.output import Format
 from moorings.cli.watch import EventFilter, Watch
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.errors import UsageError
 from moorings.views.events import MOST_PODS, describe
 from runtime.bus.bus import Bus

@@ -12,7 +12,7 @@ from contracts.ids import GangUID
 from contracts.lifecycle import LifecycleMessage
 from contracts.messages import AllocationWritten, GatesOpened, SubmissionMessage
 from contracts.topics import CONFIRMATIONS, DECISIONS, SUBMISSIONS, Topic
-from moorings.client import Client
+from moorings.bus_client import Client
 from moorings.errors import BadInputError, NotStoredError, UnknownNameError
 from runtime.bus.bus import Bus
 from runtime.errors import BusFullError, PublishRefusedError

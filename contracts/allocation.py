@@ -155,6 +155,10 @@ class Rule(StrEnum):
     """The publisher refused or lost the decision: somebody else was faster."""
 
 
+UNTRIED = frozenset({Rule.QUEUED, Rule.UNEVALUATED})
+"""Reasons of gangs that were not tried yet."""
+
+
 class Reason(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Why not: the rule, what it is about, and the facts in words.
 

@@ -28,7 +28,7 @@ from typing import Self
 
 from msgspec import Struct, structs
 
-from contracts.allocation import Reason, Rule
+from contracts.allocation import UNTRIED, Reason, Rule
 from contracts.gang import GangPhase
 from contracts.ids import GangKey, GangUID, Namespace
 from contracts.messages import (
@@ -203,6 +203,11 @@ class GangRecord(Struct, frozen=True, kw_only=True):
             case _:
                 return ()
 
+    @property
+    def is_answered(self) -> bool:
+        """True if it was decided: it is in, was tried in vain, or has ended."""
+        return self.decision is not None and is_answer(self.decision)
+
     # --- what was decided for it ----------------------------------------------------
 
     @property
@@ -324,6 +329,15 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 def is_by_publisher(command: CommandMessage) -> bool:
     """True if a publisher gave the gang up, to submit its pods again."""
     return isinstance(command, CancelGang) and command.reason.startswith(PUBLISHER)
+
+
+def is_answer(decision: DecisionMessage) -> bool:
+    """True if it was decided; a notice that a gang was not tried yet is no answer."""
+    match decision:
+        case GangPending(reasons=reasons):
+            return not reasons or any(reason.rule not in UNTRIED for reason in reasons)
+        case _:
+            return True
 
 
 def without_growth(decision: GangAllocated) -> GangAllocated:

@@ -11,6 +11,7 @@ import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
 from msgspec import Struct, structs
@@ -284,6 +285,21 @@ class Client:
             ) and message.attempt == attempts.get(message.key):
                 written[message.key] = message
         return written
+
+    async def fetch_events(self, records: Sequence[GangRecord]) -> list[Incoming[Any]]:
+        """Fetch all that is stored of what was said about gangs, in any order.
+
+        Raises:
+            CannotReadError: it cannot be read.
+        """
+        return [
+            incoming
+            for record in records
+            for topic in GANG_TOPICS
+            async for incoming in self._read_incoming(
+                topic, (self.cluster, record.namespace, record.uid), "all"
+            )
+        ]
 
     async def find_gangs(
         self, name: str, namespace: str | None = None

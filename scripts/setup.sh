@@ -69,6 +69,7 @@ echo "setup: $("$venv/bin/python" --version), $total packages of $pins in $venv,
 install --no-deps --require-hashes --only-binary :all: --requirement "$pins" | shown ||
   fail "the pinned packages could not be installed (see above)"
 if [ "$pins" = constraints.txt ]; then
+  echo "setup: the project itself ..."
   install --quiet --no-deps --no-build-isolation --editable . ||
     fail "the project could not be installed (see above)"
   # Else each start of a command compiles what it imports, where PYTHONDONTWRITEBYTECODE

@@ -15,9 +15,9 @@ from contextlib import redirect_stderr, suppress
 import typer
 
 from contracts.errors import ContractsError
+from moorings.bus_client import Client
 from moorings.cli.connecting import connect
 from moorings.cli.known import fetch_known
-from moorings.bus_client import Client
 from moorings.errors import MooringsError
 from runtime.errors import ServiceError
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from moorings.cli.completing import complete_words
 from moorings.bus_client import Client
+from moorings.cli.completing import complete_words
 from moorings.recorded import list_solves
 
 EXPORTED = ".moorings"

@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+from msgspec import Struct
+
 from contracts.counts import counted
+from moorings.bus_client import Client, open_client
 from moorings.cli.options import SERVER_VARIABLE
 from moorings.cli.output import notify
-from moorings.bus_client import Client, open_client
 from moorings.errors import LocalStackError, UsageError
 from moorings.local.bus_users import LocalUsers
 from moorings.local.state import find_stack, find_state_home
@@ -18,6 +20,18 @@ from moorings.local.state import find_stack, find_state_home
 DEFAULT_SERVER = "nats://127.0.0.1:4222"
 MOST_UNREAD = 10
 """Messages that are named when they cannot be read; the others are counted."""
+
+
+class Connecting(Struct, frozen=True, kw_only=True):
+    """The options of a command that name a bus."""
+
+    server: str
+    state_dir: Path | None
+    cluster: str
+
+    def connect(self, user: str = "viewer") -> AbstractAsyncContextManager[Client]:
+        """Connect as `connect` does."""
+        return connect(self.server, self.state_dir, self.cluster, user)
 
 
 def connect(

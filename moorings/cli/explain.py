@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
+from moorings.bus_client import Client
 from moorings.cli.completing import complete_explained
-from moorings.cli.connecting import connect
+from moorings.cli.connecting import Connecting
 from moorings.cli.exit_codes import ExitCode
+from moorings.cli.explain_context import add_context, add_help
 from moorings.cli.get import parse_target
 from moorings.cli.known import NOT_YET, KnownGangs, fetch_known, unknown_gang
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
 from moorings.cli.output import Format, show
 from moorings.cli.views import print_explanation
-from moorings.bus_client import Client
 from moorings.errors import BypassedError, UnknownNameError, UsageError
 from moorings.stories import GangQuery, GangStory, WrittenGangs
 from moorings.views.gangs import explain_story
@@ -43,18 +44,51 @@ def explain(
     state_dir: StateDir = None,
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
+    what_helps: Annotated[
+        bool,
+        typer.Option(
+            "--what-helps",
+            help="Of a gang that waits: also solve its last question again with "
+            "changes, for half a minute at most, and show which would let it in.",
+        ),
+    ] = False,
 ) -> None:
     """Show where a gang is and which devices it has, or why it waits.
 
+    Of a gang that waits: since when, its place in line, who holds the devices that it
+    could have, what would help, and its last decisions with their solves.
+
     Replaced pods of a running gang are decided separately: each decision is explained,
     with -o json as a list.
+    """
+    explain_one(
+        what,
+        namespace,
+        Connecting(server=server, state_dir=state_dir, cluster=cluster),
+        output,
+        what_helps=what_helps,
+    )
+
+
+def explain_one(
+    what: str,
+    namespace: str | None,
+    bus: Connecting,
+    output: Format,
+    *,
+    what_helps: bool = False,
+) -> NoReturn:
+    """Explain a gang or a pod, and end the command.
+
+    Raises:
+        UsageError: it is neither.
     """
     kind, name = parse_target(what, None)
     if kind not in ("gangs", "pods") or name is None:
         raise UsageError(f"explain: {what!r} is neither a gang nor pod/NAME")
 
     async def run() -> int:
-        async with connect(server, state_dir, cluster) as client:
+        async with bus.connect() as client:
             known = await fetch_known(client)
             if kind == "pods":
                 stories = await _find_stories_of_pod(client, known, name, namespace)
@@ -62,11 +96,14 @@ def explain(
                 stories = _find_stories(known, GangQuery.of(name, namespace))
             records = [record for story in stories for record in story.records]
             written = await client.fetch_written(records)
-        explanations = [
-            explanation
-            for story in stories
-            for explanation in explain_story(story, written, known.held)
-        ]
+            explanations = [
+                explanation
+                for story in stories
+                for explanation in explain_story(story, written, known.held)
+            ]
+            await add_context(client, known, records, explanations)
+            if what_helps:
+                await add_help(client, records, explanations)
         known.notify_unread()
         _show_explanations(explanations, output)
         rejected = any(e["phase"] == GangPhase.REJECTED for e in explanations)

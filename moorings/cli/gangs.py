@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Iterable
 from typing import Annotated
 
 import typer
 
+from contracts.counts import counted
 from contracts.gang import Gang
 from contracts.ids import GangUID, object_key
+from contracts.ids import Namespace as NamespaceName
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
+from moorings.answers import Answers
+from moorings.bus_client import Client, name_gang
 from moorings.cli.completing import complete_gangs
 from moorings.cli.connecting import connect
 from moorings.cli.documents import read_gangs
@@ -27,7 +30,6 @@ from moorings.cli.options import (
     StateDir,
 )
 from moorings.cli.output import Format, notify, say, show, show_progress
-from moorings.bus_client import Client, name_gang
 from moorings.errors import CannotReadError
 
 Files = Annotated[
@@ -90,9 +92,12 @@ def submit(
                     show([{"uid": uid} for uid in submitted], output, (), ())
                 return ExitCode.YES
             with show_progress("waiting for decisions"):
-                records = await _wait_decided(client, set(submitted), timeout)
-            undecided = any(record.decision is None for record in records)
-            if undecided and not is_told:
+                await _wait_answered(client, submitted, gangs, timeout)
+            records = [r for r in await client.fetch_gangs() if r.uid in submitted]
+            waiting = sum(not record.is_answered for record in records)
+            if waiting:
+                notify(f"{counted(waiting, 'gang')} not decided within {timeout:g} s")
+            if waiting and not is_told:
                 notify_silence(client, await fetch_solvers(client))
             show_gangs(records, output)
             allocated = all(record.placed is not None for record in records)
@@ -146,19 +151,17 @@ async def _submit_gang(client: Client, gang: Gang, output: Format) -> GangUID:
     return uid
 
 
-async def _wait_decided(
-    client: Client, uids: Collection[GangUID], timeout_s: float
-) -> list[GangRecord]:
+async def _wait_answered(
+    client: Client,
+    uids: Collection[GangUID],
+    gangs: Iterable[tuple[str, Gang]],
+    timeout_s: float,
+) -> None:
     """Wait until all gangs have an answer, or the time is over."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        records = [
-            record for record in await client.fetch_gangs() if record.uid in uids
-        ]
-        undecided = [record for record in records if record.decision is None]
-        if not undecided or time.monotonic() > deadline:
-            return records
-        await asyncio.sleep(0.1)
+    answers = Answers(client)
+    namespaces = {NamespaceName(g.metadata.namespace or "default") for _, g in gangs}
+    async with answers.follow(namespaces):
+        await answers.wait_until(lambda: answers.are_all_answered(uids), timeout_s)
 
 
 async def find_each(

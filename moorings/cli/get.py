@@ -12,6 +12,7 @@ import typer
 
 from contracts.counts import counted
 from contracts.lifecycle import GangRecord
+from moorings.bus_client import Client
 from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.get_devices import DeviceFilter, show_devices, show_nodes
@@ -20,7 +21,6 @@ from moorings.cli.options import Cluster, Namespace, Server, StateDir
 from moorings.cli.output import Format, ListFormat, notify, say, show
 from moorings.cli.solves import print_solves
 from moorings.cli.views import NONE
-from moorings.bus_client import Client
 from moorings.errors import UnknownNameError, UsageError
 from moorings.local.cluster import read_access
 from moorings.recorded import find_solve, list_solves

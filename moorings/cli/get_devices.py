@@ -19,9 +19,9 @@ from contracts.topics import (
     STATE,
     Topic,
 )
+from moorings.bus_client import Client
 from moorings.cli.known import Solvers, check_cluster, fetch_solvers, notify_silence
 from moorings.cli.output import Format, notify, show
-from moorings.bus_client import Client
 from moorings.errors import CannotReadError, UnknownNameError, UsageError
 from moorings.local.cluster import ClusterAccess, list_all, open_api
 from moorings.views.ages import format_age
@@ -116,7 +116,7 @@ async def show_nodes(
 ) -> None:
     """Show nodes: those of agents and of the cluster, and how many devices are held."""
     solvers = await fetch_solvers(client)
-    known = await _fetch_devices(client, solvers)
+    known = await fetch_devices(client, solvers)
     devices = view_devices(known)
     views = view_nodes(known, devices)
     _check_there(client, solvers, wanted.node, {view["name"] for view in views})
@@ -141,7 +141,7 @@ async def show_devices(
     `access`: also those of drivers that Moorings decides nothing for, of that cluster.
     """
     solvers = await fetch_solvers(client)
-    known = await _fetch_devices(client, solvers, access)
+    known = await fetch_devices(client, solvers, access)
     devices = view_devices(known)
     nodes = {view["name"] for view in view_nodes(known, devices)}
     _check_there(client, solvers, wanted.node, nodes | {row["node"] for row in devices})
@@ -232,7 +232,7 @@ def _names_of(view: Mapping[str, Any]) -> Iterable[str]:
         yield f"{view['driver']}/{view['pool']}/{view['name']}"
 
 
-async def _fetch_devices(
+async def fetch_devices(
     client: Client, solvers: Solvers | None, access: ClusterAccess | None = None
 ) -> KnownDevices:
     """Fetch what the solver knows of devices, as far as it may be read.

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from contracts.fence import SolverSeen
 from contracts.ids import ClusterName
-from moorings.cli.output import notify
 from moorings.bus_client import Client, name_gang
+from moorings.cli.output import notify
 from moorings.errors import CannotReadError, UnknownNameError
 from moorings.stories import (
     LEAST_OF_UID,

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from contracts.counts import counted
+from moorings.cli.completing import complete_gangs
 from moorings.cli.completing_solves import complete_replayed, complete_solves
 from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Output, Server, StateDir
-from moorings.cli.output import Format, say, show, show_progress
+from moorings.cli.output import Format, say, show, show_progress, show_table
+from moorings.cli.views import NONE
 from moorings.errors import BadInputError
-from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
+from moorings.recorded import (
+    SolveEntry,
+    SolveFilter,
+    fetch_solve,
+    find_solve,
+    list_solves,
+)
+from moorings.views.reasons import share_reasons
+from moorings.views.solves import view_entry, view_solve
+from moorings.views.times import MOMENTS, read_span, show_time
 from solver.decision import DECISION
 from solver.record import Recorded, dump_export, load_export
 
@@ -24,13 +37,41 @@ if TYPE_CHECKING:
 solves = typer.Typer(
     no_args_is_help=True, help="List, show and export recorded solves."
 )
+SOLVE_COLUMNS = ("solve", "at", "status", "gangs", "allocated", "waiting", "ms")
 SolveName = Annotated[
-    str,
+    list[str],
     typer.Argument(
-        help="Id of a solve, or the start of it.",
+        help="Id of a solve, the start of it, or when it was: 2026-11-26T14:03 or "
+        "yesterday 14:03.",
+        metavar="ID|TIME",
         show_default=False,
         autocompletion=complete_solves,
     ),
+]
+OfGang = Annotated[
+    str,
+    typer.Option(
+        "--gang",
+        help="Only solves in which this gang was tried: its name, namespace/name or "
+        "uid.",
+        autocompletion=complete_gangs,
+        show_default=False,
+    ),
+]
+Since = Annotated[
+    str,
+    typer.Option(metavar="TIME", help=f"From then on: {MOMENTS}.", show_default=False),
+]
+Until = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME",
+        help="No later; a minute or a day is meant to its end.",
+        show_default=False,
+    ),
+]
+Limit = Annotated[
+    int, typer.Option(metavar="N", help="Only the last so many; 0: all.", min=0)
 ]
 
 
@@ -42,16 +83,25 @@ def register(app: typer.Typer) -> None:
 
 @solves.command("list")
 def list_command(
+    gang: OfGang = "",
+    since: Since = "",
+    until: Until = "",
+    limit: Limit = 0,
     server: Server = "",
     state_dir: StateDir = None,
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
-    """List the recorded solves, oldest first."""
+    """List the recorded solves, oldest first.
+
+    moorings solves list --gang team-a/train --since yesterday
+    """
 
     async def run() -> int:
         async with connect(server, state_dir, cluster) as client:
-            print_solves(await list_solves(client), output)
+            wanted = await SolveFilter.of(client, gang, since, until)
+            entries = [e for e in await list_solves(client) if wanted.lets_through(e)]
+            print_solves(entries[-limit:], output)
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
@@ -59,52 +109,111 @@ def list_command(
 
 def print_solves(entries: list[SolveEntry], output: Format) -> None:
     """Print recorded solves in a row each."""
-    columns = ("solve", "at", "status", "gangs", "allocated", "waiting", "ms")
     rows = (_to_row(entry) for entry in entries)
-    show(entries, output, columns, rows, "no solves are recorded")
+    show(entries, output, SOLVE_COLUMNS, rows, "no such solves are recorded")
 
 
 def _to_row(entry: SolveEntry) -> tuple[object, ...]:
-    opened, decided = entry.opened, entry.decided
-    head = (opened.solve[:16], opened.opened_at[:19])
-    if decided is None:
-        return (*head, "open", len(opened.gangs), "", "", "")
-    milliseconds = round(decided.solve_seconds * 1000, 1)
-    counts = (len(opened.gangs), decided.allocated, decided.pending)
-    return (*head, decided.status, *counts, milliseconds)
+    row = view_entry(entry)
+    head = (row["id"][:16], show_time(row["at"]), row["status"], row["gangs"])
+    if entry.decided is None:
+        return (*head, "", "", "")
+    return (*head, row["allocated"], row["pending"], row["milliseconds"])
 
 
 @solves.command("show")
 def show_command(
     solve: SolveName,
+    gang: OfGang = "",
     server: Server = "",
     state_dir: StateDir = None,
     cluster: Cluster = "local",
-    output: Output = Format.JSON,
+    output: Output = Format.TABLE,
 ) -> None:
-    """Show what was asked and decided in one solve."""
+    """Show what was asked and decided in one solve; -o json has all of it."""
 
     async def run() -> int:
-        async with connect(server, state_dir, cluster) as client:
-            entry = await find_solve(client, solve)
-            recorded = await fetch_solve(client, entry)
+        entry, recorded = await _fetch(
+            " ".join(solve), gang, server, state_dir, cluster
+        )
         problem = recorded.problem()
+        decision = DECISION.decode(recorded.decision) if recorded.decision else None
+        if output is Format.TABLE:
+            print_solve(view_solve(entry, problem, decision))
+            return ExitCode.YES
         value = {
             "opened": entry.opened,
             "decided": entry.decided,
             "gangs": problem.gangs,
             "parameters": problem.parameters,
             "pages": len(problem.pages),
-            "decision": DECISION.decode(recorded.decision)
-            if recorded.decision
-            else None,
+            "decision": decision,
         }
-        rows = [(gang.namespace, gang.name, gang.pods) for gang in problem.gangs]
-        columns = ("namespace", "gang", "pods")
-        show(value, output, columns, rows, "the solve has no gangs")
+        show(value, output, (), ())
         return ExitCode.YES
 
     raise typer.Exit(asyncio.run(run()))
+
+
+def print_solve(view: dict[str, Any]) -> None:
+    """Print one solve, for people: what it was about, its gangs, and its objective."""
+    cluster, statistics = view["cluster"], view["statistics"]
+    answered = f"{view['status']} after {view['milliseconds']} ms"
+    by = f", by {statistics['engine']}" if statistics else ""
+    say(f"Solve:    {view['id']}")
+    say(f"At:       {show_time(view['at'])}")
+    say(f"Status:   {f'{answered}{by}' if statistics else 'open'}")
+    say(
+        f"Cluster:  {counted(cluster['nodes'], 'node')}, "
+        f"{counted(cluster['devices'], 'device')}, {cluster['held']} held"
+    )
+    say(
+        f"Gangs:    {view['gangs']}: {view['allocated']} allocated, {view['pending']} "
+        f"waiting, {view['rejected']} rejected"
+    )
+    say(f"Version:  {view['version']} on {view['platform']}")
+    say(f"Replay:   moorings replay {view['id'][:16]}")
+    say("")
+    answers = [gang["answer"] or {} for gang in view["batch"]]
+    reasons = [next(iter(answer.get("reasons", ())), NONE) for answer in answers]
+    cells, lines = share_reasons(reasons)
+    rows = [
+        (
+            gang["name"],
+            gang["priority"],
+            _count_asked(gang),
+            _describe_answer(gang),
+            why,
+        )
+        for gang, why in zip(view["batch"], cells, strict=True)
+    ]
+    columns = ("gang", "priority", "pods", "answer", "reason")
+    show_table(columns, rows, "the solve has no gangs")
+    for line in lines:
+        say(line)
+    if view["objective"]:
+        say("")
+        columns = ("objective", "priority", "value", "bound")
+        show_table(columns, map(_to_tier_row, view["objective"]))
+
+
+def _count_asked(gang: dict[str, Any]) -> int:
+    return sum(member["count"] for member in gang["members"])
+
+
+def _describe_answer(gang: dict[str, Any]) -> str:
+    answer = gang["answer"]
+    if answer is None:
+        return "open"
+    if answer["verdict"] == "allocated":
+        return f"allocated on {counted(answer['nodes'], 'node')}"
+    return "waits" if answer["verdict"] == "none" else "error"
+
+
+def _to_tier_row(tier: dict[str, Any]) -> tuple[object, ...]:
+    bound = tier["bound"]
+    cells = (tier["priority"], tier["value"], bound)
+    return (tier["what"], *(NONE if cell is None else cell for cell in cells))
 
 
 @solves.command("export")
@@ -114,6 +223,7 @@ def export_command(
         Path | None,
         typer.Option("--file", help="File to write; default: <solve>.moorings."),
     ] = None,
+    gang: OfGang = "",
     server: Server = "",
     state_dir: StateDir = None,
     cluster: Cluster = "local",
@@ -121,8 +231,7 @@ def export_command(
     """Write one solve to a single file that `moorings replay` reads anywhere."""
 
     async def run() -> int:
-        async with connect(server, state_dir, cluster) as client:
-            recorded = await fetch_solve(client, await find_solve(client, solve))
+        _, recorded = await _fetch(" ".join(solve), gang, server, state_dir, cluster)
         target = file or Path(f"{recorded.opened.solve[:16]}.moorings")
         try:
             target.write_bytes(dump_export(recorded))  # nothing else runs
@@ -136,12 +245,16 @@ def export_command(
 
 def replay_command(
     solve: Annotated[
-        str,
+        list[str],
         typer.Argument(
-            help="A file from `solves export`, or a solve's id.",
+            help="A file from `solves export`, a solve's id, or when it was: "
+            "2026-11-26T14:03 or yesterday 14:03.",
+            metavar="FILE|ID|TIME",
+            show_default=False,
             autocompletion=complete_replayed,
         ),
     ],
+    gang: OfGang = "",
     server: Server = "",
     state_dir: StateDir = None,
     cluster: Cluster = "local",
@@ -150,11 +263,13 @@ def replay_command(
     """Solve a recorded input again and compare bytes; exit 0 only when they agree."""
     from solver.replay import replay  # noqa: PLC0415  # OR-Tools is slow to import
 
-    recorded = asyncio.run(_load_recorded(solve, server, state_dir, cluster))
+    recorded = asyncio.run(
+        _load_recorded(" ".join(solve), gang, server, state_dir, cluster)
+    )
     with show_progress("solving again"):
         result, decision = replay(recorded)
     if output is Format.TABLE:
-        print_replay(result)
+        print_replay(result, recorded.opened.opened_at)
         say(f"gangs: {len(decision.gangs)}, status: {decision.status}")
     else:
         show(result, output, (), ())
@@ -162,25 +277,37 @@ def replay_command(
 
 
 async def _load_recorded(
-    solve: str, server: str, state_dir: Path | None, cluster: str
+    solve: str, gang: str, server: str, state_dir: Path | None, cluster: str
 ) -> Recorded:
     path = Path(solve)
     if path.is_file():  # noqa: ASYNC240  # nothing else runs
         return load_export(path.read_bytes())  # noqa: ASYNC240  # nothing else runs
-    if path.suffix or path.name != solve:
+    if read_span(solve, datetime.now(UTC)) is None and (
+        path.suffix or path.name != solve
+    ):
         raise BadInputError(solve, "there is no such file")  # ids have neither
+    return (await _fetch(solve, gang, server, state_dir, cluster))[1]
+
+
+async def _fetch(
+    solve: str, gang: str, server: str, state_dir: Path | None, cluster: str
+) -> tuple[SolveEntry, Recorded]:
+    """Fetch the solve that is named, of those in which a gang was tried if one is."""
     async with connect(server, state_dir, cluster) as client:
-        return await fetch_solve(client, await find_solve(client, solve))
+        wanted = await SolveFilter.of(client, gang)
+        entry = await find_solve(client, solve, wanted)
+        return entry, await fetch_solve(client, entry)
 
 
-def print_replay(result: ReplayResult) -> None:
+def print_replay(result: ReplayResult, at: str) -> None:
     """Print what solving again showed, for people."""
     verdict = {
         True: "same bytes",
         False: "different bytes",
         None: "no answer was recorded to compare with",
     }[result.same_bytes]
-    say(f"solve {result.solve}: {verdict}")
+    when = f" of {show_time(at)}" if at else ""
+    say(f"solve {result.solve}{when}: {verdict}")
     say(f"  decision {result.replayed_decision}")
     if not result.same_versions:
         say("  solved with other versions: bytes may differ, objectives may not")

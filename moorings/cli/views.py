@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from contracts.counts import counted
 from contracts.gang import GangPhase
-from moorings.cli.output import say
+from moorings.cli.output import say, show_table
+from moorings.views.ages import format_age, measure_age
 from moorings.views.gangs import UNDECIDED
 from moorings.views.reasons import describe_facts
+from moorings.views.times import show_time
 
 NONE = "<none>"
 """As kubectl shows missing values."""
 MOST_LINES = 20
 MOST_NAMES = 5
+_DECISION_COLUMNS = ("at", "decision", "solve", "detail")
 
 
 def print_explanation(explanation: dict[str, Any]) -> None:
@@ -25,12 +29,20 @@ def print_explanation(explanation: dict[str, Any]) -> None:
     ]
     suffix = f" ({', '.join(origin)})" if origin else ""
     say(f"{name}: {explanation['phase']}{suffix}")
+    if since := explanation.get("waitsSince"):
+        say(f"  waits since {show_time(since)} ({format_age(measure_age(since))})")
+    if place := explanation.get("place"):
+        say(f"  {_describe_place(place)}")
     for reason in explanation["reasons"]:
         where = f" ({reason['subject']})" if reason["subject"] else ""
         field = f" {reason['field']}" if reason["field"] else ""
         say(f"  {reason['rule']}{field}{where}: {reason['message']}")
         if reason["facts"]:
             say(f"    {describe_facts(reason['facts'])}")
+    for contested in explanation.get("contested", ()):
+        say(f"  {_describe_devices(contested)}")
+        if contested["holders"]:
+            say(f"    held by {_name_holders(contested['holders'])}")
     if explanation["phase"] == GangPhase.PENDING and not explanation["reasons"]:
         say(f"  {explanation['reason'] or UNDECIDED}")
     for report in explanation["reports"]:
@@ -44,6 +56,62 @@ def print_explanation(explanation: dict[str, Any]) -> None:
         say(f"  ... and {hidden} more; use -o json")
     if explanation.get("namesOmitted"):
         say("  pods and claims are not named, as there are too many for one message")
+    if explanation.get("place"):
+        _print_help(explanation.get("help"), name)
+    if decisions := explanation.get("decisions"):
+        say("")
+        show_table(_DECISION_COLUMNS, map(_to_decision_row, decisions))
+
+
+def _describe_place(place: dict[str, Any]) -> str:
+    """Return the place in line, and who goes first."""
+    first = []
+    if count := place["higherPriority"]:
+        first.append(f"{count} of higher priority")
+    if count := place["olderInNamespace"]:
+        first.append(f"{count} older in its namespace")
+    if (count := place["namespacesInTurn"]) > 1:
+        first.append(f"{count} namespaces take turns")
+    why = f": {', '.join(first)}" if first else ""
+    return f"place {place['place']} of {place['waiting']} in line{why}"
+
+
+def _describe_devices(contested: dict[str, Any]) -> str:
+    states = contested["states"]
+    counts = (f"{count} {state.lower()}" for state, count in states.items() if count)
+    total = counted(sum(states.values()), "device")
+    return f"{total} of {contested['driver']}: {', '.join(counts)}"
+
+
+def _name_holders(holders: list[dict[str, Any]]) -> str:
+    """Name the holders that it would help most to end, or the first of them."""
+    names = [
+        f"{holder['gang']} ({counted(holder['devices'], 'device')}, priority "
+        f"{holder['priority']})"
+        for holder in holders[:MOST_NAMES]
+    ]
+    hidden = len(holders) - len(names)
+    return f"{', '.join(names)}{f' and {hidden} more' if hidden > 0 else ''}"
+
+
+def _print_help(help_found: dict[str, Any] | None, name: str) -> None:
+    """Print which changes were tried and would let the gang in, or how to try some."""
+    if help_found is None:
+        say(f"  `moorings explain {name} --what-helps` tries what would let it in")
+        return
+    at = show_time(help_found["at"])
+    say(f"  what helps, tried with solve {help_found['solve'][:16]} of {at}:")
+    for tried in help_found["tried"]:
+        say(f"    {'yes' if tried['helps'] else 'no ':<3}  {tried['text']}")
+    if not help_found["tried"]:
+        say("    nothing was found to try")
+
+
+def _to_decision_row(event: dict[str, Any]) -> tuple[str, ...]:
+    rules = (reason.partition(":")[0] for reason in event["reasons"])
+    detail = ", ".join(rules) or event["detail"]
+    solve = event["solve"][:16]
+    return (show_time(event["at"]), event["what"], solve or NONE, detail or NONE)
 
 
 def _name_pods(report: dict[str, Any]) -> str:

@@ -15,12 +15,12 @@ from contracts.asyncapi import messages_of
 from contracts.ids import GangKey, GangUID
 from contracts.messages import ConfirmationMessage, DecisionMessage
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
+from moorings.bus_client import Client
 from moorings.cli.completing import complete_gangs
 from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
 from moorings.cli.output import Format, notify, say
-from moorings.bus_client import Client
 from moorings.errors import UsageError
 from moorings.stories import GangQuery
 from moorings.views.events import describe

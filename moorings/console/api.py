@@ -15,15 +15,15 @@ from aiohttp import web
 from contracts.errors import ContractsError
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import CancelGang, CommandMessage, ReleaseGang
-from contracts.topics import GANG_TOPICS
 from moorings.bus_client import Client
 from moorings.console.following import Following
-from moorings.console.gangs import name_story, tell_story, view_event
+from moorings.console.gangs import name_story, tell_story
 from moorings.console.solving import Solving
 from moorings.console.what_if import WHAT_IF
 from moorings.errors import BadInputError, UnknownNameError
 from moorings.manifests import parse_documents, read_gang
 from moorings.stories import GangStory
+from moorings.views.events import view_event
 from moorings.views.inventory import view_devices
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -80,16 +80,8 @@ class ConsoleApi:
         """Tell one gang's story."""
         story = self._find_story(request.match_info["id"])
         model = self._following.model
-        events: list[dict[str, Any]] = []
-        for record in story.records:
-            for topic in GANG_TOPICS:
-                async for batch in self._client.bus.read_existing(
-                    topic,
-                    *(self._client.cluster, record.namespace, record.uid),
-                    start="all",
-                    patient=False,
-                ):
-                    events += filter(None, map(view_event, batch.messages))
+        said = await self._client.fetch_events(story.records)
+        events = filter(None, map(view_event, said))
         written = await self._client.fetch_written(story.records)
         return _respond(tell_story(story, events, written, model.held))
 

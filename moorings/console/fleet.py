@@ -23,15 +23,14 @@ from moorings.views.inventory import (
     KnownDevices,
     status_of,
     view_devices,
+    worst_state,
 )
-from solver.selectors.drivers import driver_of
 from solver.snapshot.device_uses import Uses
 from solver.snapshot.pages import NodeParts
-from solver.snapshot.parts import ClassPart, NodePart, PoolPart
+from solver.snapshot.parts import NodePart, PoolPart
 
 CODES = {FREE: "F", HELD: "H", SHARED: "S", TAINTED: "T", SICK: "U", AWAY: "A"}
 """One letter for each state of a device."""
-_WORST_FIRST = (AWAY, SICK, TAINTED, SHARED, HELD, FREE)
 _MODELS = ("productName", "model", "type")
 """Attributes that say which product a device is; the first that is there."""
 _TOPOLOGY = ("topology.kubernetes.io/", "topology.")
@@ -139,11 +138,6 @@ def _view_node(
     }
 
 
-def worst_state(states: Iterable[str]) -> str:
-    """Return the state that matters most to whoever wants the device."""
-    return next(state for state in _WORST_FIRST if state in states)
-
-
 def name_kind(row: Mapping[str, Any]) -> str:
     """Name the kind of a device: its driver and its product, if known."""
     attributes: Mapping[str, DeviceAttribute] = row["attributes"]
@@ -158,17 +152,6 @@ def find_groups(labels: Mapping[str, str]) -> dict[str, str]:
         for key, value in sorted(labels.items())
         if key.startswith(_TOPOLOGY) or key.rpartition("/")[2] in _GROUPS
     }
-
-
-def name_classes(known: KnownDevices) -> dict[str, list[str]]:
-    """Return the classes that may choose a driver's devices; "": those of any."""
-    classes: defaultdict[str, list[str]] = defaultdict(list)
-    for part in known.snapshot.inventory.pages.of(""):
-        if isinstance(part, ClassPart):
-            drivers = {driver_of(selector) for selector in part.selectors} - {None}
-            driver = str(drivers.pop()) if len(drivers) == 1 else ""
-            classes[driver].append(part.name)
-    return {driver: sorted(names) for driver, names in sorted(classes.items())}
 
 
 def _list_mentioned(rows: Iterable[Mapping[str, Any]]) -> set[str]:

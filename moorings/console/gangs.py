@@ -6,26 +6,14 @@ clock by which those tell ages.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
 
-from contracts.codec import to_builtins
-from contracts.gang import Member, MemberClaim
-from contracts.messages import (
-    CancelGang,
-    ConfirmationMessage,
-    DecisionMessage,
-    GangPending,
-    GangRejected,
-    SubmitGang,
-)
 from moorings.stories import GangStory, HeldObjects, WrittenGangs, has_pods
-from moorings.views.events import describe
+from moorings.views.events import list_members
 from moorings.views.gangs import explain_story, is_recent, view_story
-from runtime.wire import Incoming
 
 MOST_OVER = 500
 """Gangs that are over of which rows are shown: the last ones."""
@@ -112,66 +100,7 @@ def tell_story(
     """Tell all that is known of a gang: where it is, why, what came before."""
     return {
         **_view_row(story, held),
-        "asks": [_list_members(r.submission) for r in story.records[-1:]],
+        "asks": [list_members(r.submission) for r in story.records[-1:]],
         "explanations": explain_story(story, written, held),
         "events": sorted(events, key=lambda event: str(event["at"])),
     }
-
-
-def view_event(incoming: Incoming[Any]) -> Row | None:
-    """Return what a message says of its gang, and when; None: nothing."""
-    message = incoming.message
-    match message:
-        case SubmitGang():
-            detail = "; ".join(_list_members(message))
-        case CancelGang(reason=reason):
-            detail = reason
-        case _ if isinstance(message, DecisionMessage | ConfirmationMessage):
-            detail = describe(message)
-        case None:
-            return None
-        case _:
-            detail = ""
-    reasons = message.reasons if isinstance(message, GangPending | GangRejected) else ()
-    at = datetime.fromtimestamp(incoming.time_s, UTC)
-    return {
-        "at": at.isoformat("T", "milliseconds"),
-        "what": type(message).__name__,
-        "detail": detail,
-        "reasons": [str(reason) for reason in reasons],
-        "attempt": getattr(message, "attempt", 0),
-        "solve": getattr(message, "solve", ""),
-        "uid": message.uid,
-    }
-
-
-def _list_members(submission: SubmitGang | None) -> list[str]:
-    """List what each member of a gang asks for, in words."""
-    if submission is None:
-        return []
-    return [_describe_member(member) for member in submission.gang.spec.members]
-
-
-def _describe_member(member: Member) -> str:
-    claims = ", ".join(map(_describe_claim, member.claims))
-    return f"{member.count} of {member.name}: {claims or 'no devices'}"
-
-
-def _describe_claim(claim: MemberClaim) -> str:
-    if claim.spec is None:
-        return f"{claim.name} of {claim.template_name or claim.claim_name}"
-    requests = (
-        _describe_request(to_builtins(request))
-        for request in claim.spec.devices.requests
-    )
-    return ", ".join(requests)
-
-
-def _describe_request(request: Mapping[str, Any]) -> str:
-    """Describe one request: `8 gpu.example.com`."""
-    if alternatives := request.get("firstAvailable"):
-        return " or ".join(_describe_request({"exactly": a}) for a in alternatives)
-    exactly = request.get("exactly") or {}
-    is_all = exactly.get("allocationMode") == "All"
-    count = "all" if is_all else exactly.get("count", 1)
-    return f"{count} {exactly.get('deviceClassName', '')}".strip()

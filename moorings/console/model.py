@@ -17,14 +17,14 @@ from contracts.messages import DevicesAnnounced, HealthJudged, NodeSeen
 from contracts.reports import GroupReported, ReportWithdrawn
 from contracts.solves import SolveDecided, SolveOpened
 from contracts.topics import HEALTH, HEARTBEAT_S, INVENTORIES, REPORTS
-from moorings.console.fleet import FleetPicture, name_classes
+from moorings.console.fleet import FleetPicture
 from moorings.console.gangs import GangRows
-from moorings.console.solves import view_entry
 from moorings.recorded import SolveEntry
 from moorings.stories import GangStory, HeldObjects, collect_stories
 from moorings.views.fold import DevicesFold
-from moorings.views.inventory import KnownDevices
+from moorings.views.inventory import KnownDevices, name_classes
 from moorings.views.silence import describe_no_solver, describe_silence
+from moorings.views.solves import view_entry
 from runtime.wire import Incoming
 from solver.snapshot.snapshot import InventoryExpired
 

@@ -12,10 +12,10 @@ from moorings.bus_client import Client
 from moorings.console.holders import find_freed, list_holders
 from moorings.console.model import ConsoleModel
 from moorings.console.proposals import narrow, propose
-from moorings.console.solves import compare, view_solve
 from moorings.console.what_if import Freed, WhatIf, change_problem
 from moorings.errors import BadInputError, UnknownNameError
 from moorings.recorded import SolveEntry, fetch_solve
+from moorings.views.solves import compare, view_solve
 from solver.decision import DECISION, Decision
 from solver.problem.problem import Problem
 from solver.record import Recorded

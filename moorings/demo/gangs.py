@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable
 
 from contracts.gang import Gang
 from contracts.ids import DeviceID, GangUID, Namespace
@@ -17,7 +16,8 @@ from contracts.messages import (
     ReleaseGang,
     SubmitGang,
 )
-from contracts.topics import DECISIONS, SUBMISSIONS
+from contracts.topics import SUBMISSIONS
+from moorings.answers import Answers
 from moorings.bus_client import Client
 from moorings.demo.workload import make_gang
 from moorings.errors import LocalStackError
@@ -26,10 +26,12 @@ from runtime.wire import Outgoing
 
 STEP_S = 60.0
 """Longer than any step takes; what is waited for until then does not come."""
+QUIET_S = 0.5
+"""When nothing was decided for so long, the solver is idle."""
 
 
 class DemoGangs:
-    """Gangs of one device class, with the last decision on each and when it came.
+    """Gangs of one device class, when each was sent, and what was decided of it.
 
     Decisions come in, and may be waited for, inside `follow` only.
     """
@@ -40,31 +42,8 @@ class DemoGangs:
         self._class = device_class
         self._count = 0
         self._sent_s: dict[GangUID, float] = {}
-        self._decisions: dict[GangUID, tuple[DecisionMessage, float]] = {}
-        self._changed = asyncio.Event()
-        self._stop = asyncio.Event()
-
-    @asynccontextmanager
-    async def follow(self) -> AsyncIterator[None]:
-        """Follow the decisions while the block runs."""
-        follower = asyncio.create_task(self._read_decisions())
-        try:
-            yield
-        finally:
-            self._stop.set()
-            await follower
-
-    async def _read_decisions(self) -> None:
-        batches = self._client.bus.read(
-            DECISIONS, self._client.cluster, stop=self._stop, survives_restart=True
-        )
-        async for batch in batches:
-            for incoming in batch.messages:
-                message = incoming.message
-                if message is not None:
-                    self._decisions[message.uid] = (message, time.perf_counter())
-            if batch.messages:
-                self._changed.set()
+        self._answers = Answers(client)
+        self.follow = self._answers.follow
 
     def make(self, pods: int, gpus: int, *, priority: int = 0) -> Gang:
         """Make the next gang: so many equal pods with so many GPUs each."""
@@ -92,44 +71,46 @@ class DemoGangs:
             await self._client.send_command(
                 ReleaseGang(cluster=cluster, namespace=namespace, uid=uid)
             )
+        decisions = self._answers.decisions
         await self._wait_until(
-            lambda: all(isinstance(self._decisions[u][0], GangReleased) for u in uids),
+            lambda: all(isinstance(decisions.get(uid), GangReleased) for uid in uids),
             "release",
         )
 
     async def wait_decided(self, gangs: Iterable[Gang]) -> None:
-        """Wait until each gang has a decision, whatever it is."""
+        """Wait until each gang is in, or was tried in vain."""
         uids = [_uid_of(gang) for gang in gangs]
         await self._wait_until(
-            lambda: all(uid in self._decisions for uid in uids), "decision"
+            lambda: self._answers.are_all_answered(uids), "decision of every gang"
         )
 
     async def wait_allocated(self, gang: Gang, what: str) -> None:
         """Wait until a gang is in; `what` names the wait if that never comes."""
-        uid = _uid_of(gang)
+        uid, decisions = _uid_of(gang), self._answers.decisions
         await self._wait_until(
-            lambda: (
-                uid in self._decisions
-                and isinstance(self._decisions[uid][0], GangAllocated)
-            ),
-            what,
+            lambda: isinstance(decisions.get(uid), GangAllocated), what
         )
 
-    async def _wait_until(self, holds: Callable[[], object], what: str) -> None:
-        deadline = time.perf_counter() + STEP_S
-        while not holds():
-            self._changed.clear()
-            try:
-                async with asyncio.timeout(deadline - time.perf_counter()):
-                    await self._changed.wait()
-            except TimeoutError:
-                reason = f"no {what} within {STEP_S:g} s"
-                words = self._stack.solver.read_last_words()
-                raise LocalStackError("solver", f"{reason}\n{words}") from None
+    async def wait_quiet(self) -> None:
+        """Wait until nothing was decided for a moment, so that the solver is idle."""
+        deadline_s = time.perf_counter() + STEP_S
+        while (now_s := time.perf_counter()) < self._answers.last_s + QUIET_S:
+            if now_s > deadline_s:
+                raise self._late("rest")
+            await asyncio.sleep(self._answers.last_s + QUIET_S - now_s)
+
+    async def _wait_until(self, holds: Callable[[], bool], what: str) -> None:
+        if not await self._answers.wait_until(holds, STEP_S):
+            raise self._late(what)
+
+    def _late(self, what: str) -> LocalStackError:
+        reason = f"no {what} within {STEP_S:g} s"
+        words = self._stack.solver.read_last_words()
+        return LocalStackError("solver", f"{reason}\n{words}")
 
     def get_decision(self, gang: Gang) -> DecisionMessage:
         """Return the last decision on a gang, which must have one."""
-        return self._decisions[_uid_of(gang)][0]
+        return self._answers.decisions[_uid_of(gang)]
 
     def is_allocated(self, gang: Gang) -> bool:
         """True if a decided gang is allocated."""
@@ -140,13 +121,13 @@ class DemoGangs:
         return isinstance(self.get_decision(gang), GangPending)
 
     def measure_latency(self, gang: Gang) -> float:
-        """Return the seconds from the submission of a gang to its last decision."""
+        """Return the seconds from the submission of a gang to its first answer."""
         uid = _uid_of(gang)
-        return self._decisions[uid][1] - self._sent_s[uid]
+        return self._answers.answered_s[uid] - self._sent_s[uid]
 
     def list_allocations(self) -> list[GangAllocated]:
         """List the decisions by which gangs are in now."""
-        decisions = (decision for decision, _ in self._decisions.values())
+        decisions = self._answers.decisions.values()
         return [d for d in decisions if isinstance(d, GangAllocated)]
 
 

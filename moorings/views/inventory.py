@@ -28,8 +28,16 @@ from contracts.messages import DeviceHealth
 from contracts.names import OWNED, UNHEALTHY
 from solver.devices.candidates import BLOCKING_EFFECTS
 from solver.explain.node_checks import format_taint
+from solver.selectors.drivers import driver_of
 from solver.snapshot.device_uses import DeviceUse
-from solver.snapshot.parts import NodePart, PoolPart, PoolSlice, UsePart, pool_key
+from solver.snapshot.parts import (
+    ClassPart,
+    NodePart,
+    PoolPart,
+    PoolSlice,
+    UsePart,
+    pool_key,
+)
 from solver.snapshot.snapshot import Snapshot
 
 FREE, HELD, SHARED = "Free", "Held", "Shared"
@@ -43,6 +51,7 @@ STATES = (FREE, HELD, SHARED, SICK, TAINTED, AWAY, DRIFTED)
 
 What has drifted is used otherwise than was decided, and so may be free all the same."""
 _CLAIM, _GANG = "claim/", "gang/"
+_WORST_FIRST = (AWAY, SICK, TAINTED, SHARED, HELD, FREE)
 
 
 class KnownDevices(Struct, frozen=True, kw_only=True, dict=True):
@@ -307,3 +316,19 @@ def status_of(known: KnownDevices, node: NodePart) -> str:
     if announced and known.heard is not None and node.name not in known.heard:
         return "silent"
     return "cordoned" if node.unschedulable else "ready"
+
+
+def worst_state(states: Iterable[str]) -> str:
+    """Return the state that matters most to whoever wants the device."""
+    return next(state for state in _WORST_FIRST if state in states)
+
+
+def name_classes(known: KnownDevices) -> dict[str, list[str]]:
+    """Return the classes that may choose a driver's devices; "": those of any."""
+    classes: defaultdict[str, list[str]] = defaultdict(list)
+    for part in known.snapshot.inventory.pages.of(""):
+        if isinstance(part, ClassPart):
+            drivers = {driver_of(selector) for selector in part.selectors} - {None}
+            driver = str(drivers.pop()) if len(drivers) == 1 else ""
+            classes[driver].append(part.name)
+    return {driver: sorted(names) for driver, names in sorted(classes.items())}

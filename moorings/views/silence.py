@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from contracts.fence import SolverSeen
 from contracts.ids import ClusterName
 from contracts.liveness import SILENT_S, PublisherLeads
+from moorings.views.times import show_time
 
 
 def describe_silence(leader: PublisherLeads | None, now: datetime) -> str:
@@ -24,8 +25,8 @@ def describe_silence(leader: PublisherLeads | None, now: datetime) -> str:
         return ""
     return (
         f"no publisher leads in cluster {leader.cluster}: {leader.holder} was "
-        f"last heard from at {leader.at}. Until one runs again, pods wait at the "
-        "gate and decisions are not written"
+        f"last heard from at {show_time(leader.at)}. Until one runs again, pods wait "
+        "at the gate and decisions are not written"
     )
 
 
@@ -39,12 +40,7 @@ def describe_no_solver(
         return ""
     return (
         f"no solver leads in cluster {cluster}: {seen.claim.holder} was last "
-        f"heard from at {format_time(seen.at_s)}. Nothing is decided until one runs "
+        f"heard from at {show_time(seen.at_s)}. Nothing is decided until one runs "
         "again, or until NATS stores messages again, if its disk is full (`moorings "
         "doctor` tells)"
     )
-
-
-def format_time(at_s: float) -> str:
-    """Write a time as RFC 3339, to the second."""
-    return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")

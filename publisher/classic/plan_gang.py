@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from contracts.allocation import AllocationResult, Rule
+from contracts.allocation import UNTRIED, AllocationResult, Rule
 from contracts.ids import NodeName
 from contracts.lifecycle import PUBLISHER
 from contracts.messages import (
@@ -38,7 +38,7 @@ from publisher.classic.submissions import (
 from publisher.gangs.records import PodGangRecord
 
 Message = SubmitGang | CancelGang | ReleaseGang | AllocationWritten | ClaimsReleased
-_UNTRIED = (Rule.QUEUED, Rule.UNEVALUATED, Rule.WITHDRAWN)
+_SAYS_NOTHING = UNTRIED | {Rule.WITHDRAWN}
 """Reasons that say nothing of nodes yet."""
 
 
@@ -194,7 +194,7 @@ def _wait(look: Look, record: PodGangRecord) -> ClassicSteps:
     alive = {pod.metadata.uid for pod in look.alive}
     if not record.is_over and not record.pods <= alive:
         return _give_up(look, record, "some of its pods are over")
-    if not record.reasons or record.reasons[0].rule in _UNTRIED:
+    if not record.reasons or record.reasons[0].rule in _SAYS_NOTHING:
         return ClassicSteps()
     reason = record.reasons[0]
     answers = tuple(answer for each in look.waiting for answer in _answer(each, None))

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from contracts.allocation import Rule
+from contracts.allocation import UNTRIED, Rule
 from contracts.claim import ResourceClaim
 from contracts.counts import counted
 from contracts.gang import Gang, GangPhase
@@ -38,7 +38,7 @@ UNOWNED = (
     "others"
 )
 _UNDECIDED = "Undecided"
-_OWN_QUEUE: tuple[str, ...] = (Rule.QUEUED, Rule.UNEVALUATED, _UNDECIDED)
+_OWN_QUEUE: tuple[str, ...] = (*UNTRIED, _UNDECIDED)
 """Reasons that pass once we have come so far."""
 _ORDINARY: tuple[str, ...] = (
     *_OWN_QUEUE,

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from contracts.messages import GangPending
-from moorings.cli.main import app
 from moorings.bus_client import Client
+from moorings.cli.main import app
 from tests.lab import cluster
 from tests.lab.cluster import GATES, Stack, gang_pod, is_running, template
 from tests.lab.controlplane.client import Json, Kube

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from contracts.gang import Gang
 from contracts.names import WORKLOAD
-from moorings.cli.main import app
 from moorings.bus_client import Client
+from moorings.cli.main import app
 from moorings.plan.reading import Reader
 from moorings.plan.work import prepare_work
 from tests.builders.controllers import list_children, makes_pods

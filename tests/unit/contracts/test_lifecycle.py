@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
+from contracts.allocation import Reason, Rule
 from contracts.gang import GangPhase
 from contracts.ids import ClusterName, GangUID, Namespace, SolveID
-from contracts.lifecycle import PUBLISHER, GangRecord, LifecycleMessage
+from contracts.lifecycle import PUBLISHER, GangRecord, LifecycleMessage, is_answer
 from contracts.messages import (
     AllocationLost,
     AllocationRefused,
@@ -142,6 +144,27 @@ def test_phase_follows_from_the_messages(
 ) -> None:
     """From the last of each stream, and nothing else."""
     assert record_of(*messages).phase is phase
+
+
+@pytest.mark.parametrize(
+    ("rules", "answers"),
+    [
+        ((), True),
+        ((Rule.QUEUED,), False),
+        ((Rule.UNEVALUATED,), False),
+        ((Rule.TAKEN,), True),
+        ((Rule.QUEUED, Rule.TAKEN), True),
+    ],
+)
+def test_a_notice_that_it_was_not_tried_is_no_answer(
+    rules: tuple[Rule, ...], answers: bool
+) -> None:
+    reasons = tuple(Reason(rule=rule) for rule in rules)
+    decision = structs.replace(pending(), reasons=reasons)
+    assert is_answer(decision) == answers
+    record = GangRecord.of(decision)
+    assert not record.is_answered
+    assert record.apply(decision, 1).is_answered == answers
 
 
 def test_what_was_confirmed_of_another_attempt_says_nothing() -> None:

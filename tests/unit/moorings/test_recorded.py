@@ -7,13 +7,20 @@ from functools import partial
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
-from contracts.ids import ClusterName
-from contracts.solves import SolveMessage
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace
+from contracts.solves import SolveMessage, SolveOpened
 from contracts.topics import SOLVES
 from moorings.bus_client import Client
-from moorings.errors import UnknownNameError
-from moorings.recorded import SolveEntry, fetch_solve, find_solve, list_solves
+from moorings.errors import UnknownNameError, UsageError
+from moorings.recorded import (
+    SolveEntry,
+    SolveFilter,
+    fetch_solve,
+    find_solve,
+    list_solves,
+)
 from runtime.bus.bus import Bus
 from runtime.errors import BlobMissingError
 from runtime.wire import Incoming, TopicBatch
@@ -71,6 +78,62 @@ async def test_the_beginning_of_an_id_is_enough_while_it_is_one() -> None:
     assert "b1" not in str(caught.value)
     with pytest.raises(UnknownNameError, match="b1"):
         await find_solve(solves, "c")
+
+
+def at(name: str, moment: str, *gangs: str) -> SolveOpened:
+    """Open a solve at a moment, for gangs."""
+    keys = tuple(GangKey(Namespace("a"), GangUID(uid)) for uid in gangs)
+    return structs.replace(opened(name), opened_at=moment, gangs=keys)
+
+
+async def test_a_solve_is_found_by_when_it_was() -> None:
+    """Where several were, or none, those are named that may be meant."""
+    solves = client(
+        at("a1", "2026-11-20T12:00:10Z"),
+        at("a2", "2026-11-20T12:01:10Z"),
+        at("a3", "2026-11-20T12:01:40Z"),
+    )
+    found = await find_solve(solves, "2026-11-20T12:00Z")
+    assert found.opened.solve == "a1"
+    found = await find_solve(solves, "2026-11-20 12:01:40 UTC")
+    assert found.opened.solve == "a3"
+    with pytest.raises(UnknownNameError, match=r"single .* a2 \(.*, 0 gangs\), a3"):
+        await find_solve(solves, "2026-11-20T12:01Z")
+    with pytest.raises(UnknownNameError, match=r"none was recorded.*mean a3"):
+        await find_solve(solves, "2026-11-20T12:02Z")
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "gangs", "names"),
+    [
+        ("", "", None, ["a1", "a2"]),
+        ("2026-11-20T12:01Z", "", None, ["a2"]),
+        ("", "2026-11-20T12:01Z", None, ["a1", "a2"]),
+        ("", "2026-11-20T12:00Z", None, ["a1"]),
+        ("", "", {"x"}, ["a2"]),
+        ("", "", {"y", "z"}, ["a1"]),
+        ("2099-01-01", "", None, []),
+    ],
+)
+async def test_solves_are_filtered_by_time_and_gang(
+    since: str, until: str, gangs: set[str] | None, names: list[str]
+) -> None:
+    """To the end of the minute that is named."""
+    solves = client(
+        at("a1", "2026-11-20T12:00:10Z", "z"), at("a2", "2026-11-20T12:01:59Z", "x")
+    )
+    wanted = await SolveFilter.of(solves, since=since, until=until)
+    if gangs is not None:
+        wanted = structs.replace(wanted, gangs=frozenset(map(GangUID, gangs)))
+    found = [
+        e.opened.solve for e in await list_solves(solves) if wanted.lets_through(e)
+    ]
+    assert found == names
+
+
+async def test_what_is_no_time_is_refused() -> None:
+    with pytest.raises(UsageError, match="'soon' is no time"):
+        await SolveFilter.of(client(), since="soon")
 
 
 async def test_a_solve_whose_parts_have_expired_cannot_be_had() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from moorings.bus_client import BusLogin
 from moorings.cli import connecting
 from moorings.cli.options import SERVER_VARIABLE
-from moorings.bus_client import BusLogin
 from moorings.errors import LocalStackError, UsageError
 from moorings.local.state import RunningStack, claim_folder, write_state
 

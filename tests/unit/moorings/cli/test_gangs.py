@@ -11,8 +11,8 @@ from msgspec import structs
 from contracts.gang import Gang
 from contracts.ids import GangUID, Namespace
 from contracts.lifecycle import GangRecord
-from moorings.cli.gangs import find_each, find_namesakes
 from moorings.bus_client import Client
+from moorings.cli.gangs import find_each, find_namesakes
 from tests import builders
 
 

@@ -7,9 +7,15 @@ import pytest
 from contracts.ids import ClusterName, GangKey, GangUID, Namespace, SolveID
 from contracts.solves import SolveDecided, SolveOpened
 from moorings.cli.output import Format
-from moorings.cli.solves import print_replay, print_solves
+from moorings.cli.solves import print_replay, print_solve, print_solves
 from moorings.recorded import SolveEntry
+from moorings.views.solves import view_solve
+from moorings.views.times import show_time
+from solver.allocate import allocate
 from solver.replay import ReplayResult
+from tests import builders
+from tests.builders.problems import problem_of, snapshot_of
+from tests.builders.values import NAMESPACE
 
 OPENED = SolveOpened(
     cluster=ClusterName("east"),
@@ -47,14 +53,14 @@ def test_a_solve_without_an_answer_is_open(capsys: pytest.CaptureFixture[str]) -
     entries = [SolveEntry(opened=OPENED), SolveEntry(opened=OPENED, decided=DECIDED)]
     print_solves(entries, Format.TABLE)
     _, still, answered = capsys.readouterr().out.splitlines()
-    head = ["0123456789abcdef", "2026-11-20T12:00:00"]
+    head = ["0123456789abcdef", *show_time(OPENED.opened_at).split()]
     assert still.split() == [*head, "open", "2"]
     assert answered.split() == [*head, "Optimal", "2", "1", "1", "123.4"]
 
 
 def test_what_explains_other_bytes_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """And nothing of it where they are the same."""
-    print_replay(SAME)
+    print_replay(SAME, "")
     assert capsys.readouterr().out == "solve s: same bytes\n  decision d\n"
     other = ReplayResult(
         solve="s",
@@ -65,9 +71,10 @@ def test_what_explains_other_bytes_is_told(capsys: pytest.CaptureFixture[str]) -
         recorded_decision="d",
         replayed_decision="e",
     )
-    print_replay(other)
+    print_replay(other, OPENED.opened_at)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "solve s: different bytes"
+    at = show_time(OPENED.opened_at)
+    assert lines[0] == f"solve s of {at}: different bytes"
     assert "other versions" in lines[2]
     assert "another platform" in lines[3]
     assert lines[4] == "  gang [a]: other devices"
@@ -76,4 +83,29 @@ def test_what_explains_other_bytes_is_told(capsys: pytest.CaptureFixture[str]) -
 def test_no_solves_are_said_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     print_solves([], Format.TABLE)
     said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "no solves are recorded\n")
+    assert (said.out, said.err) == ("", "no such solves are recorded\n")
+
+
+def test_one_solve_is_a_table_of_its_gangs(capsys: pytest.CaptureFixture[str]) -> None:
+    """With what it was about above, and its objective below."""
+    problem = problem_of(
+        snapshot_of(
+            {"a": [builders.pool(*builders.devices(2), name="a")]},
+            [
+                builders.gang(builders.member(count=2), name="in", uid="u1"),
+                builders.gang(builders.member(count=2), name="out", uid="u2"),
+            ],
+        )
+    )
+    entry = SolveEntry(opened=OPENED, decided=DECIDED)
+    print_solve(view_solve(entry, problem, allocate(problem)))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"Solve:    {OPENED.solve}"
+    assert lines[1] == f"At:       {show_time(OPENED.opened_at)}"
+    assert lines[2].startswith("Status:   Optimal after 123.4 ms, by ")
+    assert "Replay:   moorings replay 0123456789abcdef" in lines
+    rows = [line.split()[1:5] for line in lines if line.split("/")[0] == NAMESPACE]
+    assert rows == [["0", "2", "allocated", "on"], ["0", "2", "waits", "Outranked:"]]
+    assert any(line.startswith("OBJECTIVE") for line in lines)
+    print_solve(view_solve(SolveEntry(opened=OPENED), problem, None))
+    assert "Status:   open" in capsys.readouterr().out

@@ -16,9 +16,9 @@ from contracts.messages import (
     PodWritten,
 )
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
+from moorings.bus_client import Client
 from moorings.cli.output import Format
 from moorings.cli.watch import EventFilter, Watch
-from moorings.bus_client import Client
 from moorings.errors import UsageError
 from moorings.views.events import MOST_PODS, describe
 from runtime.bus.bus import Bus

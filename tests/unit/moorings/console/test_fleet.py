@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from contracts.codec import to_builtins
 from contracts.ids import (
     ClusterName,
     DeviceID,
@@ -13,7 +12,6 @@ from contracts.ids import (
     NodeName,
     PoolName,
 )
-from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import (
     DeviceHealth,
     DevicesAnnounced,
@@ -24,9 +22,7 @@ from contracts.names import GANG_UID, UNHEALTHY
 from moorings.console.fleet import (
     FleetPicture,
     find_groups,
-    name_classes,
     name_kind,
-    worst_state,
 )
 from moorings.views.fold import DevicesFold
 from tests import builders
@@ -158,11 +154,6 @@ def observed(raw: dict[str, Any]) -> ObjectObserved:
     return ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
 
 
-def test_of_several_states_the_worst_is_shown() -> None:
-    assert worst_state(["Held", "Unhealthy"]) == "Unhealthy"
-    assert worst_state(["Held"]) == "Held"
-
-
 def test_a_kind_is_a_driver_and_a_product() -> None:
     (device,) = builders.devices(1)
     row = {"driver": "gpu.example.com", "attributes": device.attributes}
@@ -176,17 +167,3 @@ def test_groups_are_labels_of_place() -> None:
         "zone": "z",
     }
     assert set(find_groups(labels)) == {"rack", "zone"}
-
-
-def test_a_class_is_of_the_driver_that_it_insists_on() -> None:
-    fold = DevicesFold()
-    for name, selector in (
-        ("gpus", 'device.driver == "gpu.example.com"'),
-        ("anything", "true"),
-    ):
-        raw = to_builtins(to_kubernetes(builders.device_class(name, selector)))
-        message = ObjectObserved(
-            cluster=CLUSTER, kind="DeviceClass", key=name, object=raw
-        )
-        fold.apply(message, 0)
-    assert name_classes(fold.known()) == {"": ["anything"], "gpu.example.com": ["gpus"]}

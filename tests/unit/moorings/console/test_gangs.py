@@ -8,16 +8,13 @@ from msgspec.structs import replace
 
 from contracts.allocation import Reason, Rule
 from contracts.messages import GatesOpened
-from contracts.topics import COMMANDS, DECISIONS, SUBMISSIONS, Topic
 from moorings.console.gangs import (
     MOST_OVER,
     GangRows,
     name_story,
     tell_story,
-    view_event,
 )
 from moorings.stories import GangStory, HeldObjects, collect_stories
-from runtime.wire import Incoming
 from tests import builders
 from tests.builders.decisions import (
     gang_allocated,
@@ -34,13 +31,6 @@ WAITS = replace(gang_pending(), reasons=(REASON,))
 def story_of(*messages: Any) -> GangStory:
     (story,) = collect_stories([record_of(*messages)], [])
     return story
-
-
-def incoming(topic: Topic[Any], message: Any) -> Incoming[Any]:
-    names = () if message is None else message.address
-    return Incoming(
-        topic=topic, names=names, message=message, data=b"", sequence=1, time_s=86_400.5
-    )
 
 
 def rows_of(stories: list[GangStory]) -> dict[str, Any]:
@@ -121,21 +111,3 @@ def test_events_are_in_the_order_of_time() -> None:
     events = [{"at": "2"}, {"at": "1"}]
     told = tell_story(story_of(submission(), gang_allocated()), events, {}, None)
     assert [event["at"] for event in told["events"]] == ["1", "2"]
-
-
-def test_an_event_says_when_the_server_stored_it() -> None:
-    event = view_event(incoming(DECISIONS, WAITS))
-    assert event is not None
-    assert event["at"] == "1970-01-02T00:00:00.500+00:00"
-    assert (event["what"], event["solve"]) == ("GangPending", "solve-2")
-    assert event["reasons"] == [str(REASON)]
-
-
-def test_a_submission_says_what_it_asks_for() -> None:
-    event = view_event(incoming(SUBMISSIONS, submission()))
-    assert event is not None
-    assert "worker" in event["detail"]
-
-
-def test_a_subject_that_ended_is_no_event() -> None:
-    assert view_event(incoming(COMMANDS, None)) is None

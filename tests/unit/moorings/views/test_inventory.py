@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from contracts.codec import to_builtins
 from contracts.drift import DeviceDrift, DriftKind
 from contracts.ids import (
     ClusterName,
@@ -20,11 +21,19 @@ from contracts.ids import (
     PoolID,
     PoolName,
 )
+from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import DeviceHealth, ObjectObserved
 from contracts.names import UNHEALTHY
 from moorings.cli.get_devices import DeviceFilter
 from moorings.errors import UsageError
-from moorings.views.inventory import KnownDevices, view_devices, view_nodes
+from moorings.views.fold import DevicesFold
+from moorings.views.inventory import (
+    KnownDevices,
+    name_classes,
+    view_devices,
+    view_nodes,
+    worst_state,
+)
 from solver.snapshot.snapshot import Snapshot, apply
 from tests import builders
 from tests.builders.decisions import gang_allocated, submission
@@ -227,3 +236,22 @@ def test_a_health_that_there_is_not_is_refused_and_so_is_a_contradiction() -> No
         DeviceFilter(health="ok")
     with pytest.raises(UsageError, match="--free and --held exclude each other"):
         DeviceFilter(free=True, held=True)
+
+
+def test_of_several_states_the_worst_is_shown() -> None:
+    assert worst_state(["Held", "Unhealthy"]) == "Unhealthy"
+    assert worst_state(["Held"]) == "Held"
+
+
+def test_a_class_is_of_the_driver_that_it_insists_on() -> None:
+    fold = DevicesFold()
+    for name, selector in (
+        ("gpus", 'device.driver == "gpu.example.com"'),
+        ("anything", "true"),
+    ):
+        raw = to_builtins(to_kubernetes(builders.device_class(name, selector)))
+        message = ObjectObserved(
+            cluster=CLUSTER, kind="DeviceClass", key=name, object=raw
+        )
+        fold.apply(message, 0)
+    assert name_classes(fold.known()) == {"": ["anything"], "gpu.example.com": ["gpus"]}

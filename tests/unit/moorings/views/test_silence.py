@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from contracts.liveness import PublisherLeads
 from moorings.views.silence import describe_no_solver, describe_silence
+from moorings.views.times import show_time
 from tests.builders.decisions import CLUSTER
 from tests.builders.doctor import solver_seen
 
@@ -38,7 +39,7 @@ def test_a_silent_publisher_is_missed_and_since_when() -> None:
     said = describe_silence(leads("2026-11-20T11:00:00Z"), NOW)
     assert said.startswith(
         "no publisher leads in cluster east: one was last heard from at "
-        "2026-11-20T11:00:00Z. Until one runs again, pods wait"
+        f"{show_time('2026-11-20T11:00:00Z')}. Until one runs again, pods wait"
     )
 
 

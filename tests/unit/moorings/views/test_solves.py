@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contracts.ids import ClusterName, SolveID
 from contracts.solves import SolveDecided, SolveOpened
-from moorings.console.solves import compare, view_entry, view_solve
 from moorings.console.what_if import Freed, WhatIf, change_problem
 from moorings.recorded import SolveEntry
+from moorings.views.solves import compare, view_entry, view_solve
 from solver.allocate import allocate
 from tests import builders
 from tests.builders.problems import problem_of, snapshot_of

@@ -1,0 +1,146 @@
+"""What stands between a gang and its devices: since when, its place in line, holders.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from contracts.claim import ResourceClaimSpec
+from contracts.gang import Gang
+from contracts.lifecycle import GangRecord
+from moorings.views.inventory import (
+    FREE,
+    HELD,
+    KnownDevices,
+    name_classes,
+    view_devices,
+    worst_state,
+)
+
+_ENDS = ("AllocationRefused", "AllocationLost", "GangPending", "SubmitGang")
+"""What is said of a gang that has no devices, or has none any more."""
+Row = dict[str, Any]
+
+
+def find_since(events: Iterable[Row]) -> str:
+    """Return since when a gang has been without devices; empty: it has some."""
+    since = ""
+    for event in events:
+        if event["what"] in _ENDS:
+            since = since or event["at"]
+        elif event["what"] in ("GangAllocated", "AllocationWritten", "GatesOpened"):
+            since = ""
+    return since
+
+
+def view_place(record: GangRecord, records: Iterable[GangRecord]) -> Row | None:
+    """Return a gang's place in line; None: it does not wait for a decision.
+
+    Priority comes first, then the namespaces take turns, each with its oldest gang; the
+    place is that of a gang whose namespace has its turn. Gangs that were tried in vain
+    are tried again only when something changes that may help them.
+    """
+    if not record.wants_decision:
+        return None
+    line = [each for each in records if each.wants_decision]
+    mine = _rank(record)
+    higher = sum(_rank(each) > mine for each in line)
+    equal = [each for each in line if _rank(each) == mine]
+    older = [
+        each.namespace
+        for each in equal
+        if each.submission_sequence < record.submission_sequence
+    ].count(record.namespace)
+    lengths = Counter(each.namespace for each in equal)
+    others = sum(
+        min(length, older)
+        for namespace, length in lengths.items()
+        if namespace != record.namespace
+    )
+    return {
+        "place": 1 + higher + older + others,
+        "waiting": len(line),
+        "higherPriority": higher,
+        "olderInNamespace": older,
+        "namespacesInTurn": len(lengths),
+    }
+
+
+def _rank(record: GangRecord) -> tuple[int, bool]:
+    """What counts before namespace and age: pods that were lost go first."""
+    submission = record.submission
+    if submission is None:
+        return (0, False)
+    return (submission.gang.spec.priority, bool(submission.restores))
+
+
+def view_contested(record: GangRecord, known: KnownDevices) -> list[Row]:
+    """Return, by driver that a gang may want devices of, their states and holders.
+
+    Holders come in the order in which it would help to end them: the least urgent
+    first, then those with the most devices.
+    """
+    if record.submission is None:
+        return []
+    classes = _list_classes(record.submission.gang, known)
+    drivers = [
+        driver
+        for driver, names in name_classes(known).items()
+        if driver and classes & set(names)
+    ]
+    priorities = {
+        f"{gang.namespace}/{gang.name}": gang.submission.gang.spec.priority
+        for gang in known.snapshot.gangs.values()
+        if gang.submission is not None and gang.placed is not None
+    }
+    rows = view_devices(known) if drivers else []
+    contested = []
+    for driver in drivers:
+        states: Counter[str] = Counter()
+        held: Counter[str] = Counter()
+        for row in rows:
+            if row["driver"] == driver:
+                states[worst_state(row["states"])] += 1
+                held.update({holder["gang"] for holder in row["holders"]})
+        holders = [
+            {"gang": gang, "devices": count, "priority": priorities.get(gang, 0)}
+            for gang, count in held.items()
+        ]
+        holders.sort(key=lambda h: (h["priority"], -h["devices"], h["gang"]))
+        counts = {state: states[state] for state in (HELD, FREE, *sorted(states))}
+        contested.append({"driver": driver, "states": counts, "holders": holders})
+    return contested
+
+
+def _list_classes(gang: Gang, known: KnownDevices) -> set[str]:
+    """List the device classes that a gang asks for, as far as its claims are known."""
+    return {
+        name
+        for member in gang.spec.members
+        for claim in member.claims
+        for spec in (
+            claim.spec,
+            _find_template(known, gang.metadata.namespace, claim.template_name),
+        )
+        if spec is not None
+        for name in _list_requested(spec)
+    }
+
+
+def _find_template(
+    known: KnownDevices, namespace: str, name: str | None
+) -> ResourceClaimSpec | None:
+    template = known.snapshot.templates.get(f"{namespace}/{name}")
+    return None if template is None else template.spec.spec
+
+
+def _list_requested(spec: ResourceClaimSpec) -> Iterator[str]:
+    for request in spec.devices.requests:
+        if request.exactly is not None:
+            yield str(request.exactly.device_class_name)
+        for alternative in request.first_available:
+            yield str(alternative.device_class_name)

@@ -8,23 +8,44 @@
 Everything named here is public; docs/python.md describes it with examples.
 """
 
+from moorings.bus_client import BusLogin
+from moorings.client.blocking import Session, connect
+from moorings.client.live import AsyncSession, Change, GangStatus, connect_async
 from moorings.client.picture import FleetDrawing, draw
 from moorings.client.planning import PlanSession, load, plan
-from moorings.errors import BadInputError, MooringsError, UnknownNameError, UsageError
+from moorings.errors import (
+    BadInputError,
+    CannotReadError,
+    LocalStackError,
+    MooringsError,
+    NotStoredError,
+    UnknownNameError,
+    UsageError,
+)
 from moorings.plan.plan import ClaimPlan, GangPlan, Plan, PlanStatistics, PodPlan
 
 __all__ = [
+    "AsyncSession",
     "BadInputError",
+    "BusLogin",
+    "CannotReadError",
+    "Change",
     "ClaimPlan",
     "FleetDrawing",
     "GangPlan",
+    "GangStatus",
+    "LocalStackError",
     "MooringsError",
+    "NotStoredError",
     "Plan",
     "PlanSession",
     "PlanStatistics",
     "PodPlan",
+    "Session",
     "UnknownNameError",
     "UsageError",
+    "connect",
+    "connect_async",
     "draw",
     "load",
     "plan",

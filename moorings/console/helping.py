@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from contracts.lifecycle import GangRecord
 from moorings.bus_client import Client
 from moorings.console.following import Following
-from moorings.console.solving import Solving
+from moorings.console.model import ConsoleModel
+from moorings.console.solving import Solving, find_last
+from moorings.console.what_if import WhatIf
+
+Row = dict[str, Any]
 
 
-async def find_help(client: Client, record: GangRecord) -> dict[str, Any]:
+async def find_help(client: Client, record: GangRecord) -> Row:
     """Solve the last question about a gang again, with changes that may let it in.
 
     Raises:
@@ -19,16 +24,42 @@ async def find_help(client: Client, record: GangRecord) -> dict[str, Any]:
         SolverError: it cannot be read or solved.
         BusError: the bus cannot be read.
     """
+
+    async def ask(model: ConsoleModel, solving: Solving) -> Row:
+        return await solving.find_help(model, record.namespace, record.uid)
+
+    return await _ask_once(client, ask)
+
+
+async def ask_what_if(client: Client, record: GangRecord, what_if: WhatIf) -> Row:
+    """Solve the last question about a gang again with a change, and compare.
+
+    Raises:
+        UnknownNameError: no recorded solve has the gang.
+        BadInputError: the change does not fit the question.
+        SolverError: it cannot be read or solved.
+        BusError: the bus cannot be read.
+    """
+
+    async def ask(model: ConsoleModel, solving: Solving) -> Row:
+        solve = find_last(model, record.key).opened.solve
+        return {"solve": solve, **await solving.ask(model, solve, what_if)}
+
+    return await _ask_once(client, ask)
+
+
+async def _ask_once(
+    client: Client, ask: Callable[[ConsoleModel, Solving], Awaitable[Row]]
+) -> Row:
+    """Read all that a console reads, ask it, and end its process."""
     following, solving, stop = Following(client), Solving(client), asyncio.Event()
 
-    async def ask() -> dict[str, Any]:
+    async def answer() -> Row:
         async with following.listen():
-            return await solving.find_help(
-                following.model, record.namespace, record.uid
-            )
+            return await ask(following.model, solving)
 
     reading = asyncio.create_task(following.run(stop))
-    asking = asyncio.create_task(ask())
+    asking = asyncio.create_task(answer())
     try:
         await asyncio.wait((reading, asking), return_when=asyncio.FIRST_COMPLETED)
         if reading.done():

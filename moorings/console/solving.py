@@ -95,7 +95,7 @@ class Solving:
             SolverError: it cannot be read or solved.
         """
         key = GangKey(Namespace(namespace), GangUID(uid))
-        entry = _find_last(model, key)
+        entry = find_last(model, key)
         recorded = await fetch_solve(self._client, entry)
         problem, decision = await asyncio.to_thread(_read_recorded, recorded)
         (gang,) = [part for part in problem.gangs if part.key == key]
@@ -152,7 +152,7 @@ def _find_entry(model: ConsoleModel, solve: str) -> SolveEntry:
     return entry
 
 
-def _find_last(model: ConsoleModel, gang: GangKey) -> SolveEntry:
+def find_last(model: ConsoleModel, gang: GangKey) -> SolveEntry:
     """Find the last answered solve in which a gang was tried."""
     for entry in reversed(model.solves.values()):
         if entry.decided is not None and gang in entry.opened.gangs:

@@ -1,0 +1,262 @@
+"""Gangs on a bus, from Python: submit them, follow them, ask why and what if."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+from msgspec import Struct
+
+from contracts.lifecycle import GangRecord, LifecycleMessage
+from contracts.messages import CancelGang, ReleaseGang
+from contracts.topics import GANG_TOPICS, Topic
+from moorings.bus_client import BusLogin, Client, open_client
+from moorings.local.bus_users import LocalUsers
+from moorings.local.state import find_stack, find_state_home
+from moorings.manifests import read_gang
+from moorings.views.gangs import view_gang
+from runtime.users import PLATFORM
+from runtime.waits import together
+
+Row = dict[str, Any]
+
+
+class GangStatus(Struct, frozen=True, kw_only=True):
+    """How a gang is, as `moorings get gangs` shows it."""
+
+    namespace: str
+    name: str
+    uid: str
+    phase: str
+    """`Pending`, `Decided`, `Allocated`, `Running`, `Completed`, `Cancelled` or
+    `Rejected`."""
+    priority: int
+    pods: int
+    nodes: int
+    """On which it has devices."""
+    since: str
+    """When it was submitted, as RFC 3339."""
+    reason: str
+    """Why it waits, or was rejected; empty: it does not."""
+
+    @property
+    def is_over(self) -> bool:
+        """True if no other phase can follow."""
+        return self.phase in ("Completed", "Cancelled", "Rejected")
+
+    @classmethod
+    def of(cls, record: GangRecord) -> Self:
+        """Show what is known of a gang."""
+        view = view_gang(record)
+        return cls(**{name: view[name] for name in cls.__struct_fields__})
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """A change that was tried for a gang that waits, and whether it gets devices."""
+
+    text: str
+    """Such as `gang team-a/train ends (it holds 40 devices)`."""
+    helps: bool
+    reasons: tuple[str, ...] = ()
+    """Why it waits even so."""
+
+
+@asynccontextmanager
+async def connect_async(
+    server: str = "", *, cluster: str = "local", login: BusLogin | None = None
+) -> AsyncIterator[AsyncSession]:
+    """Open a session with a bus.
+
+    Args:
+        server: such as `nats://127.0.0.1:4222`; empty: that of `moorings up`, which is
+            spoken to as its user `platform`.
+        cluster: as the solver's `SOLVER_CLUSTER`.
+        login: user `viewer` may look, `platform` may also submit and end gangs. Without
+            one it is in `MOORINGS_BUS_USER`, `_BUS_PASSWORD_FILE` and `_BUS_CA_FILE`.
+
+    Raises:
+        BadInputError: nobody answers, or the user is refused.
+        LocalStackError: no server is named, and no `moorings up` runs.
+    """
+    if not server:
+        stack = find_stack(find_state_home())
+        server = stack.server
+        login = login or LocalUsers(stack.users).login_of(PLATFORM)
+    async with open_client(server, cluster, login=login) as client:
+        yield AsyncSession(client)
+
+
+class AsyncSession:
+    """Gangs on a bus, for programs with an event loop; made by `connect_async`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def submit(self, gang: Mapping[str, Any]) -> str:
+        """Submit a Gang object; returns its uid.
+
+        With a `metadata.uid` of your own, what is sent twice is one submission.
+
+        Raises:
+            BadInputError: it is no Gang, or not valid; field and rule are named.
+            NotStoredError: the bus has no room for it.
+        """
+        uid, _ = await self._client.submit(read_gang("gang", dict(gang))[1])
+        return uid
+
+    async def cancel(self, name: str, *, namespace: str | None = None) -> None:
+        """Cancel a gang that is no longer wanted; see `find` for its name."""
+        await self._end(CancelGang, name, namespace)
+
+    async def release(self, name: str, *, namespace: str | None = None) -> None:
+        """Release a gang whose work is done; see `find` for its name."""
+        await self._end(ReleaseGang, name, namespace)
+
+    async def _end(
+        self, kind: type[CancelGang | ReleaseGang], name: str, namespace: str | None
+    ) -> None:
+        record = await self._client.find_gang(name, namespace)
+        message = kind(
+            cluster=self._client.cluster, namespace=record.namespace, uid=record.uid
+        )
+        await self._client.send_command(message)
+
+    async def gangs(self) -> list[GangStatus]:
+        """List all gangs of the cluster, oldest first.
+
+        Raises:
+            CannotReadError: our user may not read what is said of gangs.
+        """
+        return [GangStatus.of(record) for record in await self._client.fetch_gangs()]
+
+    async def find(self, name: str, *, namespace: str | None = None) -> GangStatus:
+        """Find a gang by its name, `namespace/name`, uid or the start of its uid.
+
+        Raises:
+            UnknownNameError: there is none, or more than one.
+        """
+        return GangStatus.of(await self._client.find_gang(name, namespace))
+
+    async def follow(
+        self, name: str, *, namespace: str | None = None
+    ) -> AsyncGenerator[GangStatus, None]:
+        """Follow a gang from now on, until it is over: each status that is new.
+
+        Raises:
+            UnknownNameError: there is none, or more than one.
+        """
+        record = await self._client.find_gang(name, namespace)
+        shown: GangStatus | None = None
+        async for changed in _follow(self._client, record):
+            status = GangStatus.of(changed)
+            if status != shown:
+                yield status
+            shown = status
+            if status.is_over:
+                return
+
+    async def explain(self, name: str, *, namespace: str | None = None) -> list[Row]:
+        """Explain where a gang is, or why it waits, as `moorings explain -o json` does.
+
+        One for each submission of that name that is alive, else of the last.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        raise NotImplementedError
+
+    async def what_helps(
+        self, name: str, *, namespace: str | None = None
+    ) -> list[Change]:
+        """Solve a gang's last recorded batch again, with one change at a time.
+
+        Nothing is changed in the cluster. Changes that suffice come first.
+
+        Raises:
+            UnknownNameError: there is none, or no solve of it is recorded any longer.
+        """
+        from moorings.console.helping import find_help  # noqa: PLC0415  # OR-Tools is slow to import
+
+        record = await self._client.find_gang(name, namespace)
+        found = await find_help(self._client, record)
+        tried = [
+            Change(
+                text=row["text"], helps=row["helps"], reasons=tuple(row["reasons"])
+            )
+            for row in found["tried"]
+        ]
+        return sorted(tried, key=lambda change: not change.helps)
+
+    async def what_if(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        pods: Mapping[str, int] | None = None,
+        priority: int | None = None,
+        end: Sequence[str] = (),
+        heal: bool = False,
+        add_nodes: int = 0,
+        like: str = "",
+    ) -> Row:
+        """Solve a gang's last recorded batch again with changes, and compare.
+
+        Args:
+            name: the gang; see `find`.
+            namespace: of the gang, where `name` does not say it.
+            pods: pods by member, in place of those it asks for.
+            priority: of the gang.
+            end: gangs that would end, by `namespace/name`.
+            heal: all devices are healthy and all nodes ready.
+            add_nodes: so many more nodes, as the node `like` is, with all devices free.
+            like: a node of the batch.
+
+        Returns:
+            `solve`, and `gangs` and `nodes` that differ, each with `before` and
+            `after`: a gang's `verdict`, `pods`, `nodes` and `reasons`.
+
+        Raises:
+            UnknownNameError: there is none, or no solve of it is recorded any longer.
+            BadInputError: a change names what is not in the batch.
+        """
+        from moorings.console.helping import ask_what_if  # noqa: PLC0415
+        from moorings.console.what_if import WhatIf  # noqa: PLC0415
+
+        record = await self._client.find_gang(name, namespace)
+        what_if = WhatIf(
+            pods={f"{record.uid}/{m}": count for m, count in (pods or {}).items()},
+            priorities={} if priority is None else {str(record.uid): priority},
+            end=tuple(end),
+            heal=heal,
+            add_nodes=add_nodes,
+            like=like,
+        )
+        return await ask_what_if(self._client, record, what_if)
+
+
+async def _follow(client: Client, record: GangRecord) -> AsyncIterator[GangRecord]:
+    """Go through what becomes of a gang, each of its messages taken in."""
+    messages: asyncio.Queue[tuple[LifecycleMessage, int] | None] = asyncio.Queue()
+    stop = asyncio.Event()
+
+    async def read(topic: Topic[LifecycleMessage]) -> None:
+        names = (client.cluster, record.namespace, record.uid)
+        async for batch in client.bus.read(
+            topic, *names, stop=stop, survives_restart=True
+        ):
+            for incoming in batch.messages:
+                if incoming.message is not None:
+                    await messages.put((incoming.message, incoming.sequence))
+
+    reading = asyncio.create_task(together(map(read, GANG_TOPICS)))
+    reading.add_done_callback(lambda _: messages.put_nowait(None))
+    try:
+        yield record
+        while (entry := await messages.get()) is not None:
+            record = record.apply(*entry)
+            yield record
+    finally:
+        stop.set()
+        await reading

@@ -1,0 +1,101 @@
+"""The public Python API beside a running stack, with and without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorings.client import (
+    BadInputError,
+    GangStatus,
+    Session,
+    UnknownNameError,
+    connect,
+    connect_async,
+)
+from tests.builders.inputs import TRAIN
+from tests.lab.command_line import read_server, stack_up
+
+WITHIN_S = 60.0
+Json = dict[str, Any]
+
+
+def gang(name: str, pods: int, gpus: int = 8) -> Json:
+    """Write a gang of simulated GPUs."""
+    (member,) = TRAIN["spec"]["members"]
+    (claim,) = member["claims"]
+    exactly = {"deviceClassName": "gpu.moorings.dev", "count": gpus}
+    spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+    members = [{**member, "count": pods, "claims": [{**claim, "spec": spec}]}]
+    metadata = {"name": name, "namespace": "team-a"}
+    return {**TRAIN, "metadata": metadata, "spec": {"members": members}}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A stack of eight nodes with eight GPUs each, found as `moorings up` is."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch, stack_up(home) as process:
+        patch.setenv("XDG_STATE_HOME", str(home))
+        yield read_server(process)
+
+
+def follow_until(session: Session, name: str, *phases: str) -> GangStatus:
+    """Follow a gang until it is in one of some phases, or has a reason."""
+    for status in session.follow(name):
+        if status.phase in phases or status.reason.startswith("DevicesTaken"):
+            return status
+    raise AssertionError(name)
+
+
+@pytest.mark.usefixtures("stack")
+def test_a_program_without_a_loop_submits_follows_and_asks() -> None:
+    with connect() as session:
+        session.submit(gang("train", 6))
+        assert follow_until(session, "train", "Allocated").nodes == 6
+        session.submit(gang("waits", 4))
+        waits = follow_until(session, "waits")
+        assert waits.phase == "Pending"
+        changes = session.what_helps("team-a/waits")
+        assert changes[0].helps
+        assert "gang team-a/train ends" in changes[0].text
+        answer = session.what_if("waits", end=["team-a/train"])
+        (changed,) = answer["gangs"]
+        assert changed["before"]["verdict"] == "none"
+        assert changed["after"]["verdict"] == "allocated"
+        session.release("train")
+        assert follow_until(session, "waits", "Allocated").nodes == 4
+        session.release("waits")
+        *_, last = session.follow("waits")
+        assert last.is_over
+        assert last in session.gangs()
+
+
+@pytest.mark.usefixtures("stack")
+async def test_a_session_may_be_one_of_many_tasks() -> None:
+    async with connect_async() as session, asyncio.timeout(WITHIN_S):
+        uids = await asyncio.gather(
+            *(session.submit(gang(f"small-{n}", 1, 1)) for n in range(4))
+        )
+        for uid in uids:
+            async for status in session.follow(uid):
+                if status.phase == "Allocated":
+                    break
+            await session.cancel(uid)
+
+
+def test_what_is_wrong_is_said(stack: str) -> None:
+    with connect() as session:
+        with pytest.raises(UnknownNameError, match="nobody"):
+            session.find("nobody")
+        with pytest.raises(BadInputError, match="spec.member"):
+            session.submit({**gang("typo", 1), "spec": {"member": []}})
+    with pytest.raises(BadInputError, match="refuses user"), connect(stack):
+        pass
+    with pytest.raises(BadInputError, match="nobody answers"):
+        with connect("nats://127.0.0.1:1"):
+            pass

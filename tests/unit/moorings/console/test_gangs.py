@@ -12,10 +12,9 @@ from moorings.console.advice import ADVICE
 from moorings.console.gangs import (
     MOST_OVER,
     GangRows,
-    name_story,
     tell_story,
 )
-from moorings.stories import GangStory, HeldObjects, collect_stories
+from moorings.stories import GangStory, HeldObjects, collect_stories, name_story
 from tests import builders
 from tests.builders.decisions import (
     gang_allocated,

@@ -20,12 +20,12 @@ _PARTS = re.compile(r"\{((?:\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^}'\"])*)\}"
 _STEP = re.compile(r"\.?([\w/-]+)|\[(\*|-?\d+)\]|\['([^']*)'\]|(\.)(?=$|\[)")
 
 
-class _Part(Struct, frozen=True):
+class _Piece(Struct, frozen=True):
     """A part of a template: text, the values of a path, or a block for each value."""
 
     text: str = ""
     path: tuple[str | int, ...] | None = None
-    block: tuple[_Part, ...] | None = None
+    block: tuple[_Piece, ...] | None = None
 
 
 class Template:
@@ -47,22 +47,22 @@ class Template:
 
     def _parse(
         self, parts: Iterator[tuple[str, bool]], *, ends: bool
-    ) -> tuple[_Part, ...]:
-        nodes: list[_Part] = []
+    ) -> tuple[_Piece, ...]:
+        nodes: list[_Piece] = []
         for text, is_expression in parts:
             word = text.strip()
             if not is_expression:
-                nodes.append(_Part(text=text))
+                nodes.append(_Piece(text=text))
             elif word == "end" and ends:
                 return tuple(nodes)
             elif word.startswith("range "):
                 path = self._parse_path(word.removeprefix("range ").strip())
                 block = self._parse(parts, ends=True)
-                nodes.append(_Part(path=path, block=block))
+                nodes.append(_Piece(path=path, block=block))
             elif word[:1] in ('"', "'"):
-                nodes.append(_Part(text=self._parse_text(word)))
+                nodes.append(_Piece(text=self._parse_text(word)))
             else:
-                nodes.append(_Part(path=self._parse_path(word)))
+                nodes.append(_Piece(path=self._parse_path(word)))
         if ends:
             raise self._refuse("{range} has no {end}")
         return tuple(nodes)
@@ -104,7 +104,7 @@ def _split(text: str) -> Iterator[tuple[str, bool]]:
         yield text[place:], False
 
 
-def _render(nodes: tuple[_Part, ...], root: Any) -> Iterator[str]:
+def _render(nodes: tuple[_Piece, ...], root: Any) -> Iterator[str]:
     for node in nodes:
         if node.path is None:
             yield node.text

@@ -40,7 +40,7 @@ class Answers:
         Raises:
             BusError: they cannot be read; once the block has ended.
         """
-        names = [(namespace,) for namespace in sorted(namespaces)] or [()]
+        names = [[namespace] for namespace in sorted(namespaces)] or [[]]
         reading = asyncio.create_task(together(map(self._read, names)))
         reading.add_done_callback(lambda _: self._changed.set())
         try:

@@ -31,6 +31,8 @@ WrittenGangs = Mapping[GangKey, AllocationWritten]
 CLAIM = "claim/"
 """Begins the names of claims that are allocated without a pod; no gang has a slash."""
 _CLAIM_WORDS = ("claim", "claims", "resourceclaim", "resourceclaims")
+_GANG_WORD = "gang.moorings.dev"
+"""Before a gang's name, as `get -o name` prints it; no namespace has dots."""
 LEAST_OF_UID = 4
 """Characters of a uid that name a gang by its beginning."""
 
@@ -81,6 +83,8 @@ class GangQuery(Struct, frozen=True, kw_only=True):
     def of(cls, text: str, namespace: str | None = None) -> GangQuery:
         """Read what was typed; `namespace` is given besides."""
         before, slash, after = text.partition("/")
+        if slash and before == _GANG_WORD:
+            return cls.of(after, namespace)
         if slash and before in _CLAIM_WORDS:
             return cls(name=f"{CLAIM}{after}", namespace=namespace)
         if slash and namespace is None:
@@ -242,6 +246,14 @@ def name_gang(record: GangRecord) -> str:
 
 def _name_group(report: GroupReported) -> str:
     return f"{CLAIM}{report.name}" if report.kind == OF_CLAIM else report.name
+
+
+def name_story(story: GangStory) -> str:
+    """Name a gang among all: by uid where names are not unique, else by its name."""
+    if story.records and not has_pods(story.records[-1]):
+        return str(story.records[-1].uid)
+    kind = "pod" if story.is_lone else "gang"
+    return f"{kind}:{story.namespace}/{story.name}"
 
 
 def has_pods(record: GangRecord) -> bool:

@@ -70,6 +70,15 @@ def configure_logging(service: str, *, level: str = "info") -> None:
     bind_facts(service=service)
 
 
+def be_quiet() -> None:
+    """Print errors alone, to stderr, unless the program has set up structlog itself."""
+    if not structlog.is_configured():
+        structlog.configure(
+            wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        )
+
+
 def bind_facts(**facts: Any) -> None:
     """Put facts, such as ids, on every further line of this task."""
     structlog.contextvars.bind_contextvars(**facts)

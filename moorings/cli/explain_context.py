@@ -35,7 +35,8 @@ async def add_context(
     devices = None
     if any(record.wants_decision for record in shown):
         try:
-            devices = await fetch_devices(client, await fetch_solvers(client))
+            devices, notices = await fetch_devices(client, await fetch_solvers(client))
+            known.unread += notices
         except CannotReadError as error:
             notify(f"{error}; who holds devices is not shown")
     for explanation in explanations:

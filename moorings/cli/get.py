@@ -5,29 +5,44 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from contracts.codec import to_builtins
 from contracts.counts import counted
+from contracts.labels import LabelSelector, does_match
 from contracts.lifecycle import GangRecord
+from contracts.topics import (
+    GANG_TOPICS,
+    HEALTH,
+    INVENTORIES,
+    REPORTS,
+    SOLVES,
+    STATE,
+    Topic,
+)
 from moorings.bus_client import Client
 from moorings.cli.connecting import connect
+from moorings.cli.device_filter import DeviceFilter
 from moorings.cli.exit_codes import ExitCode
-from moorings.cli.get_devices import DeviceFilter, show_devices, show_nodes
+from moorings.cli.get_devices import list_devices, list_nodes
 from moorings.cli.known import fetch_known, unknown_gang
+from moorings.cli.listing import FORMS, ListForm, Listing, print_listing, watch_listing
 from moorings.cli.options import Cluster, Namespace, Server, StateDir
-from moorings.cli.output import Format, ListFormat, notify, say, show
-from moorings.cli.solves import print_solves
+from moorings.cli.output import Format, say, show
+from moorings.cli.selecting import parse_selector
+from moorings.cli.solves import SOLVE_COLUMNS, to_row
 from moorings.cli.views import NONE
 from moorings.errors import UnknownNameError, UsageError
 from moorings.local.cluster import read_access
 from moorings.recorded import find_solve, list_solves
-from moorings.stories import GangQuery
+from moorings.stories import GangQuery, name_story
 from moorings.views.gangs import is_recent, view_gang, view_pods, view_story
-from moorings.views.inventory import HEALTHS, STATES
 from moorings.views.reasons import share_reasons
+from moorings.views.states import HEALTHS, STATES
 
 GANG_COLUMNS = (
     "namespace",
@@ -49,8 +64,17 @@ POD_COLUMNS = (
     "claims",
     "status",
 )
+GANG = "gang.moorings.dev"
+WATCHED: dict[str, tuple[Topic[Any], ...]] = {
+    "gangs": (*GANG_TOPICS, REPORTS),
+    "pods": (*GANG_TOPICS, STATE),
+    "nodes": (*GANG_TOPICS, INVENTORIES, HEALTH, STATE),
+    "devices": (*GANG_TOPICS, INVENTORIES, HEALTH, STATE),
+    "solves": (SOLVES,),
+}
+"""Topics on which something is said where one of a kind changes."""
 KINDS = {
-    **dict.fromkeys(("gang", "gangs", "gangs.moorings.dev"), "gangs"),
+    **dict.fromkeys(("gang", "gangs", "gangs.moorings.dev", GANG), "gangs"),
     **dict.fromkeys(("pod", "pods", "po"), "pods"),
     **dict.fromkeys(("node", "nodes", "no"), "nodes"),
     **dict.fromkeys(("device", "devices", "dev"), "devices"),
@@ -116,15 +140,31 @@ def get(
     server: Server = "",
     state_dir: StateDir = None,
     cluster: Cluster = "local",
+    selector: Annotated[
+        str,
+        typer.Option(
+            "--selector",
+            "-l",
+            metavar="LABELS",
+            help="Only gangs or nodes with these labels, such as app=train,tier!=test.",
+            show_default=False,
+        ),
+    ] = "",
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", "-w", help="Then print what changes, until Ctrl-C."),
+    ] = False,
     output: Annotated[
-        ListFormat,
+        str,
         typer.Option(
             "--output",
             "-o",
             metavar="FORMAT",
-            help="How to print: table, wide, json or yaml.",
+            help="How to print: table, wide, json, yaml, name, or "
+            "jsonpath='{.items[*].name}'.",
+            autocompletion=lambda: list(FORMS),
         ),
-    ] = ListFormat.TABLE,
+    ] = "table",
     node: Annotated[
         str, typer.Option(help="Only devices of this node.", **OF_DEVICES)
     ] = "",
@@ -198,96 +238,153 @@ def get(
         raise UsageError(f"get: --kubeconfig is for devices, not for {kind}")
     if context and kubeconfig is None:
         raise UsageError("get: --context needs --kubeconfig")
+    if selector and kind not in ("gangs", "nodes"):
+        raise UsageError(f"get: --selector is for gangs and nodes, not for {kind}")
     access = None if kubeconfig is None else read_access(kubeconfig, context)
-    wide, form = output is ListFormat.WIDE, output.plain
+    form, labels = ListForm.parse(output), parse_selector(selector)
+    is_wide = form.kind == "wide"
+
+    async def fetch(client: Client) -> Listing:
+        match kind:
+            case "pods":
+                return await _list_pods(client, name, namespace)
+            case "nodes":
+                return await list_nodes(client, name, wanted, labels, wide=is_wide)
+            case "devices":
+                return await list_devices(
+                    client, name, wanted, wide=is_wide, access=access
+                )
+            case "solves":
+                return await _list_solves(client, name)
+            case _:
+                return await _list_gangs(
+                    client,
+                    None if name is None else GangQuery.of(name, namespace),
+                    namespace,
+                    labels,
+                    every=every,
+                    wide=is_wide,
+                    shares=not watch,
+                    hints=hint_at_kinds(what, target),
+                )
 
     async def run() -> int:
         async with connect(server, state_dir, cluster) as client:
-            match kind:
-                case "pods":
-                    await _show_pods(client, name, namespace, form)
-                case "nodes":
-                    await show_nodes(client, name, wanted, form, wide=wide)
-                case "devices":
-                    await show_devices(
-                        client, name, wanted, form, wide=wide, access=access
-                    )
-                case "solves" if name is not None:
-                    print_solves([await find_solve(client, name)], form)
-                case "solves":
-                    print_solves(await list_solves(client), form)
-                case _:
-                    query = None if name is None else GangQuery.of(name, namespace)
-                    await _show_stories(
-                        client,
-                        query,
-                        namespace,
-                        form,
-                        every=every,
-                        wide=wide,
-                        hints=hint_at_kinds(what, target),
-                    )
+            if watch:
+                again = partial(fetch, client)
+                await watch_listing(client, again, WATCHED[kind], form)
+            print_listing(await fetch(client), form)
         return ExitCode.YES
 
-    raise typer.Exit(asyncio.run(run()))
+    try:
+        raise typer.Exit(asyncio.run(run()))
+    except KeyboardInterrupt:
+        if not watch:
+            raise
+        raise typer.Exit(ExitCode.YES) from None
 
 
-async def _show_stories(
+async def _list_gangs(
     client: Client,
     wanted: GangQuery | None,
     namespace: str | None,
-    output: Format,
+    selector: LabelSelector,
     *,
     every: bool,
     wide: bool,
+    shares: bool,
     hints: Iterable[str],
-) -> None:
-    """Show gangs: those that live, all, or the one of a name."""
+) -> Listing:
+    """List gangs: those that live, all, or the one of a name.
+
+    `shares`: a reason that many of them have stands once, below the table.
+    """
     known = await fetch_known(client)
     stories = [s for s in known.stories if namespace in (None, s.namespace)]
-    shown = stories
     if wanted is not None:
         wanted = wanted.among(record for s in stories for record in s.records)
-        shown = [story for story in stories if wanted.is_in(story)]
-        if not shown:
+        stories = [story for story in stories if wanted.is_in(story)]
+        if not stories:
             raise unknown_gang(wanted, known.stories, *hints)
-        shown = [story for story in shown if is_recent(story) or every] or shown[-1:]
-    elif not every:
-        shown = [story for story in stories if is_recent(story)]
-    views = [view_story(story, known.held) for story in shown]
-    known.notify_unread()
-    hidden = len(stories) - len(shown)
-    if hidden and wanted is None:
-        notify(f"{counted(hidden, 'finished gang')} hidden; use --all")
+    views = [view_story(story, known.held) for story in stories]
+    names = list(map(name_story, stories))
+    over = [n for n, s in zip(names, stories, strict=True) if not is_recent(s)]
+    if every:
+        over = []
+    elif wanted is not None and len(over) == len(names):
+        over.pop()  # of those that are over the last one is shown
+    others = (
+        name
+        for name, view in zip(names, views, strict=True)
+        if not does_match(selector, view["labels"])
+    )
+    hidden = frozenset((*over, *others))
+    notices = list(known.notices)
+    if over and wanted is None:
+        notices.append(f"{counted(len(over), 'finished gang')} hidden; use --all")
+    reasons = [view["reason"] for view in views]
+    lines: list[str] = []
+    if shares:
+        shown = [number for number, name in enumerate(names) if name not in hidden]
+        cells, lines = share_reasons([reasons[number] for number in shown])
+        for number, cell in zip(shown, cells, strict=True):
+            reasons[number] = cell
     where = f" in namespace {namespace}" if namespace else ""
-    nothing = f"no unfinished gangs{where}" if hidden else f"no gangs{where}"
-    _show_gang_views(views, output, nothing, wide=wide)
+    return Listing(
+        what=GANG,
+        names=names,
+        views=views,
+        columns=_gang_columns(wide=wide),
+        rows=[
+            _to_gang_row(v, r, wide=wide) for v, r in zip(views, reasons, strict=True)
+        ],
+        nothing=f"no unfinished gangs{where}" if over else f"no gangs{where}",
+        below=lines,
+        notices=notices,
+        is_one=wanted is not None,
+        hidden=hidden,
+    )
+
+
+def _gang_columns(*, wide: bool = False) -> tuple[str, ...]:
+    return (*GANG_COLUMNS[:-1], *(("uid",) if wide else ()), GANG_COLUMNS[-1])
+
+
+def _to_gang_row(view: dict[str, Any], reason: str, *, wide: bool = False) -> list[str]:
+    columns = _gang_columns(wide=wide)[:-1]
+    return [*(_to_cell(view[column]) for column in columns), _to_cell(reason)]
 
 
 def show_gangs(records: Iterable[GangRecord], output: Format) -> None:
     """Print what was submitted."""
-    _show_gang_views([view_gang(record) for record in records], output, "no gangs")
-
-
-def _show_gang_views(
-    views: list[dict[str, Any]], output: Format, nothing: str, *, wide: bool = False
-) -> None:
-    """Print gangs; a reason that many of them have stands once below the table."""
+    views = [view_gang(record) for record in records]
     cells, lines = share_reasons([view["reason"] for view in views])
-    columns = (*GANG_COLUMNS[:-1], *(("uid",) if wide else ()))
-    rows = [
-        [*(_to_cell(view[column]) for column in columns), _to_cell(cell)]
-        for view, cell in zip(views, cells, strict=True)
-    ]
-    show(views, output, (*columns, GANG_COLUMNS[-1]), rows, nothing)
+    rows = list(map(_to_gang_row, views, cells))
+    show(views, output, GANG_COLUMNS, rows, "no gangs")
     for line in lines if output is Format.TABLE else ():
         say(line)
 
 
-async def _show_pods(
-    client: Client, name: str | None, namespace: str | None, output: Format
-) -> None:
-    """Show where the pods of gangs are that have devices."""
+async def _list_solves(client: Client, name: str | None) -> Listing:
+    if name is None:
+        entries = await list_solves(client)
+    else:
+        entries = [await find_solve(client, name)]
+    return Listing(
+        what="solve",
+        names=[entry.opened.solve for entry in entries],
+        views=[{"name": e.opened.solve, **to_builtins(e)} for e in entries],
+        columns=SOLVE_COLUMNS,
+        rows=[list(map(str, to_row(entry))) for entry in entries],
+        nothing="no solves are recorded",
+        is_one=name is not None,
+    )
+
+
+async def _list_pods(
+    client: Client, name: str | None, namespace: str | None
+) -> Listing:
+    """List where the pods of gangs are that have devices."""
     known = await fetch_known(client)
     records = [
         record
@@ -302,12 +399,21 @@ async def _show_pods(
         for record in records
         for view in view_pods(record, written.get(record.key), known.held)
     ]
-    known.notify_unread()
     if name is not None:
         views = _find_views(views, "pod", name)
-    rows = ([_to_cell(view[c]) for c in POD_COLUMNS] for view in views)
     where = f" in namespace {namespace}" if namespace else ""
-    show(views, output, POD_COLUMNS, rows, f"no pods with devices{where}")
+    return Listing(
+        what="pod",
+        names=[
+            f"{v['namespace']}/{v['gang']}/{v['member']}/{v['name']}" for v in views
+        ],
+        views=views,
+        columns=POD_COLUMNS,
+        rows=[[_to_cell(view[c]) for c in POD_COLUMNS] for view in views],
+        nothing=f"no pods with devices{where}",
+        notices=known.notices,
+        is_one=name is not None,
+    )
 
 
 def _to_cell(value: Any) -> str:

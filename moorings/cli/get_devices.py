@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec import Struct
-
+from contracts.labels import LabelSelector, does_match
 from contracts.messages import ObjectObserved
 from contracts.topics import (
     DRIFT,
@@ -20,20 +19,14 @@ from contracts.topics import (
     Topic,
 )
 from moorings.bus_client import Client
-from moorings.cli.known import Solvers, check_cluster, fetch_solvers, notify_silence
-from moorings.cli.output import Format, notify, show
-from moorings.errors import CannotReadError, UnknownNameError, UsageError
+from moorings.cli.device_filter import DeviceFilter
+from moorings.cli.known import Solvers, check_cluster, fetch_solvers, find_silence
+from moorings.cli.listing import Listing
+from moorings.errors import CannotReadError, UnknownNameError
 from moorings.local.cluster import ClusterAccess, list_all, open_api
 from moorings.views.ages import format_age
 from moorings.views.fold import DevicesFold
-from moorings.views.inventory import (
-    FREE,
-    HEALTHS,
-    STATES,
-    KnownDevices,
-    view_devices,
-    view_nodes,
-)
+from moorings.views.inventory import KnownDevices, view_devices, view_nodes
 from publisher.slices.layout import is_our_name, read_outline
 
 NODE_COLUMNS = ("name", "status", "devices", "free", "held", "unusable", "pools")
@@ -58,125 +51,88 @@ _WITHOUT = {
 }
 
 
-class DeviceFilter(Struct, frozen=True, kw_only=True):
-    """Filters of devices; empty: all."""
-
-    node: str = ""
-    driver: str = ""
-    pool: str = ""
-    state: str = ""
-    health: str = ""
-    free: bool = False
-    held: bool = False
-    """Held as a whole or in part."""
-
-    def __post_init__(self) -> None:
-        for option, value, known in (
-            ("--state", self.state, STATES),
-            ("--health", self.health, HEALTHS),
-        ):
-            words = {word.lower() for word in known}
-            if value and value.lower() not in words:
-                listed = ", ".join(sorted(words))
-                raise UsageError(
-                    f"get: {option} {value!r} is unknown; use one of {listed}"
-                )
-        if self.free and self.held:
-            raise UsageError("get: --free and --held exclude each other")
-
-    def __bool__(self) -> bool:
-        return self != DeviceFilter()
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options that were given."""
-        fields = self.__struct_fields__
-        return tuple(f"--{field}" for field in fields if getattr(self, field))
-
-    def lets_through(self, row: Mapping[str, Any]) -> bool:
-        """True if a device is shown."""
-        return (
-            self.node in ("", row["node"])
-            and self.driver in ("", row["driver"])
-            and self.pool in ("", row["pool"])
-            and self.state.lower() in ("", *(s.lower() for s in row["states"]))
-            and self.health.lower() in ("", row["health"].lower())
-            and (not self.free or FREE in row["states"])
-            and (not self.held or bool(row["holders"]))
-        )
-
-
-async def show_nodes(
+async def list_nodes(
     client: Client,
     name: str | None,
     wanted: DeviceFilter,
-    output: Format,
+    selector: LabelSelector,
     *,
     wide: bool,
-) -> None:
-    """Show nodes: those of agents and of the cluster, and how many devices are held."""
+) -> Listing:
+    """List nodes: those of agents and of the cluster, and how many devices are held."""
     solvers = await fetch_solvers(client)
-    known = await fetch_devices(client, solvers)
+    known, notices = await fetch_devices(client, solvers)
     devices = view_devices(known)
     views = view_nodes(known, devices)
-    _check_there(client, solvers, wanted.node, {view["name"] for view in views})
+    there = {view["name"] for view in views}
+    notices = _check_there(client, solvers, wanted.node, there) + notices
     if wanted:
         names = {row["node"] for row in devices if wanted.lets_through(row)}
         views = [view for view in views if view["name"] in names]
+    views = [view for view in views if does_match(selector, view["labels"])]
     columns = (*NODE_COLUMNS, *(("drivers", "refused", "taints") if wide else ()))
-    _show_views(views, "node", name, columns, output)
+    return _make_listing(views, "node", name, columns, notices)
 
 
-async def show_devices(
+async def list_devices(
     client: Client,
     name: str | None,
     wanted: DeviceFilter,
-    output: Format,
     *,
     wide: bool,
     access: ClusterAccess | None = None,
-) -> None:
-    """Show devices: who holds them, which are free, and what is wrong with others.
+) -> Listing:
+    """List devices: who holds them, which are free, and what is wrong with others.
 
     `access`: also those of drivers that Moorings decides nothing for, of that cluster.
     """
     solvers = await fetch_solvers(client)
-    known = await fetch_devices(client, solvers, access)
+    known, notices = await fetch_devices(client, solvers, access)
     devices = view_devices(known)
     nodes = {view["name"] for view in view_nodes(known, devices)}
-    _check_there(client, solvers, wanted.node, nodes | {row["node"] for row in devices})
+    there = nodes | {row["node"] for row in devices}
+    notices = _check_there(client, solvers, wanted.node, there) + notices
     views = [row for row in devices if wanted.lets_through(row)]
     columns = (*DEVICE_COLUMNS, *(WIDE_COLUMNS if wide else ()))
-    _show_views(views, "device", name, columns, output)
+    return _make_listing(views, "device", name, columns, notices)
 
 
 def _check_there(
     client: Client, solvers: Solvers | None, node: str, nodes: Collection[str]
-) -> None:
-    """Refuse an unknown node or cluster, and print that no solver leads.
+) -> list[str]:
+    """Refuse an unknown node or cluster; returns that no solver leads, if none does.
 
     Raises:
         UnknownNameError: there is none of that name.
     """
     if not nodes:
         check_cluster(client, solvers)
-    notify_silence(client, solvers)
     if node and node not in nodes:
         near = difflib.get_close_matches(node, sorted(nodes))
         raise UnknownNameError("node", node, near)
+    silence = find_silence(client, solvers)
+    return [silence] if silence else []
 
 
-def _show_views(
+def _make_listing(
     views: list[dict[str, Any]],
     what: str,
     name: str | None,
     columns: Sequence[str],
-    output: Format,
-) -> None:
+    notices: Sequence[str],
+) -> Listing:
     if name is not None:
         views = _find_views(views, what, name)
-    rows = ([_to_cell(view, column) for column in columns] for view in views)
-    show(views, output, columns, rows, f"no {what}s to show")
+    return Listing(
+        what=what,
+        names=[list(_names_of(view))[-1] for view in views],
+        views=views,
+        columns=columns,
+        rows=[[_to_cell(view, column) for column in columns] for view in views],
+        nothing=f"no {what}s to show",
+        notices=notices,
+        is_one=name is not None,
+    )
 
 
 def _to_cell(view: Mapping[str, Any], column: str) -> str:
@@ -234,8 +190,8 @@ def _names_of(view: Mapping[str, Any]) -> Iterable[str]:
 
 async def fetch_devices(
     client: Client, solvers: Solvers | None, access: ClusterAccess | None = None
-) -> KnownDevices:
-    """Fetch what the solver knows of devices, as far as it may be read.
+) -> tuple[KnownDevices, list[str]]:
+    """Fetch what the solver knows of devices, and what of it may not be read.
 
     What the solver that leads does not take, by its setting, is marked.
     With `access` also what it is not told of: slices of drivers that are not owned.
@@ -259,15 +215,15 @@ async def fetch_devices(
     if "HEALTH" not in unread and (error := await reader.read_drift()) is not None:
         errors.append(error)
     silence = await reader.listen()
-    for error in (*errors, *((silence,) if silence is not None else ())):
-        notify(f"{error}; {_WITHOUT[error.stream]}")
+    errors += filter(None, (silence,))
+    notices = [f"{error}; {_WITHOUT[error.stream]}" for error in errors]
     for topic in GANG_TOPICS:
         if (error := await reader.read(topic)) is not None:
             raise error
     gangs = [g for g in reader.fold.snapshot.gangs.values() if g.placed is not None]
     for written in (await client.fetch_written(gangs)).values():
         reader.fold.note_written(written)
-    return reader.fold.known(hears=silence is None)
+    return reader.fold.known(hears=silence is None), notices
 
 
 class _SnapshotReader:

@@ -53,9 +53,14 @@ class KnownGangs(Struct, kw_only=True):
     silences: tuple[str, ...] = ()
     """That no solver leads, or no publisher."""
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What could not be read, and that no solver or publisher leads."""
+        return tuple(dict.fromkeys((*self.silences, *self.unread)))
+
     def notify_unread(self) -> None:
-        """Print what could not be read, and that no solver or publisher leads."""
-        for line in (*self.silences, *self.unread):
+        """Print the notices."""
+        for line in self.notices:
             notify(line)
 
 
@@ -106,12 +111,17 @@ def check_cluster(client: Client, solvers: Solvers | None) -> None:
         raise UnknownNameError("cluster", client.cluster, sorted(solvers))
 
 
+def find_silence(client: Client, solvers: Solvers | None) -> str:
+    """Return that no solver leads; empty: one does, or it is unknown."""
+    if solvers is None:
+        return ""
+    seen = solvers.get(client.cluster)
+    return describe_no_solver(client.cluster, seen, datetime.now(UTC))
+
+
 def notify_silence(client: Client, solvers: Solvers | None) -> bool:
     """Print that no solver leads; return True if none does."""
-    if solvers is None:
-        return False
-    seen = solvers.get(client.cluster)
-    silence = describe_no_solver(client.cluster, seen, datetime.now(UTC))
+    silence = find_silence(client, solvers)
     if silence:
         notify(silence)
     return bool(silence)

@@ -37,20 +37,6 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
-class ListFormat(StrEnum):
-    """How to print what has more columns than fit."""
-
-    TABLE = "table"
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
-
-    @property
-    def plain(self) -> Format:
-        """The format, however many columns there are."""
-        return Format.TABLE if self is ListFormat.WIDE else Format(self.value)
-
-
 def show(
     value: Any,
     form: Format,
@@ -122,22 +108,32 @@ def say(text: str, *, bold: bool = False) -> None:
 
 
 def show_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], nothing: str = NOTHING
-) -> None:
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    nothing: str = NOTHING,
+    widths: Sequence[int] = (),
+) -> list[int]:
     """Print rows under column names, nothing cut off, as kubectl does.
 
-    Without rows there is no table: `nothing` is said on standard error.
+    Without rows there is no table: `nothing` is said on standard error. With `widths`,
+    which an earlier call returned, the rows go on with its table.
     """
     lines = [[clean(str(cell)).replace("\n    ", " ") for cell in row] for row in rows]
     if not lines:
         notify(nothing)
-        return
-    lines.insert(0, [column.upper() for column in columns])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    for number, line in enumerate(lines):
-        cells = zip(line, widths, strict=True)
-        text = "   ".join(cell.ljust(width) for cell, width in cells).rstrip()
-        say(text, bold=number == 0)
+        return list(widths)
+    if not widths:
+        lines.insert(0, [column.upper() for column in columns])
+        widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+        say(_align(lines.pop(0), widths), bold=True)
+    for line in lines:
+        say(_align(line, widths))
+    return list(widths)
+
+
+def _align(cells: Sequence[str], widths: Sequence[int]) -> str:
+    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+    return "   ".join(padded).rstrip()
 
 
 def notify(text: str) -> None:

@@ -38,6 +38,8 @@ solves = typer.Typer(
     no_args_is_help=True, help="List, show and export recorded solves."
 )
 SOLVE_COLUMNS = ("solve", "at", "status", "gangs", "allocated", "waiting", "ms")
+BATCH_COLUMNS = ("gang", "priority", "pods", "answer", "reason")
+TIER_COLUMNS = ("objective", "priority", "value", "bound")
 SolveName = Annotated[
     list[str],
     typer.Argument(
@@ -109,11 +111,12 @@ def list_command(
 
 def print_solves(entries: list[SolveEntry], output: Format) -> None:
     """Print recorded solves in a row each."""
-    rows = (_to_row(entry) for entry in entries)
+    rows = (to_row(entry) for entry in entries)
     show(entries, output, SOLVE_COLUMNS, rows, "no such solves are recorded")
 
 
-def _to_row(entry: SolveEntry) -> tuple[object, ...]:
+def to_row(entry: SolveEntry) -> tuple[object, ...]:
+    """Return the row of a recorded solve."""
     row = view_entry(entry)
     head = (row["id"][:16], show_time(row["at"]), row["status"], row["gangs"])
     if entry.decided is None:
@@ -187,14 +190,12 @@ def print_solve(view: dict[str, Any]) -> None:
         )
         for gang, why in zip(view["batch"], cells, strict=True)
     ]
-    columns = ("gang", "priority", "pods", "answer", "reason")
-    show_table(columns, rows, "the solve has no gangs")
+    show_table(BATCH_COLUMNS, rows, "the solve has no gangs")
     for line in lines:
         say(line)
     if view["objective"]:
         say("")
-        columns = ("objective", "priority", "value", "bound")
-        show_table(columns, map(_to_tier_row, view["objective"]))
+        show_table(TIER_COLUMNS, map(_to_tier_row, view["objective"]))
 
 
 def _count_asked(gang: dict[str, Any]) -> int:

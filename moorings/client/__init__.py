@@ -8,7 +8,6 @@
 Everything named here is public; docs/python.md describes it with examples.
 """
 
-from moorings.bus_client import BusLogin
 from moorings.client.blocking import Session, connect
 from moorings.client.live import AsyncSession, Change, GangStatus, connect_async
 from moorings.client.picture import FleetDrawing, draw
@@ -27,7 +26,6 @@ from moorings.plan.plan import ClaimPlan, GangPlan, Plan, PlanStatistics, PodPla
 __all__ = [
     "AsyncSession",
     "BadInputError",
-    "BusLogin",
     "CannotReadError",
     "Change",
     "ClaimPlan",

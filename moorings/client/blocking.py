@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any, TypeVar
 
-from moorings.bus_client import BusLogin
 from moorings.client.live import AsyncSession, Change, GangStatus, connect_async
 
 T = TypeVar("T")
@@ -16,7 +15,12 @@ T = TypeVar("T")
 
 @contextmanager
 def connect(
-    server: str = "", *, cluster: str = "local", login: BusLogin | None = None
+    server: str = "",
+    *,
+    cluster: str = "local",
+    user: str = "",
+    password_file: str = "",
+    ca_file: str = "",
 ) -> Iterator[Session]:
     """Open a session with a bus, as `connect_async` does.
 
@@ -27,7 +31,13 @@ def connect(
         LocalStackError: no server is named, and no `moorings up` runs.
     """
     with _loop_in_thread() as loop:
-        opening = connect_async(server, cluster=cluster, login=login)
+        opening = connect_async(
+            server,
+            cluster=cluster,
+            user=user,
+            password_file=password_file,
+            ca_file=ca_file,
+        )
         session = Session(_wait(loop, opening.__aenter__()), loop)
         try:
             yield session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
 
 from msgspec import Struct
@@ -16,7 +16,9 @@ from moorings.bus_client import BusLogin, Client, open_client
 from moorings.local.bus_users import LocalUsers
 from moorings.local.state import find_stack, find_state_home
 from moorings.manifests import read_gang
-from moorings.views.gangs import view_gang
+from moorings.stories import collect_stories
+from moorings.views.gangs import explain_story, view_gang
+from runtime.log import be_quiet
 from runtime.users import PLATFORM
 from runtime.waits import together
 
@@ -65,25 +67,35 @@ class Change(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def connect_async(
-    server: str = "", *, cluster: str = "local", login: BusLogin | None = None
+    server: str = "",
+    *,
+    cluster: str = "local",
+    user: str = "",
+    password_file: str = "",
+    ca_file: str = "",
 ) -> AsyncIterator[AsyncSession]:
     """Open a session with a bus.
 
     Args:
-        server: such as `nats://127.0.0.1:4222`; empty: that of `moorings up`, which is
-            spoken to as its user `platform`.
+        server: such as `nats://127.0.0.1:4222`; empty: that of `moorings up`.
         cluster: as the solver's `SOLVER_CLUSTER`.
-        login: user `viewer` may look, `platform` may also submit and end gangs. Without
-            one it is in `MOORINGS_BUS_USER`, `_BUS_PASSWORD_FILE` and `_BUS_CA_FILE`.
+        user: `platform` may submit, follow and end gangs, `viewer` may see everything
+            and change nothing. Empty: as `MOORINGS_BUS_USER`, `_BUS_PASSWORD_FILE` and
+            `_BUS_CA_FILE` say; beside `moorings up` the platform.
+        password_file: with the user's password, or `user:password`.
+        ca_file: the CA of the server, as PEM; empty: no TLS.
 
     Raises:
         BadInputError: nobody answers, or the user is refused.
         LocalStackError: no server is named, and no `moorings up` runs.
     """
+    login = BusLogin(user=user, password_file=password_file, ca_file=ca_file)
     if not server:
         stack = find_stack(find_state_home())
-        server = stack.server
-        login = login or LocalUsers(stack.users).login_of(PLATFORM)
+        server, login = stack.server, LocalUsers(stack.users).login_of(user or PLATFORM)
+    elif not user:
+        login = BusLogin.of_environment()
+    be_quiet()
     async with open_client(server, cluster, login=login) as client:
         yield AsyncSession(client)
 
@@ -149,32 +161,41 @@ class AsyncSession:
         """
         record = await self._client.find_gang(name, namespace)
         shown: GangStatus | None = None
-        async for changed in _follow(self._client, record):
-            status = GangStatus.of(changed)
-            if status != shown:
-                yield status
-            shown = status
-            if status.is_over:
-                return
+        async with aclosing(_follow(self._client, record)) as changes:
+            async for changed in changes:
+                status = GangStatus.of(changed)
+                if status != shown:
+                    yield status
+                shown = status
+                if status.is_over:
+                    return
 
     async def explain(self, name: str, *, namespace: str | None = None) -> list[Row]:
-        """Explain where a gang is, or why it waits, as `moorings explain -o json` does.
+        """Explain where a gang is, or why it waits.
 
-        One for each submission of that name that is alive, else of the last.
+        A row for each submission of that name that is alive, else of the last: its
+        `phase`, `reasons` (`rule`, `subject`, `field`, `message` and the counts as
+        `facts`), and `members` with their nodes, claims and devices. `moorings explain`
+        shows these, and more of what it may read beside them.
 
         Raises:
             UnknownNameError: there is none.
         """
-        raise NotImplementedError
+        records = await self._client.find_gangs(name, namespace)
+        written = await self._client.fetch_written(records)
+        stories = collect_stories(records, ())
+        return [row for s in stories for row in explain_story(s, written, None)]
 
     async def what_helps(
         self, name: str, *, namespace: str | None = None
     ) -> list[Change]:
         """Solve a gang's last recorded batch again, with one change at a time.
 
-        Nothing is changed in the cluster. Changes that suffice come first.
+        Nothing is changed in the cluster. Changes that suffice come first. The user
+        must see everything, as a viewer does.
 
         Raises:
+            CannotReadError: it may not.
             UnknownNameError: there is none, or no solve of it is recorded any longer.
         """
         from moorings.console.helping import find_help  # noqa: PLC0415  # OR-Tools is slow to import
@@ -182,9 +203,7 @@ class AsyncSession:
         record = await self._client.find_gang(name, namespace)
         found = await find_help(self._client, record)
         tried = [
-            Change(
-                text=row["text"], helps=row["helps"], reasons=tuple(row["reasons"])
-            )
+            Change(text=row["text"], helps=row["helps"], reasons=tuple(row["reasons"]))
             for row in found["tried"]
         ]
         return sorted(tried, key=lambda change: not change.helps)
@@ -203,6 +222,8 @@ class AsyncSession:
     ) -> Row:
         """Solve a gang's last recorded batch again with changes, and compare.
 
+        The user must see everything, as a viewer does.
+
         Args:
             name: the gang; see `find`.
             namespace: of the gang, where `name` does not say it.
@@ -218,6 +239,7 @@ class AsyncSession:
             `after`: a gang's `verdict`, `pods`, `nodes` and `reasons`.
 
         Raises:
+            CannotReadError: the user may not.
             UnknownNameError: there is none, or no solve of it is recorded any longer.
             BadInputError: a change names what is not in the batch.
         """
@@ -236,7 +258,9 @@ class AsyncSession:
         return await ask_what_if(self._client, record, what_if)
 
 
-async def _follow(client: Client, record: GangRecord) -> AsyncIterator[GangRecord]:
+async def _follow(
+    client: Client, record: GangRecord
+) -> AsyncGenerator[GangRecord, None]:
     """Go through what becomes of a gang, each of its messages taken in."""
     messages: asyncio.Queue[tuple[LifecycleMessage, int] | None] = asyncio.Queue()
     stop = asyncio.Event()

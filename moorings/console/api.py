@@ -17,12 +17,12 @@ from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import CancelGang, CommandMessage, ReleaseGang
 from moorings.bus_client import Client
 from moorings.console.following import Following
-from moorings.console.gangs import name_story, tell_story
+from moorings.console.gangs import tell_story
 from moorings.console.solving import Solving
 from moorings.console.what_if import WHAT_IF
 from moorings.errors import BadInputError, UnknownNameError
 from moorings.manifests import parse_documents, read_gang
-from moorings.stories import GangStory
+from moorings.stories import GangStory, name_story
 from moorings.views.events import view_event
 from moorings.views.inventory import view_devices
 

@@ -13,18 +13,8 @@ from typing import Any
 from contracts.device import DeviceAttribute
 from contracts.ids import DeviceID, NodeName
 from contracts.messages import DeviceHealth
-from moorings.views.inventory import (
-    AWAY,
-    FREE,
-    HELD,
-    SHARED,
-    SICK,
-    TAINTED,
-    KnownDevices,
-    status_of,
-    view_devices,
-    worst_state,
-)
+from moorings.views.inventory import KnownDevices, status_of, view_devices
+from moorings.views.states import AWAY, FREE, HELD, SHARED, SICK, TAINTED, worst_state
 from solver.snapshot.device_uses import Uses
 from solver.snapshot.pages import NodeParts
 from solver.snapshot.parts import NodePart, PoolPart

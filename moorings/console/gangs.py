@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from moorings.stories import GangStory, HeldObjects, WrittenGangs, has_pods
+from moorings.stories import GangStory, HeldObjects, WrittenGangs, name_story
 from moorings.views.events import list_members
 from moorings.views.gangs import explain_story, is_recent, view_story
 
@@ -19,14 +19,6 @@ MOST_OVER = 500
 """Gangs that are over of which rows are shown: the last ones."""
 _OF_ROWS = ("namespace", "name", "uid", "phase", "priority", "pods", "nodes", "reason")
 Row = dict[str, Any]
-
-
-def name_story(story: GangStory) -> str:
-    """Name a gang among all: by uid where names are not unique, else by its name."""
-    if story.records and not has_pods(story.records[-1]):
-        return str(story.records[-1].uid)
-    kind = "pod" if story.is_lone else "gang"
-    return f"{kind}:{story.namespace}/{story.name}"
 
 
 class _Shown(Struct, frozen=True):

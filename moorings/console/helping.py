@@ -8,7 +8,7 @@ from typing import Any
 
 from contracts.lifecycle import GangRecord
 from moorings.bus_client import Client
-from moorings.console.following import Following
+from moorings.console.following import TOPICS, Following
 from moorings.console.model import ConsoleModel
 from moorings.console.solving import Solving, find_last
 from moorings.console.what_if import WhatIf
@@ -22,7 +22,7 @@ async def find_help(client: Client, record: GangRecord) -> Row:
     Raises:
         UnknownNameError: no recorded solve has the gang.
         SolverError: it cannot be read or solved.
-        BusError: the bus cannot be read.
+        CannotReadError: our user may not read all that a console shows.
     """
 
     async def ask(model: ConsoleModel, solving: Solving) -> Row:
@@ -38,7 +38,7 @@ async def ask_what_if(client: Client, record: GangRecord, what_if: WhatIf) -> Ro
         UnknownNameError: no recorded solve has the gang.
         BadInputError: the change does not fit the question.
         SolverError: it cannot be read or solved.
-        BusError: the bus cannot be read.
+        CannotReadError: our user may not read all that a console shows.
     """
 
     async def ask(model: ConsoleModel, solving: Solving) -> Row:
@@ -51,7 +51,15 @@ async def ask_what_if(client: Client, record: GangRecord, what_if: WhatIf) -> Ro
 async def _ask_once(
     client: Client, ask: Callable[[ConsoleModel, Solving], Awaitable[Row]]
 ) -> Row:
-    """Read all that a console reads, ask it, and end its process."""
+    """Read all that a console reads, ask it, and end its process.
+
+    Raises:
+        CannotReadError: our user may not read it.
+    """
+    # Who follows is patient, also with what it may not read.
+    for topic in TOPICS:
+        async for _ in client.read(topic, client.cluster, "-"):
+            pass
     following, solving, stop = Following(client), Solving(client), asyncio.Event()
 
     async def answer() -> Row:

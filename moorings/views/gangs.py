@@ -54,6 +54,7 @@ def view_gang(
         "namespace": record.namespace,
         "name": name_gang(record),
         "uid": record.uid,
+        "labels": _labels_of(record),
         "phase": str(record.phase),
         "priority": spec.priority if spec is not None else 0,
         "pods": count_pods(record, held),
@@ -81,6 +82,7 @@ def view_story(story: GangStory, held: HeldObjects | None) -> dict[str, Any]:
         "namespace": story.namespace,
         "name": story.name,
         "uid": rows[-1]["uid"] if rows else "",
+        "labels": rows[-1]["labels"] if rows else {},
         "phase": story.phase,
         "priority": max((row["priority"] for row in rows), default=0),
         "pods": story.count_pods(held),
@@ -126,6 +128,12 @@ def _describe_wait(record: GangRecord, later: Sequence[GangRecord]) -> str:
     growing = count_growing(record, later)
     more = ", ".join(f"{count} of {name}" for name, count in growing.items())
     return f"{Rule.GROWING}: no room yet for {more}" if more else ""
+
+
+def _labels_of(record: GangRecord) -> dict[str, str]:
+    if record.submission is None:
+        return {}
+    return dict(record.submission.gang.metadata.labels)
 
 
 def _submitted_at(record: GangRecord) -> str:

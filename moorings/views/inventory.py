@@ -26,6 +26,16 @@ from contracts.ids import (
 )
 from contracts.messages import DeviceHealth
 from contracts.names import OWNED, UNHEALTHY
+from moorings.views.states import (
+    AWAY,
+    DRIFTED,
+    FREE,
+    HEALTHY,
+    HELD,
+    SHARED,
+    SICK,
+    TAINTED,
+)
 from solver.devices.candidates import BLOCKING_EFFECTS
 from solver.explain.node_checks import format_taint
 from solver.selectors.drivers import driver_of
@@ -40,18 +50,7 @@ from solver.snapshot.parts import (
 )
 from solver.snapshot.snapshot import Snapshot
 
-FREE, HELD, SHARED = "Free", "Held", "Shared"
-SICK, TAINTED, AWAY = "Unhealthy", "Tainted", "Unavailable"
-DRIFTED = "Drifted"
-HEALTHY = "Healthy"
-HEALTHS = (HEALTHY, "Unhealthy", "Unknown")
-"""Health of devices as node agents report it; other drivers report none."""
-STATES = (FREE, HELD, SHARED, SICK, TAINTED, AWAY, DRIFTED)
-"""States of a device; those other than free may apply together.
-
-What has drifted is used otherwise than was decided, and so may be free all the same."""
 _CLAIM, _GANG = "claim/", "gang/"
-_WORST_FIRST = (AWAY, SICK, TAINTED, SHARED, HELD, FREE)
 
 
 class KnownDevices(Struct, frozen=True, kw_only=True, dict=True):
@@ -316,11 +315,6 @@ def status_of(known: KnownDevices, node: NodePart) -> str:
     if announced and known.heard is not None and node.name not in known.heard:
         return "silent"
     return "cordoned" if node.unschedulable else "ready"
-
-
-def worst_state(states: Iterable[str]) -> str:
-    """Return the state that matters most to whoever wants the device."""
-    return next(state for state in _WORST_FIRST if state in states)
 
 
 def name_classes(known: KnownDevices) -> dict[str, list[str]]:

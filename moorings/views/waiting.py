@@ -12,14 +12,8 @@ from typing import Any
 from contracts.claim import ResourceClaimSpec
 from contracts.gang import Gang
 from contracts.lifecycle import GangRecord
-from moorings.views.inventory import (
-    FREE,
-    HELD,
-    KnownDevices,
-    name_classes,
-    view_devices,
-    worst_state,
-)
+from moorings.views.inventory import KnownDevices, name_classes, view_devices
+from moorings.views.states import FREE, HELD, worst_state
 
 _ENDS = ("AllocationRefused", "AllocationLost", "GangPending", "SubmitGang")
 """What is said of a gang that has no devices, or has none any more."""
@@ -106,7 +100,7 @@ def view_contested(record: GangRecord, known: KnownDevices) -> list[Row]:
             if row["driver"] == driver:
                 states[worst_state(row["states"])] += 1
                 held.update({holder["gang"] for holder in row["holders"]})
-        holders = [
+        holders: list[Row] = [
             {"gang": gang, "devices": count, "priority": priorities.get(gang, 0)}
             for gang, count in held.items()
         ]

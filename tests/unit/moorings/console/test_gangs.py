@@ -11,10 +11,9 @@ from contracts.messages import GatesOpened
 from moorings.console.gangs import (
     MOST_OVER,
     GangRows,
-    name_story,
     tell_story,
 )
-from moorings.stories import GangStory, HeldObjects, collect_stories
+from moorings.stories import GangStory, HeldObjects, collect_stories, name_story
 from tests import builders
 from tests.builders.decisions import (
     gang_allocated,

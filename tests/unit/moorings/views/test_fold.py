@@ -23,7 +23,8 @@ from contracts.messages import (
 )
 from contracts.names import GANG_UID
 from moorings.views.fold import DevicesFold
-from moorings.views.inventory import AWAY, FREE, view_devices, view_nodes
+from moorings.views.inventory import view_devices, view_nodes
+from moorings.views.states import AWAY, FREE
 from solver.snapshot.snapshot import InventoryExpired
 from tests.builders.decisions import gang_allocated, submission
 

@@ -24,7 +24,7 @@ from contracts.ids import (
 from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import DeviceHealth, ObjectObserved
 from contracts.names import UNHEALTHY
-from moorings.cli.get_devices import DeviceFilter
+from moorings.cli.device_filter import DeviceFilter
 from moorings.errors import UsageError
 from moorings.views.fold import DevicesFold
 from moorings.views.inventory import (
@@ -32,7 +32,6 @@ from moorings.views.inventory import (
     name_classes,
     view_devices,
     view_nodes,
-    worst_state,
 )
 from solver.snapshot.snapshot import Snapshot, apply
 from tests import builders
@@ -236,11 +235,6 @@ def test_a_health_that_there_is_not_is_refused_and_so_is_a_contradiction() -> No
         DeviceFilter(health="ok")
     with pytest.raises(UsageError, match="--free and --held exclude each other"):
         DeviceFilter(free=True, held=True)
-
-
-def test_of_several_states_the_worst_is_shown() -> None:
-    assert worst_state(["Held", "Unhealthy"]) == "Unhealthy"
-    assert worst_state(["Held"]) == "Held"
 
 
 def test_a_class_is_of_the_driver_that_it_insists_on() -> None:

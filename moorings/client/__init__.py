@@ -9,7 +9,7 @@ Everything named here is public; docs/python.md describes it with examples.
 """
 
 from moorings.client.blocking import Session, connect
-from moorings.client.live import AsyncSession, Change, GangStatus, connect_async
+from moorings.client.live import AsyncSession, GangStatus, TriedChange, connect_async
 from moorings.client.picture import FleetDrawing, draw
 from moorings.client.planning import PlanSession, load, plan
 from moorings.errors import (
@@ -27,7 +27,6 @@ __all__ = [
     "AsyncSession",
     "BadInputError",
     "CannotReadError",
-    "Change",
     "ClaimPlan",
     "FleetDrawing",
     "GangPlan",
@@ -40,6 +39,7 @@ __all__ = [
     "PlanStatistics",
     "PodPlan",
     "Session",
+    "TriedChange",
     "UnknownNameError",
     "UsageError",
     "connect",

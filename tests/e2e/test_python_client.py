@@ -18,6 +18,7 @@ from moorings.client import (
     connect_async,
 )
 from tests.builders.inputs import TRAIN
+from tests.lab import shell
 from tests.lab.command_line import read_server, stack_up
 
 WITHIN_S = 60.0
@@ -98,6 +99,16 @@ async def test_a_session_may_be_one_of_many_tasks() -> None:
                 if status.phase == "Allocated":
                     break
             await session.cancel(uid)
+
+
+@pytest.mark.usefixtures("stack")
+def test_the_page_submits_and_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    """The blocks of docs/python.md."""
+    submits, looks = shell.blocks("docs/python.md", "## Gangs on a bus", "python")
+    exec(submits, {})  # noqa: S102  # our own
+    assert "Allocated" in capsys.readouterr().out
+    exec(looks, {})  # noqa: S102  # our own
+    assert "team-a train Completed" in capsys.readouterr().out
 
 
 def test_what_is_wrong_is_said(stack: str) -> None:

@@ -11,13 +11,14 @@ ROOT = Path(__file__).parents[2]
 _LIMIT_S = 120
 
 
-def blocks(document: str, heading: str) -> list[str]:
+def blocks(document: str, heading: str, language: str = "sh") -> list[str]:
     """Read the blocks of commands below a heading, up to the next of its level."""
     text = (ROOT / document).read_text().partition(f"\n{heading}\n")[2]
     assert text, f"{document} has no {heading!r}"
     level = heading.partition(" ")[0]
     section = re.split(rf"\n{level} ", text)[0]
-    return re.findall(r"^```(?:sh)?\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    block = rf"^```(?:{language}){'?' if language == 'sh' else ''}\n(.*?)^```$"
+    return re.findall(block, section, re.MULTILINE | re.DOTALL)
 
 
 async def run(script: str, folder: Path, environment: Mapping[str, str]) -> str:

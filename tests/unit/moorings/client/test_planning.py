@@ -10,6 +10,7 @@ import yaml
 
 from moorings.client import BadInputError, PlanSession, UsageError, load, plan
 from tests.builders.small_fleet import FLEET, written_gang
+from tests.lab import shell
 
 
 def test_a_gang_gets_its_nodes() -> None:
@@ -51,6 +52,18 @@ def test_files_give_what_dicts_give(tmp_path: Path) -> None:
 def test_what_is_not_understood_is_an_error(given: Any, told: str) -> None:
     with pytest.raises(BadInputError, match=told):
         plan([*FLEET, given])
+
+
+def test_the_page_plans_two_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The block of docs/python.md, where there are such files."""
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(FLEET))
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(written_gang("train", 2, 8)))
+    monkeypatch.chdir(tmp_path)
+    (block,) = shell.blocks("docs/python.md", "## A plan, in process", "python")
+    exec(block, {})  # noqa: S102  # our own
+    assert capsys.readouterr().out == "Optimal\ntrain allocated ['gpu-1', 'gpu-2']\n"
 
 
 def test_an_unknown_release_is_named() -> None:

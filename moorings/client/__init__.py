@@ -9,7 +9,7 @@ Everything named here is public; docs/python.md describes it with examples.
 """
 
 from moorings.client.blocking import Session, connect
-from moorings.client.live import AsyncSession, GangStatus, TriedChange, connect_async
+from moorings.client.live import AsyncSession, GangStatus, Remedy, connect_async
 from moorings.client.picture import FleetDrawing, draw
 from moorings.client.planning import PlanSession, load, plan
 from moorings.errors import (
@@ -38,8 +38,8 @@ __all__ = [
     "PlanSession",
     "PlanStatistics",
     "PodPlan",
+    "Remedy",
     "Session",
-    "TriedChange",
     "UnknownNameError",
     "UsageError",
     "connect",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any, TypeVar
 
-from moorings.client.live import AsyncSession, GangStatus, TriedChange, connect_async
+from moorings.client.live import AsyncSession, GangStatus, Remedy, connect_async
 
 T = TypeVar("T")
 
@@ -89,9 +89,7 @@ class Session:
         """Explain where a gang is, or why it waits, as `moorings explain -o json`."""
         return _wait(self._loop, self._session.explain(name, namespace=namespace))
 
-    def what_helps(
-        self, name: str, *, namespace: str | None = None
-    ) -> list[TriedChange]:
+    def what_helps(self, name: str, *, namespace: str | None = None) -> list[Remedy]:
         """Solve a gang's last recorded batch again, with one change at a time."""
         return _wait(self._loop, self._session.what_helps(name, namespace=namespace))
 

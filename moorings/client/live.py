@@ -55,7 +55,7 @@ class GangStatus(Struct, frozen=True, kw_only=True):
         return cls(**{name: view[name] for name in cls.__struct_fields__})
 
 
-class TriedChange(Struct, frozen=True, kw_only=True):
+class Remedy(Struct, frozen=True, kw_only=True):
     """A change that was tried for a gang that waits, and whether it gets devices."""
 
     text: str
@@ -188,7 +188,7 @@ class AsyncSession:
 
     async def what_helps(
         self, name: str, *, namespace: str | None = None
-    ) -> list[TriedChange]:
+    ) -> list[Remedy]:
         """Solve a gang's last recorded batch again, with one change at a time.
 
         Nothing is changed in the cluster. Changes that suffice come first. The user
@@ -203,9 +203,7 @@ class AsyncSession:
         record = await self._client.find_gang(name, namespace)
         found = await find_help(self._client, record)
         tried = [
-            TriedChange(
-                text=row["text"], helps=row["helps"], reasons=tuple(row["reasons"])
-            )
+            Remedy(text=row["text"], helps=row["helps"], reasons=tuple(row["reasons"]))
             for row in found["tried"]
         ]
         return sorted(tried, key=lambda change: not change.helps)

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
+from itertools import product
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +43,7 @@ HEALTH_SERVICES = {
     "v1.DRAResourceHealth": dra_health_v1_pb2,
     "v1alpha1.DRAResourceHealth": dra_health_v1alpha1_pb2,
 }
+_PREPARE, _UNPREPARE = "PrepareResources", "UnprepareResources"
 _DRA_PACKAGE = "k8s.io.kubelet.pkg.apis.dra."
 LIMIT_S = 40.0
 """Kubelet waits 45 s for an answer, and tells nobody why there was none."""
@@ -86,6 +88,9 @@ class Plugin:
         self._endpoint = endpoint
         self._list_verdicts = list_verdicts
         self._limit_s = limit_s
+        # A rate of what never happened is 0, and not unknown.
+        for operation, is_error in product((_PREPARE, _UNPREPARE), ("false", "true")):
+            OPERATIONS.labels(self.driver, operation, is_error)
 
     def make_handlers(self) -> Iterable[grpc.GenericRpcHandler]:
         """Return the handlers of all services, for a server."""
@@ -135,7 +140,7 @@ class Plugin:
             )
 
         answers = await self._answer_each_claim(
-            request, "PrepareResources", prepare, messages.NodePrepareResourceResponse
+            request, _PREPARE, prepare, messages.NodePrepareResourceResponse
         )
         return messages.NodePrepareResourcesResponse(claims=answers)
 
@@ -146,7 +151,7 @@ class Plugin:
 
         answers = await self._answer_each_claim(
             request,
-            "UnprepareResources",
+            _UNPREPARE,
             unprepare,
             messages.NodeUnprepareResourceResponse,
         )

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
 
+from contracts.messages import AllocationLost, AllocationRefused
 from runtime.metrics import LONGER_SECONDS, SECONDS
 from solver.decision import Decision, TierValue
 
@@ -75,6 +76,9 @@ VOIDED = Counter(
     "Decisions that did not come about: refused before, lost after they were written.",
     ("kind",),
 )
+# A rate of what never happened is 0, and not unknown.
+VOIDED.labels(AllocationRefused.__name__)
+VOIDED.labels(AllocationLost.__name__)
 GANGS = Gauge("moorings_gangs", "Gangs that are known, by phase.", ("phase",))
 WAITING = Gauge(
     "moorings_gangs_waiting",

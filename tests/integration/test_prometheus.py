@@ -16,7 +16,6 @@ WITHIN_S = 90.0
 ELSEWHERE = {
     "moorings_foreign_devices",
     "moorings_writes_total",
-    "moorings_placements_voided_total",
     "moorings_devices",
     "moorings_drift_devices",
     "moorings_dra_operations_duration_seconds",
@@ -24,7 +23,7 @@ ELSEWHERE = {
     "moorings_announcements_total",
     'name="groups"',
 }
-"""What a solver that lost nothing does not have."""
+"""What other services have: tests/integration/test_kubernetes_metrics.py."""
 
 
 async def test_boards_draw_a_solver_and_rules_are_evaluated(

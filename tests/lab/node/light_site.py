@@ -38,15 +38,15 @@ class LightSite(NamedTuple):
 
 @contextlib.contextmanager
 def running(
-    control_plane: ControlPlane, kubelet_programs: Path, folder: Path
+    control_plane: ControlPlane, kubelet_programs: Path, folder: Path, **more: str
 ) -> Iterator[LightSite]:
-    """Run it while the block runs; agents are the tests' own."""
+    """Run it while the block runs, the publisher with `more`; agents are the tests'."""
     name = f"light-{secrets.token_hex(4)}"
     driver = f"{name}.example.com"
     write_fleet(folder, name, driver)
     (folder / "admin.kubeconfig").write_text(control_plane.kubeconfig().read_text())
     with (
-        started(control_plane, folder) as stack,
+        started(control_plane, folder, **more) as stack,
         light.running(control_plane, kubelet_programs, name) as node,
     ):
         yield LightSite(node, stack, folder, driver)

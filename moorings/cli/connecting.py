@@ -10,9 +10,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from contracts.counts import counted
+from moorings.cli.config import Config, read_config
 from moorings.cli.options import SERVER_VARIABLE
 from moorings.cli.output import notify
-from moorings.client import Client, open_client
+from moorings.client import BusLogin, Client, open_client
 from moorings.errors import LocalStackError, UsageError
 from moorings.local.bus_users import LocalUsers
 from moorings.local.state import find_stack, find_state_home
@@ -70,17 +71,33 @@ async def _naming_unread(
 def _open_client(
     server: str, state_dir: Path | None, cluster: str, user: str
 ) -> AbstractAsyncContextManager[Client]:
-    if state_dir is not None:
-        if server and server != os.environ.get(SERVER_VARIABLE):
+    config = read_config()
+    # What is there by default gives way to what was typed.
+    usual = ("", os.environ.get(SERVER_VARIABLE), config.server)
+    if state_dir is not None and str(state_dir) != config.state_dir:
+        if server not in usual:
             raise UsageError("--server and --state-dir exclude each other")
         return _open_stack(state_dir.absolute(), cluster, user)
     if server:
-        return open_client(server, cluster)
+        return open_client(server, cluster, login=_read_login(config))
+    if state_dir is not None:
+        return _open_stack(state_dir, cluster, user)
     try:
         return _open_stack(find_state_home(), cluster, user)
     except LocalStackError as error:
         # What runs without a state folder is where NATS usually is.
-        return open_client(DEFAULT_SERVER, cluster, otherwise=str(error))
+        login = _read_login(config)
+        return open_client(DEFAULT_SERVER, cluster, otherwise=str(error), login=login)
+
+
+def _read_login(config: Config) -> BusLogin:
+    """Read the login from variables, and what they leave open from the file."""
+    login = BusLogin.of_environment()
+    return BusLogin(
+        user=login.user or config.bus_user,
+        password_file=login.password_file or config.bus_password_file,
+        ca_file=login.ca_file or config.bus_ca_file,
+    )
 
 
 def _open_stack(

@@ -92,7 +92,9 @@ def register(app: typer.Typer) -> None:
     app.command()(get)
 
 
-def parse_target(what: str, name: str | None) -> tuple[str, str | None]:
+def parse_target(
+    what: str, name: str | None, command: str = "get"
+) -> tuple[str, str | None]:
     """Read `KIND`, `KIND NAME`, `KIND/NAME` or a gang's name, as kubectl would.
 
     Raises:
@@ -105,7 +107,7 @@ def parse_target(what: str, name: str | None) -> tuple[str, str | None]:
         return KINDS[what], name
     if name is None:
         return "gangs", what
-    raise UsageError(f"get: unknown kind {what!r}; the kinds are {_list_kinds()}")
+    raise UsageError(f"{command}: unknown kind {what!r}; the kinds are {_list_kinds()}")
 
 
 def hint_at_kinds(what: str, target: tuple[str, str | None]) -> tuple[str, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from contracts.counts import counted
 from moorings.cli.completing import complete_gangs
 from moorings.cli.completing_solves import complete_replayed, complete_solves
-from moorings.cli.connecting import connect
+from moorings.cli.connecting import Connecting, connect
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Output, Server, StateDir
 from moorings.cli.output import Format, say, show, show_progress, show_table
@@ -134,28 +134,28 @@ def show_command(
     output: Output = Format.TABLE,
 ) -> None:
     """Show what was asked and decided in one solve; -o json has all of it."""
+    bus = Connecting(server=server, state_dir=state_dir, cluster=cluster)
+    show_solve(" ".join(solve), gang, bus, output)
 
-    async def run() -> int:
-        entry, recorded = await _fetch(
-            " ".join(solve), gang, server, state_dir, cluster
-        )
-        problem = recorded.problem()
-        decision = DECISION.decode(recorded.decision) if recorded.decision else None
-        if output is Format.TABLE:
-            print_solve(view_solve(entry, problem, decision))
-            return ExitCode.YES
-        value = {
-            "opened": entry.opened,
-            "decided": entry.decided,
-            "gangs": problem.gangs,
-            "parameters": problem.parameters,
-            "pages": len(problem.pages),
-            "decision": decision,
-        }
-        show(value, output, (), ())
-        return ExitCode.YES
 
-    raise typer.Exit(asyncio.run(run()))
+def show_solve(solve: str, gang: str, bus: Connecting, output: Format) -> NoReturn:
+    """Show a solve, and end the command."""
+    entry, recorded = asyncio.run(_fetch(solve, gang, bus))
+    problem = recorded.problem()
+    decision = DECISION.decode(recorded.decision) if recorded.decision else None
+    if output is Format.TABLE:
+        print_solve(view_solve(entry, problem, decision))
+        raise typer.Exit(ExitCode.YES)
+    value = {
+        "opened": entry.opened,
+        "decided": entry.decided,
+        "gangs": problem.gangs,
+        "parameters": problem.parameters,
+        "pages": len(problem.pages),
+        "decision": decision,
+    }
+    show(value, output, (), ())
+    raise typer.Exit(ExitCode.YES)
 
 
 def print_solve(view: dict[str, Any]) -> None:
@@ -230,18 +230,14 @@ def export_command(
     cluster: Cluster = "local",
 ) -> None:
     """Write one solve to a single file that `moorings replay` reads anywhere."""
-
-    async def run() -> int:
-        _, recorded = await _fetch(" ".join(solve), gang, server, state_dir, cluster)
-        target = file or Path(f"{recorded.opened.solve[:16]}.moorings")
-        try:
-            target.write_bytes(dump_export(recorded))  # nothing else runs
-        except OSError as error:
-            raise BadInputError(str(target), str(error.strerror)) from error
-        say(f"wrote {target}")
-        return ExitCode.YES
-
-    raise typer.Exit(asyncio.run(run()))
+    bus = Connecting(server=server, state_dir=state_dir, cluster=cluster)
+    _, recorded = asyncio.run(_fetch(" ".join(solve), gang, bus))
+    target = file or Path(f"{recorded.opened.solve[:16]}.moorings")
+    try:
+        target.write_bytes(dump_export(recorded))
+    except OSError as error:
+        raise BadInputError(str(target), str(error.strerror)) from error
+    say(f"wrote {target}")
 
 
 def replay_command(
@@ -264,9 +260,8 @@ def replay_command(
     """Solve a recorded input again and compare bytes; exit 0 only when they agree."""
     from solver.replay import replay  # noqa: PLC0415  # OR-Tools is slow to import
 
-    recorded = asyncio.run(
-        _load_recorded(" ".join(solve), gang, server, state_dir, cluster)
-    )
+    bus = Connecting(server=server, state_dir=state_dir, cluster=cluster)
+    recorded = _load_recorded(" ".join(solve), gang, bus)
     with show_progress("solving again"):
         result, decision = replay(recorded)
     if output is Format.TABLE:
@@ -277,24 +272,20 @@ def replay_command(
     raise typer.Exit(ExitCode.NO if result.same_bytes is False else ExitCode.YES)
 
 
-async def _load_recorded(
-    solve: str, gang: str, server: str, state_dir: Path | None, cluster: str
-) -> Recorded:
+def _load_recorded(solve: str, gang: str, bus: Connecting) -> Recorded:
+    """Read a file, or fetch a solve by its id or its time."""
     path = Path(solve)
-    if path.is_file():  # noqa: ASYNC240  # nothing else runs
-        return load_export(path.read_bytes())  # noqa: ASYNC240  # nothing else runs
-    if read_span(solve, datetime.now(UTC)) is None and (
-        path.suffix or path.name != solve
-    ):
+    if path.is_file():
+        return load_export(path.read_bytes())
+    is_time = read_span(solve, datetime.now(UTC)) is not None
+    if not is_time and (path.suffix or path.name != solve):
         raise BadInputError(solve, "there is no such file")  # ids have neither
-    return (await _fetch(solve, gang, server, state_dir, cluster))[1]
+    return asyncio.run(_fetch(solve, gang, bus))[1]
 
 
-async def _fetch(
-    solve: str, gang: str, server: str, state_dir: Path | None, cluster: str
-) -> tuple[SolveEntry, Recorded]:
+async def _fetch(solve: str, gang: str, bus: Connecting) -> tuple[SolveEntry, Recorded]:
     """Fetch the solve that is named, of those in which a gang was tried if one is."""
-    async with connect(server, state_dir, cluster) as client:
+    async with bus.connect() as client:
         wanted = await SolveFilter.of(client, gang)
         entry = await find_solve(client, solve, wanted)
         return entry, await fetch_solve(client, entry)

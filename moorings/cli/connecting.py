@@ -6,17 +6,20 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from contracts.counts import counted
 from moorings.cli.config import Config, read_config
+from moorings.cli.logs import quiet_logs
 from moorings.cli.options import SERVER_VARIABLE
 from moorings.cli.output import notify
-from moorings.client import BusLogin, Client, open_client
 from moorings.errors import LocalStackError, UsageError
-from moorings.local.bus_users import LocalUsers
 from moorings.local.state import find_stack, find_state_home
+
+if TYPE_CHECKING:
+    from moorings.client import BusLogin, Client
 
 DEFAULT_SERVER = "nats://127.0.0.1:4222"
 MOST_UNREAD = 10
@@ -48,7 +51,9 @@ def connect(
         UsageError: both a server and a folder are given.
         BadInputError: nobody answers, when the block is entered.
     """
-    return _naming_unread(_open_client(server, state_dir, cluster, user))
+    opening = _open_client(server, state_dir, cluster, user)
+    quiet_logs()  # of what was imported for it
+    return _naming_unread(opening)
 
 
 @asynccontextmanager
@@ -71,6 +76,8 @@ async def _naming_unread(
 def _open_client(
     server: str, state_dir: Path | None, cluster: str, user: str
 ) -> AbstractAsyncContextManager[Client]:
+    from moorings.client import open_client  # noqa: PLC0415  # slow to import
+
     config = read_config()
     # What is there by default gives way to what was typed.
     usual = ("", os.environ.get(SERVER_VARIABLE), config.server)
@@ -92,6 +99,8 @@ def _open_client(
 
 def _read_login(config: Config) -> BusLogin:
     """Read the login from variables, and what they leave open from the file."""
+    from moorings.client import BusLogin  # noqa: PLC0415  # slow to import
+
     login = BusLogin.of_environment()
     return BusLogin(
         user=login.user or config.bus_user,
@@ -103,6 +112,9 @@ def _read_login(config: Config) -> BusLogin:
 def _open_stack(
     folder: Path, cluster: str, user: str
 ) -> AbstractAsyncContextManager[Client]:
+    from moorings.client import open_client  # noqa: PLC0415  # slow to import
+    from moorings.local.bus_users import LocalUsers  # noqa: PLC0415  # slow to import
+
     stack = find_stack(folder)
     login = LocalUsers(stack.users).login_of(user)
     return open_client(stack.server, cluster, login=login)

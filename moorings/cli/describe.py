@@ -16,11 +16,9 @@ from moorings.cli.device_filter import DeviceFilter
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.explain import explain_one
 from moorings.cli.get import parse_target
-from moorings.cli.get_devices import DEVICE_COLUMNS, list_devices, list_nodes
 from moorings.cli.listing import Listing
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
 from moorings.cli.output import Format, notify, say, show, show_table
-from moorings.cli.solves import show_solve
 from moorings.cli.views import NONE
 from moorings.errors import UsageError
 
@@ -66,6 +64,8 @@ def describe(
             target = f"pod/{name}" if kind == "pods" else name
             explain_one(target, namespace, bus, output)
         case "solves":
+            from moorings.cli.recorded_solves import show_solve  # noqa: PLC0415  # slow to import
+
             show_solve(name, "", bus, output)
         case _:
             _describe(kind, name, bus, output)
@@ -73,6 +73,11 @@ def describe(
 
 def _describe(kind: str, name: str, bus: Connecting, output: Format) -> NoReturn:
     """Describe the nodes or devices of a name, and end the command."""
+    from moorings.cli.get_devices import (  # noqa: PLC0415  # slow to import
+        DEVICE_COLUMNS,
+        list_devices,
+        list_nodes,
+    )
 
     async def fetch() -> tuple[Listing, list[Listing]]:
         async with bus.connect() as client:
@@ -107,9 +112,14 @@ def _describe(kind: str, name: str, bus: Connecting, output: Format) -> NoReturn
     raise typer.Exit(ExitCode.YES)
 
 
-def _print_fields(view: Mapping[str, Any], indent: int = 0) -> None:
-    """Print a line for each field, and those of what is in it further in."""
-    titles = [f"{_to_title(key)}:" for key in view]
+def _print_fields(
+    view: Mapping[str, Any], indent: int = 0, *, ours: bool = True
+) -> None:
+    """Print a line for each field, and those of what is in it further in.
+
+    `ours`: the names of its fields are ours, and are written as titles.
+    """
+    titles = [f"{_to_title(key) if ours else key}:" for key in view]
     width = max(map(len, titles), default=0) + 1
     for title, value in zip(titles, view.values(), strict=True):
         inner = value if isinstance(value, list) else [value]
@@ -118,7 +128,7 @@ def _print_fields(view: Mapping[str, Any], indent: int = 0) -> None:
             case [{}, *_] if not _is_plain(value):
                 say(head)
                 for each in inner:
-                    _print_fields(each, indent + _INDENT)
+                    _print_fields(each, indent + _INDENT, ours=inner is value)
             case _:
                 say(f"{head:<{width + indent}}{_to_text(value)}".rstrip())
 
@@ -135,9 +145,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _to_title(key: str) -> str:
-    """Return `Health message` of `healthMessage`; names of others stay as they are."""
-    if not key.isalpha():
-        return key
+    """Return `Health message` of `healthMessage`."""
     words = "".join(f" {c.lower()}" if c.isupper() else c for c in key)
     return words[:1].upper() + words[1:]
 

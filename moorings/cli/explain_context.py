@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contracts.asyncapi import messages_of
 from contracts.lifecycle import GangRecord
@@ -11,11 +11,13 @@ from contracts.topics import DECISIONS
 from moorings.cli.get_devices import fetch_devices
 from moorings.cli.known import KnownGangs, fetch_solvers
 from moorings.cli.output import notify, show_progress
-from moorings.client import Client
 from moorings.console.advice import advise
 from moorings.errors import CannotReadError, UnknownNameError
 from moorings.views.events import view_event
 from moorings.views.waiting import find_since, view_contested, view_place
+
+if TYPE_CHECKING:
+    from moorings.client import Client
 
 MOST_DECISIONS = 5
 _DECISIONS = frozenset(kind.__name__ for kind in messages_of(DECISIONS))

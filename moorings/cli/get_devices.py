@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contracts.labels import LabelSelector, does_match
 from contracts.messages import ObjectObserved
@@ -21,13 +21,15 @@ from contracts.topics import (
 from moorings.cli.device_filter import DeviceFilter
 from moorings.cli.known import Solvers, check_cluster, fetch_solvers, find_silence
 from moorings.cli.listing import Listing
-from moorings.client import Client
 from moorings.errors import CannotReadError, UnknownNameError
 from moorings.local.cluster import ClusterAccess, list_all, open_api
 from moorings.views.ages import format_age
 from moorings.views.fold import DevicesFold
 from moorings.views.inventory import KnownDevices, view_devices, view_nodes
 from publisher.slices.layout import is_our_name, read_outline
+
+if TYPE_CHECKING:
+    from moorings.client import Client
 
 NODE_COLUMNS = ("name", "status", "devices", "free", "held", "unusable", "pools")
 DEVICE_COLUMNS = (

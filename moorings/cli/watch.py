@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import Struct
@@ -20,13 +20,15 @@ from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
 from moorings.cli.output import Format, notify, say
-from moorings.client import Client
 from moorings.errors import UsageError
 from moorings.stories import GangQuery
 from moorings.views.events import describe
 from runtime.refusals import Refusals
 from runtime.waits import together
 from runtime.wire import Incoming
+
+if TYPE_CHECKING:
+    from moorings.client import Client
 
 WATCHED: tuple[Topic[Any], ...] = (DECISIONS, CONFIRMATIONS)
 KINDS = frozenset(kind.__name__ for topic in WATCHED for kind in messages_of(topic))

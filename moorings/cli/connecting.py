@@ -97,8 +97,10 @@ def _open_client(
         return open_client(DEFAULT_SERVER, cluster, otherwise=str(error), login=login)
 
 
-def _read_login(config: Config) -> BusLogin:
-    """Read the login from variables, and what they leave open from the file."""
+def _read_login(config: Config) -> BusLogin | None:
+    """Complete what variables say of the login by the file; None: it says nothing."""
+    if not (config.bus_user or config.bus_password_file or config.bus_ca_file):
+        return None
     from moorings.client import BusLogin  # noqa: PLC0415  # slow to import
 
     login = BusLogin.of_environment()

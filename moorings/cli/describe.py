@@ -105,14 +105,14 @@ def _describe(kind: str, name: str, bus: Connecting, output: Format) -> NoReturn
     for number, view in enumerate(views):
         if number:
             say("")
-        _print_fields({k: v for k, v in view.items() if k != "devices" or not devices})
+        print_fields({k: v for k, v in view.items() if k != "devices" or not devices})
     for of_it in devices:
         say("")
         show_table(DEVICE_COLUMNS, of_it.rows, of_it.nothing)
     raise typer.Exit(ExitCode.YES)
 
 
-def _print_fields(
+def print_fields(
     view: Mapping[str, Any], indent: int = 0, *, ours: bool = True
 ) -> None:
     """Print a line for each field, and those of what is in it further in.
@@ -128,7 +128,7 @@ def _print_fields(
             case [{}, *_] if not _is_plain(value):
                 say(head)
                 for each in inner:
-                    _print_fields(each, indent + _INDENT, ours=inner is value)
+                    print_fields(each, indent + _INDENT, ours=inner is value)
             case _:
                 say(f"{head:<{width + indent}}{_to_text(value)}".rstrip())
 

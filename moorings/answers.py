@@ -6,13 +6,16 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from contracts.ids import GangUID, Namespace
 from contracts.lifecycle import is_answer
 from contracts.messages import DecisionMessage
 from contracts.topics import DECISIONS
-from moorings.bus_client import Client
 from runtime.waits import first_of, together
+
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
 
 
 class Answers:

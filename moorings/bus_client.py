@@ -55,7 +55,7 @@ from moorings.errors import (
     UnknownNameError,
 )
 from moorings.stories import GangQuery, HeldObjects, WrittenGangs
-from moorings.views.ages import format_age, measure_age
+from moorings.views.names import tell_apart
 from runtime.bus.bus import Bus
 from runtime.bus.follower import Start
 from runtime.errors import (
@@ -331,16 +331,8 @@ class Client:
         """
         records = await self.find_gangs(name, namespace)
         if len(records) > 1:
-            raise UnknownNameError("single gang", name, list(map(name_gang, records)))
+            raise UnknownNameError("single gang", name, list(map(tell_apart, records)))
         return records[0]
-
-
-def name_gang(record: GangRecord) -> str:
-    """Name a gang so that it differs from others of its name."""
-    age = ""
-    if record.submission is not None:
-        age = f", {format_age(measure_age(record.submission.submitted_at))}"
-    return f"{record.uid} ({record.namespace}/{record.name}, {record.phase}{age})"
 
 
 class BusLogin(Struct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -12,7 +13,6 @@ from contracts.errors import DecodeError
 from contracts.ids import GangUID
 from contracts.solves import SolveDecided, SolveOpened
 from contracts.topics import SOLVES
-from moorings.bus_client import Client
 from moorings.errors import UnknownNameError, UsageError
 from moorings.stories import GangQuery
 from moorings.views.times import MOMENTS, Span, read_span, show_time, to_moment
@@ -20,6 +20,9 @@ from runtime.errors import BlobCorruptedError, BlobMissingError
 from solver.errors import RecordError
 from solver.problem.problem import ROOT
 from solver.record import Recorded
+
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
 
 _MOST = 5
 """Solves that are named where several were meant."""

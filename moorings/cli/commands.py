@@ -6,6 +6,7 @@ CP-SAT's libraries, of which most need nothing.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from inspect import cleandoc
 from typing import Any, NamedTuple
@@ -13,6 +14,9 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
+
+from moorings.cli.config import read_config
+from moorings.errors import BadInputError
 
 
 class Listed(NamedTuple):
@@ -49,6 +53,10 @@ COMMANDS = {
     "explain": Listed(
         "explain",
         "Show where a gang is and which devices it has, or why it waits.",
+    ),
+    "describe": Listed(
+        "describe",
+        "Show a gang, pod, node, device or solve in full.",
     ),
     "watch": Listed(
         "watch", "Follow decisions and what becomes of them, until Ctrl-C."
@@ -104,6 +112,10 @@ COMMANDS = {
         "about",
         "Print the permissions of each bus user for nats-server, as k8s/base has them.",
     ),
+    "completion": Listed(
+        "completion", "Print the completion script of a shell: bash, zsh or fish."
+    ),
+    "man": Listed("man", "Write the manual pages of all commands into a folder."),
     "version": Listed("about", "Show the versions that an answer's bytes depend on."),
 }
 """In the order of the help."""
@@ -113,7 +125,6 @@ OTHER_WORDS = {
     "apply": "use `moorings submit -f FILE`",
     "create": "use `moorings submit -f FILE`",
     "delete": "use `moorings cancel` or `moorings release`",
-    "describe": "use `moorings explain` with a gang or pod/NAME",
     "down": "stop `moorings up` with Ctrl-C",
     "status": "use `moorings get` or `moorings doctor`",
     "stop": "stop `moorings up` with Ctrl-C",
@@ -138,12 +149,14 @@ class LazyCommands(TyperGroup):
         if args and (meant := OTHER_WORDS.get(args[0])):
             ctx.fail(f"No such command {args[0]!r}: {meant}")
         if args and args[0] in COMMANDS:
-            self._import_commands(COMMANDS[args[0]].module)
+            _configure(ctx, args[0], self.load(args[0]))
             if ctx.obj is not None:
                 ctx.obj()
         return super().resolve_command(ctx, args)
 
-    def _import_commands(self, module: str) -> None:
+    def load(self, name: str) -> Any:
+        """Import a command, if that was not done before, and return it."""
+        module = COMMANDS[name].module
         if module not in self._modules:
             self._modules.add(module)
             app = typer.Typer()
@@ -152,6 +165,25 @@ class LazyCommands(TyperGroup):
             for command in commands.values():
                 _join_lines(command)
             self.commands.update(commands)
+        return self.commands[name]
+
+
+def _configure(ctx: Any, name: str, command: Any) -> None:
+    """Let options of a command be by default what the configuration file says.
+
+    A line that is completed, or asks for help, needs none that can be read.
+    """
+    inner: dict[str, Any] = getattr(command, "commands", {})
+    params = [each.name for one in (command, *inner.values()) for each in one.params]
+    if "server" not in params and "state_dir" not in params:
+        return
+    try:
+        options = read_config().options
+    except BadInputError:
+        if ctx.resilient_parsing or {"--help", "-h"} & {*sys.argv[1:]}:
+            return
+        raise
+    ctx.default_map = {name: {**options, **dict.fromkeys(inner, options)}}
 
 
 def _join_lines(command: Any) -> None:

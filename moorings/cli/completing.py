@@ -11,6 +11,7 @@ import io
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import redirect_stderr, suppress
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -21,10 +22,13 @@ from moorings.cli.known import fetch_known
 from moorings.errors import MooringsError
 from runtime.errors import ServiceError
 
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
+
 LONGEST_S = 2.0
 """Longest wait for completions."""
 _POD = "pod/"
-Asking = Callable[[Client], Awaitable[list[str]]]
+Asking = Callable[["Client"], Awaitable[list[str]]]
 
 
 def complete_gangs(ctx: typer.Context, incomplete: str) -> list[str]:

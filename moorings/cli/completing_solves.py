@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from moorings.bus_client import Client
 from moorings.cli.completing import complete_words
-from moorings.recorded import list_solves
+
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
 
 EXPORTED = ".moorings"
 
@@ -17,6 +19,8 @@ def complete_solves(ctx: typer.Context, incomplete: str) -> list[str]:
     """Complete the id of a recorded solve, the last one first."""
 
     async def ask(client: Client) -> list[str]:
+        from moorings.recorded import list_solves  # noqa: PLC0415  # slow to import
+
         entries = await list_solves(client)
         return [entry.opened.solve[:16] for entry in reversed(entries)]
 

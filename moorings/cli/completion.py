@@ -1,7 +1,8 @@
-"""Completion of `kubectl moorings`, in kubectl's way: a line a word, then a directive.
+"""What shells need to complete `moorings`, and `kubectl moorings` in kubectl's way.
 
-kubectl runs `kubectl_complete-moorings` with the words of the line so far, the last one
-unfinished. Source: kubectl's plugin completion; cobra's ShellCompDirective.
+kubectl takes a line a word, then a directive. It runs `kubectl_complete-moorings` with
+the words of the line so far, the last one unfinished. Source: kubectl's plugin
+completion; cobra's ShellCompDirective.
 """
 
 from __future__ import annotations
@@ -9,16 +10,48 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from enum import StrEnum
+from typing import Annotated
 
-from moorings.cli.main import app
-from moorings.cli.output import say
+import typer
+from typer._completion_shared import get_completion_script
+
+from moorings.cli.output import console, say
 
 FILES_OTHERWISE = ":0"
 """Where there is nothing to complete, file names are."""
 
 
+class Shell(StrEnum):
+    """Shells that can complete."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def register(app: typer.Typer) -> None:
+    """Add this command to the app."""
+    app.command()(completion)
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="Whose script.", show_default=False)],
+) -> None:
+    """Print the completion script of a shell: bash, zsh or fish.
+
+    source <(moorings completion bash)
+    """
+    script = get_completion_script(
+        prog_name="moorings", complete_var="_MOORINGS_COMPLETE", shell=shell.value
+    )
+    console.file.write(f"{script}\n")
+
+
 def main() -> None:
-    """Print the words that the last one may become."""
+    """Print the words that the last one may become, for kubectl."""
+    from moorings.cli.main import app  # noqa: PLC0415  # which imports this module
+
     words = sys.argv[1:] or [""]
     os.environ |= {
         "_MOORINGS_COMPLETE": "complete_bash",

@@ -6,16 +6,20 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from contracts.counts import counted
-from moorings.bus_client import Client, open_client
+from moorings.cli.config import Config, read_config
+from moorings.cli.logs import quiet_logs
 from moorings.cli.options import SERVER_VARIABLE
 from moorings.cli.output import notify
 from moorings.errors import LocalStackError, UsageError
-from moorings.local.bus_users import LocalUsers
 from moorings.local.state import find_stack, find_state_home
+
+if TYPE_CHECKING:
+    from moorings.bus_client import BusLogin, Client
 
 DEFAULT_SERVER = "nats://127.0.0.1:4222"
 MOST_UNREAD = 10
@@ -47,7 +51,9 @@ def connect(
         UsageError: both a server and a folder are given.
         BadInputError: nobody answers, when the block is entered.
     """
-    return _naming_unread(_open_client(server, state_dir, cluster, user))
+    opening = _open_client(server, state_dir, cluster, user)
+    quiet_logs()  # of what was imported for it
+    return _naming_unread(opening)
 
 
 @asynccontextmanager
@@ -70,22 +76,47 @@ async def _naming_unread(
 def _open_client(
     server: str, state_dir: Path | None, cluster: str, user: str
 ) -> AbstractAsyncContextManager[Client]:
-    if state_dir is not None:
-        if server and server != os.environ.get(SERVER_VARIABLE):
+    from moorings.bus_client import open_client  # noqa: PLC0415  # slow to import
+
+    config = read_config()
+    # What is there by default gives way to what was typed.
+    usual = ("", os.environ.get(SERVER_VARIABLE), config.server)
+    if state_dir is not None and str(state_dir) != config.state_dir:
+        if server not in usual:
             raise UsageError("--server and --state-dir exclude each other")
         return _open_stack(state_dir.absolute(), cluster, user)
     if server:
-        return open_client(server, cluster)
+        return open_client(server, cluster, login=_read_login(config))
+    if state_dir is not None:
+        return _open_stack(state_dir, cluster, user)
     try:
         return _open_stack(find_state_home(), cluster, user)
     except LocalStackError as error:
         # What runs without a state folder is where NATS usually is.
-        return open_client(DEFAULT_SERVER, cluster, otherwise=str(error))
+        login = _read_login(config)
+        return open_client(DEFAULT_SERVER, cluster, otherwise=str(error), login=login)
+
+
+def _read_login(config: Config) -> BusLogin | None:
+    """Complete what variables say of the login by the file; None: it says nothing."""
+    if not (config.bus_user or config.bus_password_file or config.bus_ca_file):
+        return None
+    from moorings.bus_client import BusLogin  # noqa: PLC0415  # slow to import
+
+    login = BusLogin.of_environment()
+    return BusLogin(
+        user=login.user or config.bus_user,
+        password_file=login.password_file or config.bus_password_file,
+        ca_file=login.ca_file or config.bus_ca_file,
+    )
 
 
 def _open_stack(
     folder: Path, cluster: str, user: str
 ) -> AbstractAsyncContextManager[Client]:
+    from moorings.bus_client import open_client  # noqa: PLC0415  # slow to import
+    from moorings.local.bus_users import LocalUsers  # noqa: PLC0415  # slow to import
+
     stack = find_stack(folder)
     login = LocalUsers(stack.users).login_of(user)
     return open_client(stack.server, cluster, login=login)

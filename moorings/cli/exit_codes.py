@@ -14,3 +14,14 @@ class ExitCode:
     """128 and the number of SIGPIPE: the reader of the answer went away."""
     INTERRUPTED = 130
     """128 and the number of SIGINT, as shells count it."""
+
+
+MEANINGS = {
+    ExitCode.YES: "Yes to everything that was asked, or done.",
+    ExitCode.NO: "No: a gang waits or was rejected, something was found, bytes differ.",
+    ExitCode.USAGE: "Wrong usage: an option, an argument or a command.",
+    ExitCode.ERROR: "An error: no answer, a file, a server, or nothing of that name.",
+    ExitCode.INTERRUPTED: "Interrupted by Ctrl-C.",
+    ExitCode.CLOSED: "Whoever read the answer went away.",
+}
+"""What they mean to who runs a command."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -13,7 +13,6 @@ from moorings.bus_client import Client
 from moorings.cli.completing import complete_explained
 from moorings.cli.connecting import Connecting
 from moorings.cli.exit_codes import ExitCode
-from moorings.cli.explain_context import add_context, add_help
 from moorings.cli.get import parse_target
 from moorings.cli.known import NOT_YET, KnownGangs, fetch_known, unknown_gang
 from moorings.cli.options import Cluster, Namespace, Output, Server, StateDir
@@ -22,6 +21,9 @@ from moorings.cli.views import print_explanation
 from moorings.errors import BypassedError, UnknownNameError, UsageError
 from moorings.stories import GangQuery, GangStory, WrittenGangs
 from moorings.views.gangs import explain_story
+
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
 
 
 def register(app: typer.Typer) -> None:
@@ -83,6 +85,8 @@ def explain_one(
     Raises:
         UsageError: it is neither.
     """
+    from moorings.cli.explain_context import add_context, add_help  # noqa: PLC0415  # slow to import
+
     kind, name = parse_target(what, None)
     if kind not in ("gangs", "pods") or name is None:
         raise UsageError(f"explain: {what!r} is neither a gang nor pod/NAME")

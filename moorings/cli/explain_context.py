@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contracts.asyncapi import messages_of
 from contracts.lifecycle import GangRecord
@@ -15,6 +15,9 @@ from moorings.cli.output import notify, show_progress
 from moorings.errors import CannotReadError, UnknownNameError
 from moorings.views.events import view_event
 from moorings.views.waiting import find_since, view_contested, view_place
+
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
 
 MOST_DECISIONS = 5
 _DECISIONS = frozenset(kind.__name__ for kind in messages_of(DECISIONS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,11 +14,8 @@ from contracts.ids import GangUID, object_key
 from contracts.ids import Namespace as NamespaceName
 from contracts.lifecycle import GangRecord
 from contracts.messages import CancelGang, ReleaseGang
-from moorings.answers import Answers
-from moorings.bus_client import Client, name_gang
 from moorings.cli.completing import complete_gangs
 from moorings.cli.connecting import connect
-from moorings.cli.documents import read_gangs
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.get import show_gangs
 from moorings.cli.known import check_cluster, fetch_solvers, notify_silence
@@ -31,6 +28,10 @@ from moorings.cli.options import (
 )
 from moorings.cli.output import Format, notify, say, show, show_progress
 from moorings.errors import CannotReadError
+from moorings.views.names import tell_apart
+
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
 
 Files = Annotated[
     list[str],
@@ -76,6 +77,8 @@ def submit(
     output: Output = Format.TABLE,
 ) -> None:
     """Submit gangs; with --wait, exit 0 only when all of them are allocated."""
+    from moorings.cli.documents import read_gangs  # noqa: PLC0415  # slow to import
+
     submitted: list[GangUID] = []
 
     async def run() -> int:
@@ -139,7 +142,7 @@ async def _warn_of_namesakes(client: Client, gangs: Collection[Gang]) -> None:
             if is_same and record.uid != meta.uid and not record.phase.is_terminal:
                 notify(
                     f"another gang is named {meta.name}, too: "
-                    f"{name_gang(record)}; use uids to tell them apart"
+                    f"{tell_apart(record)}; use uids to tell them apart"
                 )
 
 
@@ -158,6 +161,8 @@ async def _wait_answered(
     timeout_s: float,
 ) -> None:
     """Wait until all gangs have an answer, or the time is over."""
+    from moorings.answers import Answers  # noqa: PLC0415  # slow to import
+
     answers = Answers(client)
     namespaces = {NamespaceName(g.metadata.namespace or "default") for _, g in gangs}
     async with answers.follow(namespaces):

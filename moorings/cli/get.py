@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,21 +28,20 @@ from moorings.bus_client import Client
 from moorings.cli.connecting import connect
 from moorings.cli.device_filter import DeviceFilter
 from moorings.cli.exit_codes import ExitCode
-from moorings.cli.get_devices import list_devices, list_nodes
 from moorings.cli.known import fetch_known, unknown_gang
 from moorings.cli.listing import FORMS, ListForm, Listing, print_listing, watch_listing
 from moorings.cli.options import Cluster, Namespace, Server, StateDir
 from moorings.cli.output import Format, say, show
 from moorings.cli.selecting import parse_selector
-from moorings.cli.solves import SOLVE_COLUMNS, to_row
 from moorings.cli.views import NONE
 from moorings.errors import UnknownNameError, UsageError
-from moorings.local.cluster import read_access
-from moorings.recorded import find_solve, list_solves
 from moorings.stories import GangQuery, name_story
 from moorings.views.gangs import is_recent, view_gang, view_pods, view_story
 from moorings.views.reasons import share_reasons
 from moorings.views.states import HEALTHS, STATES
+
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
 
 GANG_COLUMNS = (
     "namespace",
@@ -92,7 +91,9 @@ def register(app: typer.Typer) -> None:
     app.command()(get)
 
 
-def parse_target(what: str, name: str | None) -> tuple[str, str | None]:
+def parse_target(
+    what: str, name: str | None, command: str = "get"
+) -> tuple[str, str | None]:
     """Read `KIND`, `KIND NAME`, `KIND/NAME` or a gang's name, as kubectl would.
 
     Raises:
@@ -105,7 +106,7 @@ def parse_target(what: str, name: str | None) -> tuple[str, str | None]:
         return KINDS[what], name
     if name is None:
         return "gangs", what
-    raise UsageError(f"get: unknown kind {what!r}; the kinds are {_list_kinds()}")
+    raise UsageError(f"{command}: unknown kind {what!r}; the kinds are {_list_kinds()}")
 
 
 def hint_at_kinds(what: str, target: tuple[str, str | None]) -> tuple[str, ...]:
@@ -240,7 +241,11 @@ def get(
         raise UsageError("get: --context needs --kubeconfig")
     if selector and kind not in ("gangs", "nodes"):
         raise UsageError(f"get: --selector is for gangs and nodes, not for {kind}")
-    access = None if kubeconfig is None else read_access(kubeconfig, context)
+    access = None
+    if kubeconfig is not None:
+        from moorings.local.cluster import read_access  # noqa: PLC0415  # slow to import
+
+        access = read_access(kubeconfig, context)
     form, labels = ListForm.parse(output), parse_selector(selector)
     is_wide = form.kind == "wide"
 
@@ -249,8 +254,12 @@ def get(
             case "pods":
                 return await _list_pods(client, name, namespace)
             case "nodes":
+                from moorings.cli.get_devices import list_nodes  # noqa: PLC0415  # slow to import
+
                 return await list_nodes(client, name, wanted, labels, wide=is_wide)
             case "devices":
+                from moorings.cli.get_devices import list_devices  # noqa: PLC0415  # slow to import
+
                 return await list_devices(
                     client, name, wanted, wide=is_wide, access=access
                 )
@@ -366,6 +375,9 @@ def show_gangs(records: Iterable[GangRecord], output: Format) -> None:
 
 
 async def _list_solves(client: Client, name: str | None) -> Listing:
+    from moorings.cli.recorded_solves import SOLVE_COLUMNS, to_row  # noqa: PLC0415  # slow to import
+    from moorings.recorded import find_solve, list_solves  # noqa: PLC0415  # slow to import
+
     if name is None:
         entries = await list_solves(client)
     else:

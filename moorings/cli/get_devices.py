@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contracts.labels import LabelSelector, does_match
 from contracts.messages import ObjectObserved
@@ -28,6 +28,9 @@ from moorings.views.ages import format_age
 from moorings.views.fold import DevicesFold
 from moorings.views.inventory import KnownDevices, view_devices, view_nodes
 from publisher.slices.layout import is_our_name, read_outline
+
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
 
 NODE_COLUMNS = ("name", "status", "devices", "free", "held", "unusable", "pools")
 DEVICE_COLUMNS = (

@@ -9,13 +9,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Awaitable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
 from contracts.fence import SolverSeen
 from contracts.ids import ClusterName
-from moorings.bus_client import Client, name_gang
+from moorings.bus_client import Client
 from moorings.cli.output import notify
 from moorings.errors import CannotReadError, UnknownNameError
 from moorings.stories import (
@@ -25,7 +25,11 @@ from moorings.stories import (
     HeldObjects,
     collect_stories,
 )
+from moorings.views.names import tell_apart
 from moorings.views.silence import describe_no_solver, describe_silence
+
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
 
 T = TypeVar("T")
 Solvers = Mapping[ClusterName, SolverSeen]
@@ -144,7 +148,7 @@ def unknown_gang(
     """
     same = {f"{s.namespace}/{s.name}" for s in stories if s.name == wanted.name}
     begun = [
-        name_gang(record)
+        tell_apart(record)
         for story in stories
         for record in story.records
         if len(wanted.name) >= LEAST_OF_UID and record.uid.startswith(wanted.name)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import gc
-import logging
 import os
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from typer.exceptions import TyperException
 from contracts.errors import ContractsError
 from moorings.cli.commands import LazyCommands
 from moorings.cli.exit_codes import ExitCode
+from moorings.cli.logs import quiet_logs
 from moorings.cli.output import console, notify
 from moorings.errors import MooringsError, UsageError
 from nodeagent.errors import NodeAgentError
@@ -89,23 +89,9 @@ def main() -> None:
 
 
 def _begin_command() -> None:
-    """Get ready for a command that is imported: garbage is collected from now on.
-
-    Logs are of errors alone, on standard error, where anything can write some: standard
-    output is the answer's. Commands that neither serve nor connect need no logs, and
-    structlog is slow to import.
-    """
+    """Get ready for a command that is imported: garbage is collected from now on."""
     gc.enable()
-    if "structlog" not in sys.modules:
-        return
-    import structlog  # noqa: PLC0415
-
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.INFO if os.environ.get("MOORINGS_DEBUG") else logging.ERROR
-        ),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    quiet_logs()
 
 
 def _run_command(program: str) -> int:

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import Struct
@@ -27,6 +27,9 @@ from moorings.views.events import describe
 from runtime.refusals import Refusals
 from runtime.waits import together
 from runtime.wire import Incoming
+
+if TYPE_CHECKING:
+    from moorings.bus_client import Client
 
 WATCHED: tuple[Topic[Any], ...] = (DECISIONS, CONFIRMATIONS)
 KINDS = frozenset(kind.__name__ for topic in WATCHED for kind in messages_of(topic))

@@ -35,8 +35,9 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         user = "as said" if login is None else f"as {login.user}"
         yield Said(f"{server} {cluster} {user} {otherwise}".strip())
 
-    monkeypatch.setattr(connecting, "open_client", answer)
+    monkeypatch.setattr("moorings.client.open_client", answer)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv(SERVER_VARIABLE, raising=False)
     return tmp_path / "moorings"
 
@@ -46,12 +47,19 @@ async def ask(server: str = "", state_dir: Path | None = None) -> object:
         return client
 
 
-async def test_the_nearest_answer_to_where_the_server_is_counts(home: Path) -> None:
+async def test_the_nearest_answer_to_where_the_server_is_counts(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Said, then that of the usual stack, then where NATS usually is."""
     with claim_folder(home):
         write_state(home, RunningStack("nats://usual", home, ""))
         assert await ask(OTHER) == f"{OTHER} c as said"
         assert await ask() == "nats://usual c as viewer"
+    config = tmp_path / "config.toml"
+    config.write_text('bus-user = "me"\n')
+    monkeypatch.setenv("MOORINGS_CONFIG", str(config))
+    assert await ask(OTHER) == f"{OTHER} c as me"
+    monkeypatch.delenv("MOORINGS_CONFIG")
     nobody = str(await ask())
     assert nobody.startswith(
         f"{connecting.DEFAULT_SERVER} c as said stack: none runs with its state in"

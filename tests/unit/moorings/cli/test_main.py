@@ -84,7 +84,8 @@ def test_a_reader_that_goes_away_is_no_answer(arguments: list[str]) -> None:
     ("line", "code", "words"),
     [
         (["--version"], 0, "moorings 0"),
-        (["describe", "train"], 2, "use `moorings explain`"),
+        (["status"], 2, "use `moorings get`"),
+        (["describe", "node"], 2, "`moorings get nodes` lists"),
         (["plan", "gang.yaml"], 2, "give files with -f FILE"),
         (["replay", "x.moorings"], 3, "x.moorings: there is no such file"),
         (["get", "-s", "foo://x"], 3, "addresses of NATS begin with nats://"),

@@ -7,7 +7,7 @@ import pytest
 from contracts.ids import ClusterName, GangKey, GangUID, Namespace, SolveID
 from contracts.solves import SolveDecided, SolveOpened
 from moorings.cli.output import Format
-from moorings.cli.solves import print_replay, print_solve, print_solves
+from moorings.cli.recorded_solves import print_replay, print_solve, print_solves
 from moorings.recorded import SolveEntry
 from moorings.views.solves import view_solve
 from moorings.views.times import show_time

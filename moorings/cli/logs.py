@@ -1,0 +1,24 @@
+"""Logs of commands: of errors alone, on standard error; output is the answer's."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+
+def quiet_logs() -> None:
+    """Set up logs, if anything was imported that can write some.
+
+    Commands that neither serve nor connect need none, and structlog is slow to import.
+    """
+    if "structlog" not in sys.modules:
+        return
+    import structlog  # noqa: PLC0415
+
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.INFO if os.environ.get("MOORINGS_DEBUG") else logging.ERROR
+        ),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

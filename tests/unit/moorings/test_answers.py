@@ -28,7 +28,9 @@ A, B = GangUID("a"), GangUID("b")
 class DecisionBus:
     """Has these decisions, the rest only once it is let go on; or an error."""
 
-    def __init__(self, *decisions: DecisionMessage, error: Exception | None = None):
+    def __init__(
+        self, *decisions: DecisionMessage, error: Exception | None = None
+    ) -> None:
         self._decisions = decisions
         self._error = error
         self.goes_on = asyncio.Event()

@@ -352,7 +352,7 @@ MISTAKES = {
     ("explain", "node/a"): (2, "'node/a' is neither a gang nor pod/NAME"),
     ("explain", "pod/nothing-here"): (3, "no pod named 'nothing-here'; waiting pods"),
     ("explain", "nothing-here"): (3, "`kubectl describe pod` says why they wait"),
-    ("get", "-o", "xml"): (2, "'--output' / '-o': 'xml' is not one of 'table'"),
+    ("get", "-o", "xml"): (2, "unknown --output 'xml'; the formats are table, wide"),
     ("replay", "ffffffff"): (3, "no solve named 'ffffffff'"),
     ("submit", "-f", "missing.yaml"): (3, "missing.yaml: No such file"),
     ("submit",): (2, "filename"),

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from contracts.counts import counted
 from moorings.cli.exit_codes import MEANINGS
 from moorings.cli.output import say
 from moorings.errors import BadInputError
@@ -37,7 +38,7 @@ def man(
             (folder / f"{name}.1").write_text(page)
     except OSError as error:
         raise BadInputError(str(folder), str(error.strerror)) from error
-    say(f"wrote {len(pages)} pages to {folder}")
+    say(f"wrote {counted(len(pages), 'page')} to {folder}")
 
 
 def list_pages(command: Any, ctx: Any, name: str) -> Iterator[tuple[str, str]]:

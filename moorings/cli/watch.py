@@ -24,6 +24,7 @@ from moorings.cli.output import Format, notify, say
 from moorings.errors import UsageError
 from moorings.stories import GangQuery
 from moorings.views.events import describe
+from moorings.views.times import show_time
 from runtime.refusals import Refusals
 from runtime.waits import together
 from runtime.wire import Incoming
@@ -191,7 +192,8 @@ class Watch:
             return
         if self._output is Format.TABLE:
             place = f"{message.namespace}/{name}"
-            line = f"{type(message).__name__:<17} {place:<30} {describe(message)}"
+            at, what = show_time(incoming.time_s), type(message).__name__
+            line = f"{at}   {what:<17} {place:<30} {describe(message)}"
             say(line.rstrip())
         else:
             say(json.dumps(json.loads(incoming.data)))

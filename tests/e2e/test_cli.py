@@ -94,6 +94,21 @@ def test_a_no_is_exit_code_1_and_says_why(stack: tuple[Path, str]) -> None:
     explained = moorings("explain", "too-large", home=home)
     assert "devices: " in explained.stdout
     assert "attempt 0" not in explained.stdout
+    assert "  place 1 of 1 in line\n" in explained.stdout
+    assert "waits since 20" in explained.stdout
+    helped = moorings("explain", "too-large", "--what-helps", "-o", "json", home=home)
+    (found,) = [json.loads(helped.stdout)]
+    assert any(tried["helps"] for tried in found["help"]["tried"])
+    assert found["decisions"][-1]["solve"] == found["help"]["solve"]
+    listed = moorings("get", "-l", "!app", "-o", "name", home=home)
+    assert "gang.moorings.dev/too-large" in listed.stdout.split()
+    solves = ("solves", "list", "--gang=too-large", "--since=1h", "--limit=1")
+    (solve,) = json.loads(moorings(*solves, "-o", "json", home=home).stdout)
+    shown = moorings("solves", "show", solve["opened"]["solve"], home=home)
+    assert "team-a/too-large" in shown.stdout
+    at = solve["opened"]["openedAt"]
+    replayed = moorings("replay", at[:19] + "Z", "--gang=too-large", home=home)
+    assert "same bytes" in replayed.stdout
     assert moorings("cancel", "too-large", home=home).returncode == 0
 
 
@@ -337,7 +352,7 @@ MISTAKES = {
     ("explain", "node/a"): (2, "'node/a' is neither a gang nor pod/NAME"),
     ("explain", "pod/nothing-here"): (3, "no pod named 'nothing-here'; waiting pods"),
     ("explain", "nothing-here"): (3, "`kubectl describe pod` says why they wait"),
-    ("get", "-o", "xml"): (2, "'--output' / '-o': 'xml' is not one of 'table'"),
+    ("get", "-o", "xml"): (2, "unknown --output 'xml'; the formats are table, wide"),
     ("replay", "ffffffff"): (3, "no solve named 'ffffffff'"),
     ("submit", "-f", "missing.yaml"): (3, "missing.yaml: No such file"),
     ("submit",): (2, "filename"),

@@ -68,7 +68,7 @@ def test_options_and_variables_win(tmp_path: Path) -> None:
         (config, (), "127.0.0.1:1"),
         (config | variable, (), "127.0.0.1:2"),
         (config | variable, ("--server", "nats://127.0.0.1:3"), "127.0.0.1:3"),
-        (config, ("--state-dir", str(tmp_path)), "no stack"),
+        (config, ("--state-dir", str(tmp_path)), "none runs with its state in"),
     ):
         done = moorings("get", *words, home=tmp_path, environment=environment)
         assert done.returncode == 3, done.stderr

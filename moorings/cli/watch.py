@@ -25,7 +25,6 @@ from moorings.errors import UsageError
 from moorings.stories import GangQuery
 from moorings.views.events import describe
 from moorings.views.times import show_time
-from runtime.refusals import Refusals
 from runtime.waits import together
 from runtime.wire import Incoming
 
@@ -204,6 +203,8 @@ class Watch:
 
         Its uid where no decision says it any more.
         """
+        from runtime.refusals import Refusals  # noqa: PLC0415  # slow to import
+
         if isinstance(message, DecisionMessage):
             self._names[message.key] = message.name
         elif message.key not in self._names:

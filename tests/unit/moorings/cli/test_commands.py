@@ -112,6 +112,13 @@ def test_a_group_without_a_command_is_answered_with_its_help_alone(
         (("plan", "-h"), {"pydantic"}),
         (("lint", "-h"), {"pydantic"}),
         (("version",), {"pydantic"}),
+        (("get", "-h"), {"pydantic"}),
+        (("explain", "-h"), {"pydantic"}),
+        (("describe", "-h"), {"pydantic"}),
+        (("submit", "-h"), {"pydantic"}),
+        (("watch", "-h"), {"pydantic"}),
+        (("solves", "list", "-h"), {"pydantic"}),
+        (("replay", "-h"), {"pydantic"}),
         (("plan", "-f", EXAMPLE), IN_PLAN),
     ],
 )

@@ -116,7 +116,7 @@ async def test_a_confirmation_is_named_after_its_decision(
         await watching._print_event(incoming(WRITTEN, CONFIRMATIONS))
     assert bus.reads == 1
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in lines] == [
+    assert [line.split()[3:5] for line in lines] == [
         ["AllocationWritten", f"{builders.NAMESPACE}/train"]
     ] * 2
     fresh = DecisionBus()
@@ -164,7 +164,7 @@ async def test_only_events_of_the_gang_and_kinds_are_shown(
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) == len(shown)
         if form is Format.TABLE:
-            assert [line.split()[0] for line in lines] == shown
+            assert [line.split()[3] for line in lines] == shown
 
 
 def test_only_streams_with_what_is_wanted_are_read() -> None:

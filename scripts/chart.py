@@ -33,6 +33,7 @@ COMPONENTS = (
     "node-names",
     "extended-resources",
     "beside-nvidia",
+    "new-secrets",
     "single-node",
 )
 """What may be switched on, beside `simulated` and `tokens`."""
@@ -111,7 +112,7 @@ def main() -> None:
 
 
 def write_templates(kubectl: str) -> dict[str, str]:
-    """Give each template's text by its file's name: an object a file, as in k8s/base."""
+    """Return each template's text by its file's name: one object a file."""
     texts = Texts()
     reference, *others = list_builds(kubectl, texts)
     keys = dict.fromkeys(key for build in (reference, *others) for key in build.objects)
@@ -197,6 +198,8 @@ def prepare(thing: Json, texts: Texts) -> Json:
     name = thing["metadata"]["name"]
     if thing["kind"] in WORKLOADS:
         prepare_workload(name, thing["spec"], texts)
+    if thing["kind"] in {*WORKLOADS, "Job"}:
+        prepare_images(thing["spec"]["template"]["spec"], texts)
     return prepare_text(thing, texts)
 
 
@@ -209,22 +212,26 @@ def prepare_workload(name: str, spec: Json, texts: Texts) -> None:
             action(".Values.nats.storage.size")
         )
         claimed["spec"]["storageClassName"] = "xIFnats.storage.classNamex"
-    pod = spec["template"]["spec"]
-    pod["imagePullSecrets"] = "xIFimagePullSecretsx"
-    (container,) = pod["containers"]
+    (container,) = spec["template"]["spec"]["containers"]
     usual = f"fromJson `{json.dumps(container['resources'], sort_keys=True)}`"
     container["resources"] = texts.put(
         action(f".Values.{name}.resources | default ({usual}) | toJson")
-    )
-    ours = container["image"] == IMAGE
-    container["image"] = texts.put(
-        action('include "moorings.image" .' if ours else ".Values.nats.image")
     )
     # What a variable uses stands before it: sorted, so that builds are alike.
     container["env"].sort(
         key=lambda each: ("$(" in each.get("value", ""), each["name"])
     )
     container["env"].append({"name": f"xENV{name}x"})
+
+
+def prepare_images(pod: Json, texts: Texts) -> None:
+    """Let a pod have the image of the values, and what it takes to pull it."""
+    pod["imagePullSecrets"] = "xIFimagePullSecretsx"
+    (container,) = pod["containers"]
+    ours = container["image"] == IMAGE
+    container["image"] = texts.put(
+        action('include "moorings.image" .' if ours else ".Values.nats.image")
+    )
 
 
 def prepare_text(value: Json, texts: Texts) -> Json:

@@ -77,7 +77,7 @@ def test_templates_are_what_the_script_writes(
 def test_values_know_every_component() -> None:
     """But classic, whose releases the chart refuses, and what others bring along."""
     folders = {path.name for path in (K8S / "components").iterdir()}
-    folders -= {"classic", "metrics-ingress", "ownership", "tokens"}
+    folders -= {"classic", "gangs", "metrics-ingress", "ownership", "tokens"}
     assert {folder_of(name) for name in COMPONENTS} == folders
 
 

@@ -85,10 +85,6 @@ def write_site(folder: Path) -> Path:
     secrets = site / "secrets"
     scripts = folder / "k8s"
     subprocess.run(["bash", scripts / "secrets.sh", secrets, "new"], check=True)
-    with (secrets / "callout.yaml").open("wb") as made:
-        subprocess.run(
-            ["bash", scripts / "callout-secrets.sh"], check=True, stdout=made
-        )
     write_kustomization(site, "../overlays/single-node")
     return site
 

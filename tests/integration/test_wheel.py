@@ -8,12 +8,12 @@ with pip alone, from wheels that it downloads, and weighs the result.
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.lab import image
+from tests.lab.environment import Environment
 
 EXAMPLE = image.ROOT / "docs" / "examples" / "gpu-nic-workers.yaml"
 PACKAGES = ("contracts", "runtime", "moorings", *image.SERVICES)
@@ -34,33 +34,6 @@ MOST_MB = 350
 USERS_EXTRA = "console"
 
 
-class Environment:
-    """A virtual environment without pip, in a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        command = [sys.executable, "-m", "venv", "--without-pip", str(folder)]
-        subprocess.run(command, check=True)
-        (self.packages,) = folder.glob("lib/python*/site-packages")
-
-    def install(self, *arguments: str) -> None:
-        """Install by the pip of this environment, which finds only what it is told."""
-        pip = [sys.executable, "-m", "pip", "--python", str(self.folder / "bin/python")]
-        subprocess.run([*pip, "install", "--quiet", *arguments], check=True)
-
-    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a program of it as a user does, far from the sources."""
-        return subprocess.run(
-            [str(self.folder / "bin" / program), *arguments],
-            env={"HOME": str(self.folder), "COLUMNS": "100"},
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project as a wheel."""
@@ -70,10 +43,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """The wheel with the extra that users need."""
-    made = Environment(tmp_path_factory.mktemp("environment") / "venv")
-    made.install("--no-index", "--no-deps", "--no-compile", str(wheel))
-    image.link(image.packages(USERS_EXTRA), made.packages)
-    return made
+    folder = tmp_path_factory.mktemp("environment") / "venv"
+    return Environment.of(wheel, folder, USERS_EXTRA)
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda given: given[0])

@@ -113,8 +113,11 @@ def run(content: Path, *arguments: str, **variables: str) -> tuple[int, str]:
     return ended.returncode, ended.stdout + ended.stderr
 
 
-def build_wheel(folder: Path) -> Path:
-    """Build the project's wheel from what .containerignore lets through."""
+def build_wheel(folder: Path, version: str = "") -> Path:
+    """Build the project's wheel from what .containerignore lets through.
+
+    It gets another version where one is given.
+    """
     sources, wheels = folder / "sources", folder / "wheels"
     sources.mkdir(parents=True)
     for line in (ROOT / ".containerignore").read_text().splitlines():
@@ -127,6 +130,10 @@ def build_wheel(folder: Path) -> Path:
         else:
             shutil.copy(path, sources)
     wheels.mkdir()
+    if version:
+        project = sources / "pyproject.toml"
+        line = re.compile(r'^version = ".*"$', re.MULTILINE)
+        project.write_text(line.sub(f'version = "{version}"', project.read_text()))
     subprocess.run(
         [sys.executable, "-c", BUILD, str(wheels)],
         cwd=sources,

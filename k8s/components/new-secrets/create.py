@@ -1,4 +1,4 @@
-"""Makes the Secrets of NATS by the scripts beside it and creates them, once.
+"""Makes the Secrets of NATS by secrets.sh beside it and creates them, once.
 
 What a run that was cut off left is made anew: keys and passwords belong together. The
 last Secret that is written says that all are there. Run by the Job new-secrets.
@@ -39,13 +39,13 @@ def make() -> list:
     with tempfile.TemporaryDirectory() as scratch:
         command = ["bash", str(SCRIPTS / "secrets.sh"), f"{scratch}/made", "new"]
         subprocess.run(command, check=True)
-        callout = ["bash", str(SCRIPTS / "callout-secrets.sh")]
-        printed = subprocess.run(callout, check=True, stdout=subprocess.PIPE).stdout
         documents = [
-            *yaml.safe_load_all(Path(scratch, "made/secrets.yaml").read_bytes()),
-            *yaml.safe_load_all(printed),
+            document
+            for path in Path(scratch).glob("made/*.yaml")
+            for document in yaml.safe_load_all(path.read_bytes())
+            if document
         ]
-    return sorted(filter(None, documents), key=lambda d: d["metadata"]["name"] == LAST)
+    return sorted(documents, key=lambda each: each["metadata"]["name"] == LAST)
 
 
 def ask(method: str, path: str, body: object = None) -> bool:

@@ -10,7 +10,8 @@
 #   nats-user-NAME    what that user presents: `login:password`, one of its two
 # The authority's key stays in FOLDER (authority.key) and is in no Secret.
 #
-#   new      makes everything; FOLDER must not hold any yet
+#   new      makes everything, keys of the auth callout in callout.yaml too; FOLDER must
+#            not hold any yet
 #   renew    a new certificate of the same authority
 # and, one after the other, for a new authority and new passwords without a stop:
 #   begin    trust in a second authority, and a new password for each login not in use
@@ -33,6 +34,7 @@ fail() {
 
 [ $# -eq 2 ] || fail "usage: bash k8s/secrets.sh FOLDER new|renew|begin|switch|end"
 folder=$1 step=$2
+scripts=$(cd "$(dirname "$0")" && pwd)
 
 key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1"; }
 base64_of() { openssl base64 -A <"$1"; }
@@ -107,6 +109,7 @@ if [ "$step" = new ]; then
   make_certificate
   make_passwords a
   make_passwords b
+  NAMESPACE=$namespace bash "$scripts/callout-secrets.sh" >callout.yaml
   echo none >round
 else
   cd "$folder" && [ -e round ] || fail "$step: $folder holds nothing yet: new"

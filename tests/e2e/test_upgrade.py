@@ -105,7 +105,7 @@ def replay_all(build: Environment, server: str) -> list[str]:
     told = {"MOORINGS_SERVER": server}
     listed = build.run("moorings", "solves", "list", "-o", "json", **told)
     assert listed.returncode == 0, listed.stderr
-    names = [row["solve"] for row in json.loads(listed.stdout)]
+    names = [row["opened"]["solve"] for row in json.loads(listed.stdout)]
     for name in names:
         again = build.run("moorings", "replay", name, **told)
         assert again.returncode == 0, again.stdout + again.stderr

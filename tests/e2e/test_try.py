@@ -36,7 +36,9 @@ SECRETS = {
 
 def make_secrets(account: Path, server: str) -> subprocess.CompletedProcess[str]:
     """Run what the Job runs."""
-    told = {"NAMESPACE": SYSTEM, "ACCOUNT": str(account), "SERVER": server}
+    host, _, port = server.removeprefix("https://").partition(":")
+    told = {"NAMESPACE": SYSTEM, "ACCOUNT": str(account)}
+    told |= {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
     return subprocess.run(
         [sys.executable, PROGRAM],
         env={**os.environ, **told},

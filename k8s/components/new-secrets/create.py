@@ -20,7 +20,9 @@ SCRIPTS = Path(__file__).parent
 ACCOUNT = Path(
     os.environ.get("ACCOUNT", "/var/run/secrets/kubernetes.io/serviceaccount")
 )
-SERVER = os.environ.get("SERVER", "https://kubernetes.default.svc")
+HOST = os.environ["KUBERNETES_SERVICE_HOST"]
+SERVER = f"https://[{HOST}]" if ":" in HOST else f"https://{HOST}"
+SERVER += f":{os.environ['KUBERNETES_SERVICE_PORT']}"
 LAST = "authcallout-keys"
 
 

@@ -132,8 +132,8 @@ def build_wheel(folder: Path, version: str = "") -> Path:
     wheels.mkdir()
     if version:
         project = sources / "pyproject.toml"
-        line = re.compile(r'^version = ".*"$', re.MULTILINE)
-        project.write_text(line.sub(f'version = "{version}"', project.read_text()))
+        stated = re.compile(r'^version = ".*"$', re.MULTILINE)
+        project.write_text(stated.sub(f'version = "{version}"', project.read_text()))
     subprocess.run(
         [sys.executable, "-c", BUILD, str(wheels)],
         cwd=sources,

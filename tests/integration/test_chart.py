@@ -64,8 +64,8 @@ def test_templates_are_what_the_script_writes(
     control_plane_programs: Path, tmp_path: Path
 ) -> None:
     """From the kustomize tree as it is now: `python scripts/chart.py` writes them."""
-    command = [sys.executable, SCRIPT, tmp_path]
-    kubectl = control_plane_programs / "kubectl"
+    command = [sys.executable, str(SCRIPT), str(tmp_path)]
+    kubectl = str(control_plane_programs / "kubectl")
     subprocess.run([*command, "--kubectl", kubectl], check=True)
     written = {path.name: path.read_text() for path in tmp_path.iterdir()}
     there = {

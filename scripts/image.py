@@ -52,8 +52,9 @@ DEBIAN = (
 SHELL = (
     *("sh", "awk", "basename", "cat", "cut", "env", "grep", "head", "ls", "printf"),
     *("readlink", "sed", "sort", "tr", "wc"),
+    *("dirname", "mkdir", "mktemp", "mv", "od", "rm", "tail"),
 )
-"""What scripts of sources call by name: all of them are busybox."""
+"""What scripts of sources and k8s/secrets.sh call by name: all of them are busybox."""
 UNWANTED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/lintian")
 
 

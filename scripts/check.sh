@@ -93,6 +93,7 @@ if [ "$1" = soak ]; then
   programs
   if command -v go >/dev/null; then
     step "kueue" bash scripts/kueue.sh
+    step "helm" bash scripts/helm.sh
     for release in 1.30 1.31; do # for classic DRA
       step "Kubernetes $release: control plane" bash scripts/controlplane-older.sh "$release"
     done

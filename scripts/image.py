@@ -46,14 +46,15 @@ DEBIAN = (
     " libc6 libgcc-s1 libstdc++6 libcrypt1 libssl3 zlib1g libexpat1 libbz2-1.0 liblzma5"
     " libffi8 libuuid1 libsqlite3-0 libnsl2 libtirpc3 libgssapi-krb5-2 libkrb5-3"
     " libk5crypto3 libkrb5support0 libcom-err2 libkeyutils1 libdb5.3"
-    " busybox-static"
+    " busybox-static bash libtinfo6 openssl"
 ).split()
-"""Python, what its modules and the wheels load, and a shell; no package manager."""
+"""Python, what its modules and the wheels load, and what the Job new-secrets runs."""
 SHELL = (
     *("sh", "awk", "basename", "cat", "cut", "env", "grep", "head", "ls", "printf"),
     *("readlink", "sed", "sort", "tr", "wc"),
+    *("dirname", "mkdir", "mktemp", "mv", "od", "rm", "tail"),
 )
-"""What scripts of sources call by name: all of them are busybox."""
+"""What scripts of sources and k8s/secrets.sh call by name: all of them are busybox."""
 UNWANTED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/lintian")
 
 

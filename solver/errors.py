@@ -67,6 +67,8 @@ class SandboxUnavailableError(SolverError):
         if exit_code < 0:
             how = f"was killed by {signal.Signals(-exit_code).name}"
             hint = "it said nothing (is there enough memory?)"
+        if "No module named" in said:
+            said = f"{said} (pip install 'moorings[solver]')"
         super().__init__(
             f"selectors cannot be evaluated: the sandbox {how} at its start: "
             f"{said or hint}"

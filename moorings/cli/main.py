@@ -27,6 +27,17 @@ from runtime.errors import ServiceError
 from runtime.kube.errors import KubernetesError
 from solver.errors import SolverError
 
+EXTRAS = {
+    "aiohttp": "console",
+    "cel_expr_python": "solver",
+    "grpc": "nodeagent",
+    "kubernetes_asyncio": "publisher",
+    "numpy": "solver",
+    "ortools": "solver",
+    "re2": "solver",
+}
+"""The extra of pyproject.toml that brings a module, for those who installed none."""
+
 app = typer.Typer(
     name="moorings",
     cls=LazyCommands,
@@ -130,10 +141,18 @@ def _run_command(program: str) -> int:
     except Exception as error:
         if os.environ.get("MOORINGS_DEBUG"):
             raise
-        kind = type(error).__name__
-        notify(f"error: {kind}: {error} (MOORINGS_DEBUG=1 shows where)")
+        notify(f"error: {_describe_unexpected(error)}")
         code = ExitCode.ERROR
     return code if isinstance(code, int) else ExitCode.YES
+
+
+def _describe_unexpected(error: Exception) -> str:
+    """Return what is printed of an error that no command foresaw."""
+    missing = getattr(error, "name", None) or ""
+    module = missing.partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and module in EXTRAS:
+        return f"{module} is missing: pip install 'moorings[{EXTRAS[module]}]'"
+    return f"{type(error).__name__}: {error} (MOORINGS_DEBUG=1 shows where)"
 
 
 def _close_output() -> int:

@@ -75,11 +75,12 @@ class Nodes(Struct, frozen=True):
         )
 
 
-def expand(fleet: Fleet, file: str) -> Nodes:
-    """Name all nodes of a fleet, in its order.
+def expand(fleet: Fleet, file: str, own: NodeName | None = None) -> Nodes:
+    """Name all nodes of a fleet, in its order; `own` is the node of an agent.
 
     Raises:
-        SettingsError: the fleet breaks a rule, or a name that it makes does.
+        SettingsError: the fleet breaks a rule, or a name that it makes does; it names
+            `{node}` where there is no `own`.
     """
     check_fleet(fleet, file)
     nodes_by_name: dict[NodeName, FleetNode] = {}
@@ -87,7 +88,12 @@ def expand(fleet: Fleet, file: str) -> Nodes:
         field = f"nodes[{number}].name"
         for index in range(shape.count):
             node = FleetNode(shape, index, len(nodes_by_name))
-            name = NodeName(fill(shape.name, _values_of_node(node)))
+            values = _values_of_node(node) | ({"node": own} if own else {})
+            if "{node}" in shape.name and not own:
+                raise SettingsError(
+                    file, field, "has {node}, and no agent's node is it"
+                )
+            name = NodeName(fill(shape.name, values))
             if not is_subdomain(name):
                 raise SettingsError(
                     file, field, f"makes {name!r}, which is not a node name"

@@ -100,7 +100,9 @@ def _check_shape(at: str, shape: NodeShapeSpec) -> Iterator[BrokenRule]:
         yield f"{at}.shape", "must be a lowercase DNS name"
     if shape.count < 1:
         yield f"{at}.count", "must be at least 1"
-    yield from _check_placeholders(f"{at}.name", shape.name, NODE_PLACEHOLDERS)
+    yield from _check_placeholders(
+        f"{at}.name", shape.name, NODE_PLACEHOLDERS | {"node"}
+    )
     if shape.count > 1 and not re.search(r"\{(index|position)\b", shape.name):
         yield f"{at}.name", "must have {index} or {position}: names would be equal"
     for key, value in shape.labels.items():

@@ -42,7 +42,7 @@ def open_simulated(
     """
     name = str(fleet_file)
     fleet = read_fleet(read_text(fleet_file), name)
-    nodes = expand(fleet, name)
+    nodes = expand(fleet, name, node)
     if node is not None and node not in nodes.by_name:
         log.warning("fleet.without_node", file=name, node=node)
     return SimulatedSource(

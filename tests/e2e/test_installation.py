@@ -85,10 +85,6 @@ def write_site(folder: Path) -> Path:
     secrets = site / "secrets"
     scripts = folder / "k8s"
     subprocess.run(["bash", scripts / "secrets.sh", secrets, "new"], check=True)
-    with (secrets / "callout.yaml").open("wb") as made:
-        subprocess.run(
-            ["bash", scripts / "callout-secrets.sh"], check=True, stdout=made
-        )
     write_kustomization(site, "../overlays/single-node")
     return site
 
@@ -209,6 +205,26 @@ async def test_the_manifests_run_on_a_node(
         kubectl("apply", "--server-side", "-k", str(site))
         await wait_rolled_out(kube, node, kubectl)
         await hold_network_card(kube, node, kubectl, site, tmp_path)
+
+
+async def test_one_command_is_enough_for_a_try(
+    own_control_plane: OwnControlPlane,
+    control_plane_programs: Path,
+    runtime_programs: Path,
+    images: list[Path],
+) -> None:
+    """The overlay `try` becomes Ready by itself, and a Job's gang runs to its end."""
+    plane = own_control_plane(
+        Options(users=(nodes.user_of(NODE),), controllers=CONTROLLERS)
+    )
+    kubectl = Kubectl(control_plane_programs / "kubectl", plane.kubeconfig())
+    kubectl("apply", "--server-side", "-k", str(K8S / "overlays" / "try"))
+    async with (
+        nodes.running(plane, runtime_programs, NODE, images) as node,
+        plane.client() as kube,
+    ):
+        await wait_rolled_out(kube, node, kubectl)
+        await run_job(kube, node, kubectl)
 
 
 async def run_job(kube: Kube, node: Node, kubectl: Kubectl) -> None:

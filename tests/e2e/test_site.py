@@ -24,7 +24,7 @@ from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.objects import RESOURCE
 from tests.lab.controlplane.options import CONTROLLERS, Options
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.manifests import K8S, environment
+from tests.lab.manifests import K8S, environment, write_image
 from tests.lab.waits import pods_of
 
 INSTALL = "docs/install.md"
@@ -52,6 +52,7 @@ def write_ownership(folder: Path, driver: str, device_class: str) -> None:
     site = folder / "k8s" / "site" / "kustomization.yaml"
     text = site.read_text().replace("- drivers=", f"- drivers={driver}")
     site.write_text(text.replace("- classes=", f"- classes={device_class}"))
+    write_image(site.parent)
 
 
 def services(folder: Path) -> dict[str, str]:

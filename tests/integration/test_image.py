@@ -53,20 +53,6 @@ def test_selectors_are_evaluated_in_the_image(content: Path) -> None:
     assert "value=True" in said
 
 
-@pytest.mark.soak
-def test_the_image_holds_every_module_and_file_of_the_services(content: Path) -> None:
-    """As git knows them: a file that the wheel forgets fails only at run time."""
-    listed = subprocess.run(
-        ["git", "ls-files", "contracts", "runtime", "moorings", *image.SERVICES],
-        cwd=image.ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    assert listed
-    assert [name for name in listed if not (content / name).is_file()] == []
-
-
 def test_the_image_holds_what_is_pinned_and_no_more() -> None:
     """Each package is in constraints.txt, with hashes; none is for development only."""
     text = (image.ROOT / "constraints.txt").read_text()

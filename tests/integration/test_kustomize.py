@@ -18,10 +18,11 @@ from contracts.ids import NodeName
 from nodeagent.sources.nvml.spec import NvmlSpec
 from nodeagent.sources.source_file import read_sources
 from tests.lab.controlplane.client import Kube, RefusedError, named
-from tests.lab.controlplane.kubectl import build
+from tests.lab.controlplane.kubectl import KubectlError, build
 from tests.lab.manifests import (
     BASE,
     K8S,
+    OUR_IMAGE,
     OVERLAYS,
     SIMULATED,
     TOKENS,
@@ -29,6 +30,7 @@ from tests.lab.manifests import (
     Manifest,
     base,
     workloads,
+    write_image,
     write_site,
 )
 
@@ -145,6 +147,12 @@ def test_agents_beside_nvidia_s_driver_tell_health_alone(
     assert {"NODEAGENT_NODE", "NODEAGENT_SOURCES"} <= given
 
 
+def test_a_site_without_its_image_is_refused(control_plane_programs: Path) -> None:
+    """Before anything is applied, by words that say what to do."""
+    with pytest.raises(KubectlError, match="write-your-image-below-and-remove-this"):
+        build(control_plane_programs, K8S / "site")
+
+
 def test_site_of_the_repository_is_whole(
     control_plane_programs: Path, tmp_path: Path
 ) -> None:
@@ -153,10 +161,7 @@ def test_site_of_the_repository_is_whole(
     shutil.copytree(K8S, folder)
     command = ["bash", str(folder / "secrets.sh"), str(folder / "site/secrets"), "new"]
     subprocess.run(command, capture_output=True, check=True)
-    made = subprocess.run(
-        ["bash", str(folder / "callout-secrets.sh")], capture_output=True, check=True
-    )
-    (folder / "site/secrets/callout.yaml").write_bytes(made.stdout)
+    write_image(folder / "site")
 
     built = build(control_plane_programs, folder / "site")
     there = {(thing["kind"], thing["metadata"]["name"]) for thing in built}
@@ -168,7 +173,7 @@ def test_site_of_the_repository_is_whole(
     assert kinds[0] == "Namespace"
     assert set(kinds[-bound:]) == set(WORKLOADS)
     text = yaml.safe_dump_all(built)
-    assert text.count("image: REGISTRY/moorings:TAG") == 4
+    assert text.count(f"image: {OUR_IMAGE}") == 4
     assert [text for text in _policies(built) if "moorings.dev,nic" in text] == [
         text
         for text in _policies(built)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -41,14 +42,19 @@ def extras() -> tuple[str, ...]:
     return tuple(found[1].split(","))
 
 
-def packages() -> dict[str, importlib.metadata.Distribution]:
-    """Find the packages of the image by name, the project itself left out."""
+def packages(*chosen_extras: str) -> dict[str, importlib.metadata.Distribution]:
+    """Find the packages of the image by name, the project itself left out.
+
+    With extras, those that the project needs with these instead.
+    """
     found: dict[str, importlib.metadata.Distribution] = {}
-    wanted = _required_by_project()
+    wanted = _required_by_project(chosen_extras or extras())
     while wanted:
         requirement = wanted.pop()
         name = canonicalize_name(requirement.name)
-        if name in found:
+        if name == PROJECT:
+            wanted += _required_by_project(tuple(requirement.extras))
+        if name in found or name == PROJECT:
             continue
         found[name] = importlib.metadata.distribution(name)
         chosen = ["", *requirement.extras]
@@ -60,10 +66,10 @@ def packages() -> dict[str, importlib.metadata.Distribution]:
     return found
 
 
-def _required_by_project() -> list[Requirement]:
+def _required_by_project(chosen: tuple[str, ...]) -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     texts = [*project["dependencies"]]
-    for extra in extras():
+    for extra in chosen:
         texts += project["optional-dependencies"][extra]
     return [Requirement(text) for text in texts]
 
@@ -71,9 +77,17 @@ def _required_by_project() -> list[Requirement]:
 def assemble(folder: Path) -> Path:
     """Put the image's packages together; gives where Python finds them."""
     content = folder / "content"
-    with zipfile.ZipFile(_build_wheel(folder)) as wheel:
+    with zipfile.ZipFile(build_wheel(folder)) as wheel:
         wheel.extractall(content)
-    for distribution in packages().values():
+    link(packages(), content)
+    return content
+
+
+def link(
+    distributions: Mapping[str, importlib.metadata.Distribution], content: Path
+) -> None:
+    """Put the files of packages into a folder, as they are installed here."""
+    for distribution in distributions.values():
         for file in distribution.files or ():
             if ".." in file.parts or file.suffix == ".pyc":
                 continue
@@ -83,7 +97,6 @@ def assemble(folder: Path) -> Path:
                 os.link(file.locate(), target)
             except OSError:
                 shutil.copy(file.locate(), target)
-    return content
 
 
 def run(content: Path, *arguments: str, **variables: str) -> tuple[int, str]:
@@ -100,8 +113,11 @@ def run(content: Path, *arguments: str, **variables: str) -> tuple[int, str]:
     return ended.returncode, ended.stdout + ended.stderr
 
 
-def _build_wheel(folder: Path) -> Path:
-    """Build the project from what .containerignore lets through."""
+def build_wheel(folder: Path, version: str = "") -> Path:
+    """Build the project's wheel from what .containerignore lets through.
+
+    It gets another version where one is given.
+    """
     sources, wheels = folder / "sources", folder / "wheels"
     sources.mkdir(parents=True)
     for line in (ROOT / ".containerignore").read_text().splitlines():
@@ -114,6 +130,10 @@ def _build_wheel(folder: Path) -> Path:
         else:
             shutil.copy(path, sources)
     wheels.mkdir()
+    if version:
+        project = sources / "pyproject.toml"
+        stated = re.compile(r'^version = ".*"$', re.MULTILINE)
+        project.write_text(stated.sub(f'version = "{version}"', project.read_text()))
     subprocess.run(
         [sys.executable, "-c", BUILD, str(wheels)],
         cwd=sources,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,8 @@ OWNERSHIP = K8S / "components" / "ownership"
 TOKENS = K8S / "components" / "tokens"
 CRD = K8S / "crd" / "gangs-customresourcedefinition.yaml"
 KUSTOMIZATION = "kustomization.yaml"
+OUR_IMAGE = "registry.example.com/moorings:1.2.3"
+"""What tests write into a site."""
 WITHOUT_KUBELET = {
     "NODEAGENT_SOURCES": "",
     "NODEAGENT_KUBELET_FOLDER": "",
@@ -102,6 +105,15 @@ def agent_variables() -> list[dict[str, str]]:
     patch = yaml.safe_load((TOKENS / "nodeagent-patch.yaml").read_text())
     (container,) = patch["spec"]["template"]["spec"]["containers"]
     return [entry for entry in container["env"] if "value" in entry]
+
+
+def write_image(site: Path) -> None:
+    """Write an image into k8s/site, or a copy of it, as its first line demands."""
+    path = site / KUSTOMIZATION
+    text = re.sub(r"^- write-your-image.*\n", "", path.read_text(), flags=re.MULTILINE)
+    name, _, tag = OUR_IMAGE.partition(":")
+    text = text.replace("newName: REGISTRY/moorings", f"newName: {name}")
+    path.write_text(text.replace("newTag: TAG", f'newTag: "{tag}"'))
 
 
 def write_site(folder: Path, resources: Path, ownership: Mapping[str, str]) -> Path:

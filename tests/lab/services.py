@@ -43,6 +43,8 @@ class Process:
         self._log = log
         self._variables = variables
         self._process: subprocess.Popen[bytes] | None = None
+        self.python = [sys.executable]
+        """What runs it, with options."""
 
     @property
     def pid(self) -> int:
@@ -59,7 +61,7 @@ class Process:
         """Start it, or start it again, with `more` variables this time."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module],
+                [*self.python, "-m", self._module],
                 env={**os.environ, **self._variables, **more},
                 stdout=log,
                 stderr=log,

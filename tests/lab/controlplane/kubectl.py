@@ -56,4 +56,5 @@ def serve_gangs(kubectl: Kubectl) -> None:
 def build(program: Path, folder: Path) -> list[Manifest]:
     """Give what `kubectl kustomize` makes of a folder; it needs no cluster."""
     kubectl = Kubectl(program / "kubectl", Path(os.devnull))
-    return list(yaml.safe_load_all(kubectl("kustomize", str(folder))))
+    made = kubectl("kustomize", str(folder))
+    return list(yaml.load_all(made, yaml.CSafeLoader))

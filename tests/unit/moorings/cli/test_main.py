@@ -104,3 +104,18 @@ def test_habits_and_slips_are_answered(line: list[str], code: int, words: str) -
     )
     said = " ".join((ended.stdout + ended.stderr).split())
     assert (ended.returncode, words in said) == (code, True), said
+
+
+def test_a_missing_extra_is_named() -> None:
+    """Who installed the command line alone is told what brings the solver."""
+    hidden = PROGRAM.replace("large = Large()", "sys.modules['ortools'] = None")
+    example = "docs/examples/gpu-nic-workers.yaml"
+    ended = subprocess.run(
+        [sys.executable, "-c", hidden, "plan", "-f", example],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode == 3
+    assert "is missing: pip install 'moorings[solver]'" in ended.stderr

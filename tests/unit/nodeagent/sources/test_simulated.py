@@ -132,3 +132,15 @@ async def test_a_container_is_told_the_name_of_its_device(tmp_path: Path) -> Non
     stranger = DeviceID(device.driver, device.pool, DeviceName("gpu-9"))
     with pytest.raises(SourceError, match="gpu-9 is not here"):
         await source.edits(stranger)
+
+
+def test_a_fleet_may_be_of_whatever_node_the_agent_is_on(tmp_path: Path) -> None:
+    """`{node}` is its name; without an agent's node there is none."""
+    fleet = tmp_path / "fleet.yaml"
+    text = FLEET.replace("count: 2\n", 'count: 1\n  name: "{node}"\n', 1)
+    fleet.write_text(text.partition("faults:")[0])
+    named = NodeName("worker-7.example.com")
+    assert open_simulated(fleet, None, named).nodes == (named,)
+    assert open_simulated(fleet, None, named).drivers == ("gpu.example.com",)
+    with pytest.raises(SettingsError, match=r"nodes\[0\]\.name: has \{node\}"):
+        open_simulated(fleet, None, None)

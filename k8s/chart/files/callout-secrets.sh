@@ -1,0 +1,1 @@
+../../components/new-secrets/callout-secrets.sh

@@ -1,0 +1,1 @@
+../../components/new-secrets/secrets.sh

@@ -15,6 +15,7 @@ from publisher.cluster.wiring import open_cluster
 from publisher.config import PublisherConfig
 from publisher.folder.wiring import folder_tasks, open_folder
 from runtime.bus.bus import Bus
+from runtime.bus.relaying import relaying
 from runtime.run import Task
 from runtime.wire import BusSettings
 
@@ -32,13 +33,13 @@ async def open_service(config: PublisherConfig) -> AsyncIterator[dict[str, Task]
     settings = BusSettings.of(config, "publisher")
     if config.folder:
         with open_folder(config) as (folder, contents):
-            async with Bus.open(settings) as bus:
+            async with relaying(settings), Bus.open(settings) as bus:
                 await bus.wait_connected()
                 await bus.ensure_streams()
                 yield folder_tasks(config, bus, folder, contents, utc_now)
         return
     opens = open_classic if config.classic_controllers else open_cluster
-    async with opens(config, settings, utc_now) as tasks:
+    async with relaying(settings), opens(config, settings, utc_now) as tasks:
         yield tasks
 
 

@@ -10,8 +10,6 @@ Source: docs/bus.md, "Users and accounts".
 
 from __future__ import annotations
 
-import zlib
-
 from msgspec import Struct
 
 from contracts.tokens import token
@@ -29,6 +27,9 @@ ACCOUNTS = {
 }
 """By user. Who reads and sends nothing shares no account with who sends."""
 USERS = tuple(ACCOUNTS)
+OUTSIDE_ACCOUNTS = tuple(
+    dict.fromkeys(account for account in ACCOUNTS.values() if account != CORE)
+)
 VOUCHED = (NODEAGENT, PLATFORM)
 """Users that show a Kubernetes token, where servers ask the auth callout."""
 MAX_MESSAGE_MIB = {NODEAGENT: 4, PLATFORM: 1, VIEWER: 1}
@@ -37,15 +38,6 @@ ends the connection of who sends more."""
 CALLOUT = "authcallout"
 """The user that answers servers about tokens, in an account of its own."""
 CALLOUT_SUBJECT = "$SYS.REQ.USER.AUTH"
-
-VIEWER_CONSUMERS = 64
-"""Consumers of each stream for all viewers together."""
-PLATFORM_CONSUMERS = 128
-"""Consumers of each stream for all with the platforms' password together."""
-BUCKET_CONSUMERS = 32
-"""Consumers of each stream for a platform with a token."""
-PLATFORM_BUCKETS = 64
-"""Platforms with tokens are told apart by so many, whoever they are."""
 
 _JETSTREAM_API = "$JS.API"
 _IMPORTED_API = "JS.CORE.API"
@@ -94,38 +86,22 @@ def api_prefix(user: str) -> str:
     return _IMPORTED_API if is_outside(user) else _JETSTREAM_API
 
 
+def relay_prefix(account: str) -> str:
+    """Return the prefix in CORE of what an account asks of JetStream."""
+    return f"relay.{account}"
+
+
+def page_subject(account: str, name: str) -> str:
+    """Name where users of an account hear the pages that they asked for."""
+    return f"pages.{account}.{name}"
+
+
 def max_message_bytes(user: str, server_bytes: int) -> int:
     """Return the largest message of a user, where its server takes so many bytes."""
     mebibytes = MAX_MESSAGE_MIB.get(role_of(user))
     return server_bytes if mebibytes is None else min(server_bytes, mebibytes << 20)
 
 
-def reads_by_subject(user: str) -> bool:
-    """True if a user may be limited to the subjects of some namespaces."""
-    return user.startswith(f"{PLATFORM} ")
-
-
 def inbox_prefix(user: str) -> str:
     """Give the beginning of all subjects on which a user is answered."""
     return f"_INBOX.{token(user)}" if user else "_INBOX"
-
-
-def consumer_names(user: str) -> tuple[str, ...]:
-    """Name the consumers that a user may have of a stream; none: as it likes.
-
-    A server has room for some thousands of a stream, whoever makes them. Those outside
-    of CORE have names of their own, so that they never use up what services need.
-    """
-    role, _, words = user.partition(" ")
-    if role == VIEWER:
-        return _number_names(role, VIEWER_CONSUMERS)
-    if role != PLATFORM:
-        return ()
-    if not words:
-        return _number_names(role, PLATFORM_CONSUMERS)
-    bucket = zlib.crc32(words.partition(" ")[0].encode()) % PLATFORM_BUCKETS
-    return _number_names(f"{role}-{bucket:02}", BUCKET_CONSUMERS)
-
-
-def _number_names(name: str, count: int) -> tuple[str, ...]:
-    return tuple(f"{name}-{number:03}" for number in range(count))

@@ -76,19 +76,14 @@ class BusSettings(Struct, frozen=True, kw_only=True):
         """Prefix of subjects for JetStream requests; depends on the account."""
         return users.api_prefix(self.user)
 
-    @property
-    def consumer_names(self) -> tuple[str, ...]:
-        """The consumers that we may have of a stream; none: any."""
-        return users.consumer_names(self.user)
-
     def max_message_bytes(self, server_bytes: int) -> int:
         """Return the largest message that we may send, if the server takes so many."""
         return users.max_message_bytes(self.user, server_bytes)
 
     @property
-    def reads_by_subject(self) -> bool:
-        """True if we may read the last message of a subject only by its full name."""
-        return users.reads_by_subject(self.user)
+    def is_outside(self) -> bool:
+        """True if a relay carries out what we ask of JetStream."""
+        return users.is_outside(self.user)
 
 
 class Outgoing(Struct, frozen=True, kw_only=True):

@@ -26,6 +26,9 @@ T = TypeVar("T")
 _MONITOR_S = 5.0
 _LISTEN_S = 1.0
 _NOBODY_MADE_IT = "start a solver or a publisher: they create it"
+_NOBODY_ANSWERS = (
+    "bring back a majority of the servers, and a solver or publisher: they ask for you"
+)
 
 
 async def observe_bus(
@@ -98,7 +101,7 @@ async def _read_stream(client: Client, stream: Stream) -> Reading[StreamHealth]:
             return Unread("there is no such stream", _NOBODY_MADE_IT)
         return Unread(error.reason, "ask whoever runs NATS")
     except BusError as error:
-        return Unread(str(error), "bring back a majority of the servers")
+        return Unread(str(error), _NOBODY_ANSWERS)
 
 
 def _read_monitor(url: str, ca_file: str) -> Reading[ServerMonitor]:

@@ -224,7 +224,11 @@ class Connection:
         except TimeoutError as error:
             raise BusUnavailableError(subject, f"no answer in {limit_s} s") from error
         if delivery.status == "503":
-            raise BusUnavailableError(subject, "nobody listens there")
+            is_relayed = self.settings.is_outside and subject.startswith(
+                self.settings.api_prefix
+            )
+            why = "no solver or publisher runs" if is_relayed else "nobody listens"
+            raise BusUnavailableError(subject, f"{why} there")
         return delivery
 
     async def request(

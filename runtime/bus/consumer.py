@@ -3,9 +3,6 @@
 Collects what the server sends and says whether the consumer can still be trusted;
 reader.py throws it away and makes the next. Pull, because only pull makes a slow
 reader slow the server down instead of losing messages; acknowledgements off.
-
-One whose name others may use is looked at before a pull: they could have changed it, or
-have it by now.
 """
 
 from __future__ import annotations
@@ -13,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import random
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -24,7 +20,6 @@ import msgspec
 from runtime import metrics
 from runtime.bus.connection import Connection
 from runtime.bus.jetstream import (
-    CONSUMER_EXISTS,
     NO_CONSUMER,
     ConsumerInfo,
     Nothing,
@@ -43,12 +38,6 @@ _STALLED_S = 5.0
 _SILENCE_S = 2.5
 """Without a message or heartbeat for so long, the consumer is taken for dead."""
 _UNUSED_S = 60
-_UNUSED_NAMED_S = 10
-"""Names are few: one that was left behind by a lost connection is soon free."""
-_SURE_S = 8.0
-"""A name that was ours so short a time ago still is; less than `_UNUSED_NAMED_S`."""
-_MAKER = "moorings.dev/maker"
-"""In a consumer's metadata: its maker, so that nobody reads from another's."""
 REQUEST_S = 2.0
 _NS = 1_000_000_000
 
@@ -85,30 +74,6 @@ def _is_filled(status: Delivery) -> bool:
     return status.status == "409" and any(text in description for text in _FILLED)
 
 
-def _list_changed_settings(made: ConsumerInfo, now: ConsumerInfo) -> tuple[str, ...]:
-    """Name the settings that were changed and that messages depend on.
-
-    Not the server's own labels, nor a pause: it delays messages and loses none.
-    """
-    return tuple(
-        field
-        for field in sorted({*made.config, *now.config} - {"metadata", "pause_until"})
-        if made.config.get(field) != now.config.get(field)
-    )
-
-
-def _filter(subjects: Sequence[str]) -> dict[str, Any]:
-    """Return what limits a consumer to subjects.
-
-    A single one is also part of the request's subject, and only such requests are open
-    to users outside of CORE: nats-server takes time that grows with the square of
-    `filter_subjects`, and answers nobody meanwhile.
-    """
-    if len(subjects) == 1:
-        return {"filter_subject": subjects[0]}
-    return {"filter_subjects": list(subjects)}
-
-
 class Consumer:
     """A pull consumer: messages that were pulled and not yet taken.
 
@@ -132,22 +97,12 @@ class Consumer:
         self._number = 0
         self._heard_s = 0.0
         self._broken = False
-        self._maker = uuid.uuid4().hex[:16]
-        self._made: ConsumerInfo | None = None
-        self._seen_s = 0.0
-        """When it was last asked whether it is ours and as we made it."""
-        self._last = 0
-        """The sequence of what was taken last."""
         self._has_expired = False
         """True if the last pull ended with room for more messages."""
         self._stalled_s = math.inf
         """When it is taken for stalled, unless it brings something before."""
         self.name = ""
         """Empty until the server says that it is made."""
-        self.is_changed = False
-        """True if others changed it: messages since `sure` may be incomplete."""
-        self.sure = 0
-        """The sequence up to which it gave what it was made for."""
 
     @property
     def usable(self) -> bool:
@@ -167,7 +122,7 @@ class Consumer:
     ) -> None:
         """Create it on the server and ask for the first messages.
 
-        An answer is awaited for `within_s`, for each name that is tried.
+        An answer is awaited for `within_s`.
 
         Raises:
             BusError: it cannot be created now.
@@ -175,53 +130,25 @@ class Consumer:
         self._subscription = await self._connection.subscribe(
             f"{self._inbox}.*", self._receive_delivery
         )
-        settings = self._connection.settings
-        names = settings.consumer_names
-        unused_s = _UNUSED_NAMED_S if names else _UNUSED_S
-        config = {
-            "ack_policy": "none",
-            "mem_storage": True,
-            "num_replicas": 1,
-            "inactive_threshold": unused_s * _NS,
-            **_filter(subjects),
-            "metadata": {_MAKER: self._maker},
-            **policy,
-        }
-        self.sure = self._last = policy.get("opt_start_seq", 1) - 1
-        # In no order, so that those who start at once seldom try the same.
-        for name in random.sample(names, len(names)) or [self._maker]:
-            if await self._try_name(name, config, within_s):
-                await self.pull()
-                return
-        raise BusRefusedError(
-            f"CONSUMER.CREATE.{self._stream}",
-            f"all {len(names)} consumers of {self._stream} for {settings.user} are "
-            "in use",
-            CONSUMER_EXISTS,
-        )
-
-    async def _try_name(
-        self, name: str, config: dict[str, Any], within_s: float
-    ) -> bool:
-        """Create it with a name, unless that is in use."""
-        seen_s = asyncio.get_running_loop().time()
+        name = uuid.uuid4().hex[:16]
         body = {
             "stream_name": self._stream,
-            "config": {**config, "name": name},
             "action": "create",
+            "config": {
+                "name": name,
+                "ack_policy": "none",
+                "mem_storage": True,
+                "num_replicas": 1,
+                "inactive_threshold": _UNUSED_S * _NS,
+                "filter_subjects": list(subjects),
+                **policy,
+            },
         }
         operation = f"CONSUMER.CREATE.{self._stream}.{name}"
-        if filter_subject := config.get("filter_subject"):
-            operation = f"{operation}.{filter_subject}"
-        try:
-            made = await call(self._connection, operation, body, ConsumerInfo, within_s)
-        except BusRefusedError as error:
-            if error.code != CONSUMER_EXISTS:
-                raise
-            return False
+        await call(self._connection, operation, body, ConsumerInfo, within_s)
         # Unanswered, it has no name here: the server ends it by itself.
-        self.name, self._made, self._seen_s = name, made, seen_s
-        return True
+        self.name = name
+        await self.pull()
 
     async def pull(self) -> None:
         """Request a batch, unless the one before is still under way.
@@ -272,7 +199,6 @@ class Consumer:
                 self._buffer.clear()
                 break
             self._number += 1
-            self._last = position.sequence
             taken.append((position, delivery))
         return taken
 
@@ -284,63 +210,38 @@ class Consumer:
         if self.name and is_same and self._connection.connected:
             operation = f"CONSUMER.DELETE.{self._stream}.{self.name}"
             with contextlib.suppress(BusError):
-                if not self._is_shared or await self._find_own() is not None:
-                    await call(self._connection, operation, None, Nothing, REQUEST_S)
-
-    @property
-    def _is_shared(self) -> bool:
-        """True if others may change or recreate it by its name."""
-        return self.name != self._maker
+                await call(self._connection, operation, None, Nothing, REQUEST_S)
 
     async def _check_consumer(self) -> None:
-        """Find out whether it is ours and as we made it, if that was long ago.
+        """Find out whether it owes us messages, if it had time to give them.
 
-        And whether it owes us messages, if it had time to give them: it may be paused,
-        or have forgotten them as its leader changed. While no pull is under way, so
-        what it gave has come.
+        It may be paused, or have forgotten them as its leader changed. While no pull is
+        under way, so what it gave has come.
         """
-        now_s = asyncio.get_running_loop().time()
-        is_sure = not self._is_shared or now_s - self._seen_s < _SURE_S
-        if is_sure and not self._has_expired:
+        if not self._has_expired:
             return
         own = await self._find_own()
-        if self._has_expired and own is not None and own.num_pending > 0:
+        if own is None or own.delivered.consumer_seq != self._number:
+            self._broken = True  # more was given than came
+        elif own.num_pending > 0:
+            now_s = asyncio.get_running_loop().time()
             self._stalled_s = min(self._stalled_s, now_s + _STALLED_S)
-        # Where more was given than we have, somebody else pulled from it.
-        if own is None or self.is_changed or own.delivered.consumer_seq != self._number:
-            self._broken = True
-        else:
-            self._seen_s, self.sure = now_s, self._last
 
     async def _find_own(self) -> ConsumerInfo | None:
-        """Read how it is, and note whether it was changed.
-
-        None: it has ended, and its name may be another's.
+        """Read how it is; None: it has ended.
 
         Raises:
             BusError: the server does not say.
         """
         operation = f"CONSUMER.INFO.{self._stream}.{self.name}"
         try:
-            info = await call(
+            return await call(
                 self._connection, operation, None, ConsumerInfo, REQUEST_S
             )
         except BusRefusedError as error:
             if error.code == NO_CONSUMER:
                 return None
             raise
-        if self._made is None or info.created != self._made.created:
-            return None
-        fields = _list_changed_settings(self._made, info)
-        if fields and not self.is_changed:
-            self.is_changed = True
-            log.warning(
-                "consumer.changed",
-                stream=self._stream,
-                consumer=self.name,
-                fields=fields,
-            )
-        return info
 
     def _receive_delivery(self, delivery: Delivery) -> None:
         self._heard_s = asyncio.get_running_loop().time()

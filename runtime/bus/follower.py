@@ -22,8 +22,9 @@ from runtime.bus.jetstream import (
     read_info,
     read_stored_time,
 )
+from runtime.bus.pages import StreamPages
 from runtime.bus.subscription import Delivery
-from runtime.errors import BusError, MessageError
+from runtime.errors import BusError, BusUnavailableError, MessageError
 from runtime.log import get_logger
 from runtime.waits import first_of
 from runtime.wire import Fetched, Received, Refused, unpack
@@ -37,6 +38,8 @@ _PATIENCE_S = 60.0
 """An answer is awaited for so long at most, and each time twice as long as before."""
 _ONCE_S = 10.0
 """And so long by who asks once."""
+_RELAY_S = 3.0
+"""A relay that ended runs again within so long."""
 _IDLE_S = 1.0
 _SAME_S = 0.001
 """Two ways to read the time of one message agree to less."""
@@ -93,6 +96,7 @@ class _Reader:
     ) -> None:
         self._connection = connection
         self._patient = patient
+        self._begun_s = asyncio.get_running_loop().time()
         self._patience_s = REQUEST_S if patient else _ONCE_S
         """How long an answer is awaited. To make a consumer of many subjects takes the
         server seconds, and who did not wait for it makes another."""
@@ -100,7 +104,7 @@ class _Reader:
         self._stream = stream
         self._subjects = tuple(subjects)
         self._start = start
-        self._consumer: Consumer | None = None
+        self._consumer: Consumer | StreamPages | None = None
         self._created = ""
         """When the stream was made: another one has other sequences."""
         self._sequence = 0
@@ -206,21 +210,20 @@ class _Reader:
     async def _renew_consumer(self) -> None:
         """Make a consumer behind the last message, if the server can be reached."""
         await self.discard()
-        if self._consumer is not None and self._consumer.is_changed:
-            self._go_back(self._consumer.sure)
         self._consumer = None
         if not self._patient:
             await self._connection.wait_up("read")
         if not self._connection.connected:
             return
-        consumer = Consumer(self._connection, self._stream, self.wake.set)
+        kind = StreamPages if self._connection.settings.is_outside else Consumer
+        consumer = kind(self._connection, self._stream, self.wake.set)
         try:
             policy = await self._start_policy()
             await consumer.create(self._subjects, policy, self._patience_s)
             self._patience_s = min(self._patience_s, REQUEST_S)
         except BusError as error:
             await consumer.discard()
-            if not self._patient:
+            if not self._patient and not self._may_wait(error):
                 raise
             self._patience_s = min(2 * self._patience_s, _PATIENCE_S)
             if not self._complained:
@@ -229,6 +232,11 @@ class _Reader:
             return
         self._complained = False
         self._consumer = consumer
+
+    def _may_wait(self, error: BusError) -> bool:
+        """True if who asks once asks again: a relay may be about to start."""
+        is_early = asyncio.get_running_loop().time() < self._begun_s + _RELAY_S
+        return isinstance(error, BusUnavailableError) and is_early
 
     async def _start_policy(self) -> dict[str, Any]:
         info = await self._info()
@@ -274,18 +282,6 @@ class _Reader:
         self._live = info.state.num_subjects
         self._seen = set() if _keeps_subjects(info.config) else None
         self._synced = self._missing <= 0
-
-    def _go_back(self, sequence: int) -> None:
-        """Stand where nothing was missed yet: what comes from there may come again.
-
-        Synced only when the stream was asked anew.
-        """
-        self._taken = deque(
-            (place for place in self._taken if place.sequence <= sequence),
-            maxlen=_REMEMBERED,
-        )
-        self._sequence = self._end_sequence = sequence
-        self._synced, self._seen, self._missing = False, None, 1
 
     def _beginning(self, info: StreamInfo) -> dict[str, Any]:
         """Choose what a consumer begins with.

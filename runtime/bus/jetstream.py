@@ -22,7 +22,6 @@ T = TypeVar("T")
 NO_MESSAGE = 10037
 NO_STREAM = 10059
 NO_CONSUMER = 10014
-CONSUMER_EXISTS = 10148
 _NO_PEERS = 10005
 _NOT_FOUND = "404"
 
@@ -117,9 +116,6 @@ class Delivered(Struct, frozen=True):
 class ConsumerInfo(Struct, frozen=True):
     """A consumer as the server describes it."""
 
-    created: str
-    """The server's time: another one of the same name has another."""
-    config: dict[str, Any]
     delivered: Delivered = Delivered()
     num_pending: int = 0
     """Stored messages that it was not asked for yet."""
@@ -197,13 +193,13 @@ async def read_last_message(
 ) -> Received | None:
     """Read the last message of a subject from the stream's leader.
 
-    A user that may ask by subject alone gets it from any copy of the stream, which may
-    be behind for a moment.
+    A user outside of CORE gets it from any copy of the stream, which may be behind for
+    a moment.
 
     Raises:
         MessageError: it is there and cannot be unpacked.
     """
-    if connection.settings.reads_by_subject:
+    if connection.settings.is_outside:
         return await _read_last_copy(connection, stream, subject)
     try:
         answer = await call_retried(

@@ -23,13 +23,15 @@ from runtime.users import (
 def permissions_of_agent(user: str, cluster: str, node: str) -> Permissions:
     """Return what the agent of one node may do on the subjects of its account."""
     whole = permissions_of(NODEAGENT)
-    own = {
-        topic.any_subject: topic.subject(cluster, node)
-        for topic in TOPICS
-        if NODEAGENT in topic.senders
-    }
+    own: dict[str, str] = {}
+    for topic in TOPICS:
+        if NODEAGENT in topic.senders:
+            subject = topic.subject(cluster, node)
+            own[topic.any_subject] = subject
+            every = last_of(NODEAGENT, topic.stream, topic.any_subject)
+            own[every] = last_of(NODEAGENT, topic.stream, subject)
     return Permissions(
-        publish=tuple(sorted(own.get(subject, subject) for subject in whole.publish)),
+        publish=tuple(sorted(own[subject] for subject in own.keys() & whole.publish)),
         subscribe=(f"{inbox_prefix(user)}.>",),
     )
 

@@ -1,6 +1,6 @@
 """Permissions of each user of the bus, as nats-server's configuration.
 
-Follows from the topics and from how the bus reads streams: pull consumers, the last
+Follows from the topics and from how the bus reads streams: consumers or pages, the last
 message of a subject, blobs in pieces. Written by `moorings permissions`.
 """
 
@@ -12,7 +12,14 @@ from typing import Any
 from msgspec import Struct
 
 from contracts.streams import STREAMS
-from contracts.topics import BLOBS, FENCE, GANG_TOPICS, TOPICS, Topic
+from contracts.topics import (
+    BLOBS,
+    FENCE,
+    GANG_TOPICS,
+    TOPICS,
+    SubjectFamily,
+    Topic,
+)
 from runtime.users import (
     ACCOUNTS,
     CALLOUT,
@@ -20,16 +27,18 @@ from runtime.users import (
     CORE,
     MAX_MESSAGE_MIB,
     NODEAGENT,
+    OUTSIDE_ACCOUNTS,
     PLATFORM,
     USERS,
     VIEWER,
     VOUCHED,
     api_prefix,
-    consumer_names,
     inbox_prefix,
     is_outside,
     logins_of,
+    page_subject,
     password_variable,
+    relay_prefix,
     role_of,
 )
 
@@ -39,15 +48,17 @@ CALLOUT_KEYS = "callout/callout.conf"
 """Where it reads the public keys of the callout, and its passwords."""
 CREATORS = ("solver", "publisher")
 """Users that create missing streams, and update older ones."""
+RELAYS = ("solver", "publisher")
+"""Users whose relays ask for those outside."""
+_RELAYED_ANSWERS = "_R_.>"
+"""Where nats-server passes answers on to the account of who asked."""
 RETIRER = "solver"
 """The user that removes gangs that ended long ago."""
 SUBSCRIBERS = (PLATFORM, VIEWER)
-"""Users that may subscribe to republished messages, without a consumer."""
+"""Users that may subscribe to republished messages, and read streams by pages."""
 MAX_CONSUMERS = 4_096
 """Of one stream, whoever made them (nats-server counts so)."""
-_NEXT = "CONSUMER.MSG.NEXT"
-"""The one request with more than one answer."""
-_READING = ("CONSUMER.INFO", "CONSUMER.DELETE", _NEXT)
+_READING = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.MSG.NEXT")
 _API = api_prefix("")
 _CALLOUT_ACCOUNT = "CALLOUT"
 _PREFIXES = {stream.name: stream.republish for stream in STREAMS}
@@ -86,13 +97,6 @@ def permissions_of(user: str) -> Permissions:
     """
     role = role_of(user)
     publish = {_local_subject(role, subject) for subject in _list_published(role)}
-    if names := consumer_names(user):
-        consumers = f"{api_prefix(user)}.CONSUMER."
-        publish = {subject for subject in publish if not subject.startswith(consumers)}
-        # Of which streams, and what of a consumer, the imports of the account say.
-        for name in names:
-            publish |= {f"{consumers}*.*.{name}", f"{consumers}MSG.NEXT.*.{name}"}
-            publish |= {f"{consumers}CREATE.*.{name}.>"}
     return Permissions(
         publish=_order_subjects(publish),
         subscribe=_order_subjects((f"{inbox_prefix(user)}.>", *_list_subscribed(role))),
@@ -206,11 +210,11 @@ def _exports() -> Iterator[str]:
         importers: dict[str, list[str]] = {}
         for user in filter(is_outside, USERS):
             for subject in _order_subjects(subjects_of(user)):
-                importers.setdefault(subject, []).append(ACCOUNTS[user])
+                exported = _exported_subject(user, subject)
+                importers.setdefault(exported, []).append(ACCOUNTS[user])
         for subject in sorted(importers):
-            answers = ", response: stream" if _NEXT in subject else ""
             accounts = ", ".join(importers[subject])
-            yield (f'      {{ {kind}: "{subject}"{answers}, accounts: [{accounts}] }}')
+            yield f'      {{ {kind}: "{subject}", accounts: [{accounts}] }}'
     yield "    ]"
 
 
@@ -221,8 +225,11 @@ def _imports(account: str) -> Iterator[str]:
     for subject in _order_subjects(s for user in users for s in _list_published(user)):
         local = _local_subject(users[0], subject)
         renamed = "" if local == subject else f', to: "{local}"'
-        source = f'{{ account: {CORE}, subject: "{subject}" }}'
-        yield f"      {{ service: {source}{renamed} }}"
+        exported = _exported_subject(users[0], subject)
+        # A relay is told whose connection asks, so that they take turns.
+        shared = ", share: true" if exported != subject else ""
+        source = f'{{ account: {CORE}, subject: "{exported}" }}'
+        yield f"      {{ service: {source}{renamed}{shared} }}"
     for subject in _order_subjects(s for user in users for s in _list_subscribed(user)):
         yield f'      {{ stream: {{ account: {CORE}, subject: "{subject}" }} }}'
     yield "    ]"
@@ -235,22 +242,29 @@ def _local_subject(user: str, subject: str) -> str:
     return subject
 
 
+def _exported_subject(user: str, subject: str) -> str:
+    """Give the subject of CORE that stands for a subject in a user's account."""
+    if subject.startswith(_API):
+        return f"{relay_prefix(ACCOUNTS[user])}{subject.removeprefix(_API)}"
+    return subject
+
+
 def _order_subjects(subjects: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(subjects)))
 
 
 def _list_published(user: str) -> Iterator[str]:
-    """Name what a user sends to CORE, as it is called there."""
+    """Name what a user sends to CORE, as JetStream calls it there."""
     for topic in TOPICS:
         if user in topic.senders:
             yield topic.any_subject
+        if user in (*topic.senders, *topic.receivers):
             # A sender looks at what is there: before it begins, and when it is refused.
+            yield _name_lookup(user, topic)
+            # Agents of a fleet ask first whether there is anything.
             yield f"{_API}.STREAM.MSG.GET.{topic.stream}"
         if user in topic.receivers:
             yield from _list_read(user, topic.stream)
-            if user == PLATFORM and "namespace" in topic.names:
-                # By its subject, so that it can be allowed for one namespace.
-                yield last_of("", topic.stream, topic.any_subject)
     if user in CREATORS:
         for stream in STREAMS:
             yield f"{_API}.STREAM.CREATE.{stream.name}"
@@ -263,22 +277,46 @@ def _list_published(user: str) -> Iterator[str]:
     if user in BLOBS.receivers:
         # How it is; and read by name, chunk by chunk, from any copy of the stream.
         yield f"{_API}.STREAM.INFO.{BLOBS.stream}"
-        yield f"{_API}.STREAM.MSG.GET.{BLOBS.stream}"
-        yield f"{_API}.DIRECT.GET.{BLOBS.stream}.{BLOBS.any_subject}"
+        yield _name_lookup(user, BLOBS)
+        yield last_of("", BLOBS.stream, BLOBS.any_subject)
+    if user in RELAYS:
+        yield from _list_relayed()
+
+
+def _list_relayed() -> Iterator[str]:
+    """Name what a relay asks for others, and where it answers them."""
+    for user in filter(is_outside, USERS):
+        yield from (s for s in _list_published(user) if s.startswith(_API))
+    yield from (f"{_API}.DIRECT.GET.{stream.name}" for stream in STREAMS)
+    yield _RELAYED_ANSWERS
+
+
+def _name_lookup(user: str, family: SubjectFamily) -> str:
+    """Name how a user reads the last message of a subject.
+
+    From outside by its name, so that it can be allowed for one node or namespace.
+    """
+    if is_outside(user):
+        return last_of("", family.stream, family.any_subject)
+    return f"{_API}.STREAM.MSG.GET.{family.stream}"
 
 
 def _list_read(user: str, stream: str) -> Iterator[str]:
     yield f"{_API}.STREAM.INFO.{stream}"
     yield f"{_API}.STREAM.MSG.GET.{stream}"
-    # With one filter, which its subject says: many cost the server their square.
-    yield f"{_API}.CONSUMER.CREATE.{stream}.*.>"
-    if not is_outside(user):
-        yield f"{_API}.CONSUMER.CREATE.{stream}.*"
+    if is_outside(user):
+        # By pages; a relay makes sure that they are small.
+        yield f"{_API}.DIRECT.GET.{stream}"
+        return
     yield from (f"{_API}.{operation}.{stream}.*" for operation in _READING)
 
 
 def _list_subscribed(user: str) -> Iterator[str]:
-    """Name what is republished in CORE and sent to a user."""
+    """Name what a user hears of CORE: what is republished, and its pages."""
+    if user in SUBSCRIBERS:
+        yield page_subject(ACCOUNTS[user], "*")
+    if user in RELAYS:
+        yield from (f"{relay_prefix(account)}.>" for account in OUTSIDE_ACCOUNTS)
     for topic in TOPICS:
         if topic is FENCE:
             continue  # written every second, and looked up when it is needed

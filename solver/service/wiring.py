@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 from contracts.ids import DriverName
 from runtime.bus.bus import Bus
+from runtime.bus.relaying import relaying
 from runtime.log import get_logger
 from runtime.run import ServiceTasks
 from runtime.tracing import open_traces
@@ -36,7 +37,11 @@ async def open_service(config: SolverConfig) -> AsyncIterator[ServiceTasks]:
     worker = SolveWorker(
         memory_bytes=config.worker_memory_bytes, guard_s=config.guard_s
     )
-    async with open_traces(config, "solver") as traces, Bus.open(settings) as bus:
+    async with (
+        open_traces(config, "solver") as traces,
+        relaying(settings),
+        Bus.open(settings) as bus,
+    ):
         await bus.wait_connected()
         await bus.ensure_streams()
         worker.start()

@@ -204,10 +204,10 @@ async def test_platform_of_all_namespaces_submits_to_each(world: World) -> None:
             subject = SUBMISSIONS.subject(CLUSTER, namespace, "all")
             assert await _send(bus, subject)
             assert await bus.last("SUBMIT", subject) is not None
-        # Whole streams, by a consumer of its own names and of no other.
+        # Whole streams, by pages.
         pages = bus.read_existing(SUBMISSIONS, CLUSTER, patient=False)
         assert [page async for page in pages][-1].caught_up
-        await _forbidden(bus, "JS.CORE.API.CONSUMER.CREATE.SUBMIT.platform-000.>")
+        await _forbidden(bus, "JS.CORE.API.DIRECT.GET.STATE")
 
 
 async def test_platform_reads_its_namespaces_and_no_other(world: World) -> None:

@@ -7,25 +7,19 @@ user asks for all it may ask, with a subject of each row of the table as the rep
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
-from nats.aio.client import Client
-from nats.errors import NoRespondersError
 
 from contracts.streams import STREAMS
-from contracts.topics import BLOBS, TOPICS
-from runtime.users import USERS, VIEWER, api_prefix, consumer_names, is_outside
+from contracts.topics import BLOBS
+from runtime.users import USERS, VIEWER, api_prefix, is_outside
 from tests.lab.secured_nats import SecuredNats
 from tests.lab.seeded_bus import (
     ANSWER_S,
     FAMILIES,
     SEED,
-    drop_consumer,
-    make_consumer,
     on_row,
 )
 
@@ -54,35 +48,27 @@ async def _stored(nats: SecuredNats) -> set[tuple[str, str]]:
 
 
 def _requests(user: str) -> Iterator[tuple[str, bytes]]:
-    """All that a user may ask and be answered, but for pulls: subject and body."""
+    """All that a user may ask and be answered: subject and body."""
     api = api_prefix(user)
     for family in FAMILIES:
-        last = json.dumps({"last_by_subj": on_row(family, SEED)}).encode()
+        first = json.dumps({"seq": 1, "next_by_subj": on_row(family, SEED)}).encode()
         if user in family.senders:
             yield on_row(family, "own"), b"forged"
         if user in {*family.senders, *family.receivers}:
-            yield f"{api}.STREAM.MSG.GET.{family.stream}", last
+            yield f"{api}.DIRECT.GET.{family.stream}.{on_row(family, SEED)}", b""
+            if family is not BLOBS:
+                yield f"{api}.STREAM.MSG.GET.{family.stream}", first
         if user in family.receivers and family is not BLOBS:
             yield f"{api}.STREAM.INFO.{family.stream}", b""
-    if user in BLOBS.receivers:
-        yield f"{api}.DIRECT.GET.{BLOBS.stream}.{on_row(BLOBS, SEED)}", b""
-
-
-async def _pulled(client: Client, pull: str) -> bytes:
-    """Pull a message; the other servers learn of a new consumer a little later."""
-    while True:
-        with suppress(NoRespondersError):
-            # What is pulled keeps its own subject, which the new style cannot read.
-            message = await client.request(pull, timeout=ANSWER_S, old_style=True)
-            return bytes(message.data)
-        await asyncio.sleep(0.01)
+            page = {"seq": 1, "next_by_subj": on_row(family, SEED), "to": "somewhere"}
+            yield f"{api}.DIRECT.GET.{family.stream}", json.dumps(page).encode()
 
 
 @pytest.mark.parametrize("user", OUTSIDE)
 async def test_no_answer_reaches_a_stream_by_its_reply(
     seeded: SecuredNats, user: str
 ) -> None:
-    """Of publishing, of the API, of direct gets."""
+    """Of publishing, of the API, of direct gets and pages."""
     before = await _stored(seeded)
     async with seeded.client(user) as client:
         for subject, body in _requests(user):
@@ -97,48 +83,25 @@ async def test_no_answer_reaches_a_stream_by_its_reply(
     assert await _stored(seeded) == before | own
 
 
-@pytest.mark.parametrize("user", [user for user in OUTSIDE if user != "nodeagent"])
-async def test_no_pulled_message_reaches_a_stream_by_its_reply(
-    seeded: SecuredNats, user: str
-) -> None:
-    """Though its content may be the puller's own."""
+@pytest.mark.parametrize("user", [u for u in OUTSIDE if u != "nodeagent"])
+async def test_no_page_goes_into_a_stream(seeded: SecuredNats, user: str) -> None:
+    """The asker names a token, which becomes no other subject."""
     before = await _stored(seeded)
-    api = api_prefix(user)
-    streams = {topic.stream for topic in TOPICS if user in topic.receivers}
+    streams = {f.stream for f in FAMILIES if user in f.receivers and f is not BLOBS}
     async with seeded.client(user) as client:
         for stream in sorted(streams):
-            own, *names = consumer_names(user)
-            for name, family in zip(names, FAMILIES, strict=False):
-                await make_consumer(client, api, stream, name)
-                pull = f"{api}.CONSUMER.MSG.NEXT.{stream}.{name}"
-                await client.publish(pull, b"", reply=on_row(family, f"{user}-pulled"))
-            await make_consumer(client, api, stream, own)
-            pull = f"{api}.CONSUMER.MSG.NEXT.{stream}.{own}"
-            assert await _pulled(client, pull)
-            for name in (own, *names[: len(FAMILIES)]):
-                await drop_consumer(client, api, stream, name)
-
+            for family in FAMILIES:
+                to = on_row(family, f"{user}-page")
+                for name in (to, f"x.{to}", "*", ">", "x" * 5_000):
+                    page = {"seq": 1, "next_by_subj": ">", "to": name}
+                    subject = f"{api_prefix(user)}.DIRECT.GET.{stream}"
+                    await client.publish(
+                        subject, json.dumps(page).encode(), reply="_INBOX.x"
+                    )
+        # Answered after those: this one is served.
+        info = f"{api_prefix(user)}.STREAM.INFO.{min(streams)}"
+        assert (await client.request(info, timeout=ANSWER_S)).data
     assert await _stored(seeded) == before
-
-
-@pytest.mark.parametrize("user", OUTSIDE)
-async def test_no_push_consumer_delivers_into_a_stream(
-    seeded: SecuredNats, user: str
-) -> None:
-    """Nor to JetStream's API, where a message could be a request."""
-    before = await _stored(seeded)
-    api = api_prefix(user)
-    targets = [on_row(family, f"{user}-pushed") for family in FAMILIES]
-    targets += [f"$JS.API.STREAM.{what}.DEC" for what in ("PURGE", "DELETE")]
-    streams = {topic.stream for topic in TOPICS if user in topic.receivers}
-    async with seeded.client(user) as client:
-        for stream in sorted(streams):
-            for name, target in zip(consumer_names(user), targets, strict=False):
-                await make_consumer(client, api, stream, name, deliver_subject=target)
-        assert await _stored(seeded) == before
-        for stream in sorted(streams):
-            for name in consumer_names(user)[: len(targets)]:
-                await drop_consumer(client, api, stream, name)
 
 
 @pytest.mark.parametrize("user", [u for u in OUTSIDE if u != VIEWER])

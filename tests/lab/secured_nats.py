@@ -31,6 +31,7 @@ from runtime.users import CALLOUT
 from runtime.wire import BusSettings
 from tests.lab.manifests import BASE, K8S, TOKENS
 from tests.lab.partition import Link, forwarding
+from tests.lab.relay import start_relay
 from tests.lab.services import Process
 
 HEALTHY_S = 300.0
@@ -55,6 +56,7 @@ class SecuredNats:
         self._cluster_ports = [next(ports) for _ in range(SERVERS)]
         self._monitor_ports = [next(ports) for _ in range(SERVERS)]
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._relay: subprocess.Popen[bytes] | None = None
         self.links: dict[tuple[int, int], Link] = {}
         """From a server to another, where they can be cut; the test runs them."""
         if links:
@@ -156,6 +158,7 @@ class SecuredNats:
         try:
             self._processes = [self._spawn(number) for number in range(SERVERS)]
             self.wait_healthy()
+            self._start_relay()
             yield
         finally:
             self._kill_all()
@@ -167,15 +170,22 @@ class SecuredNats:
             try:
                 self._processes = [self._spawn(number) for number in range(SERVERS)]
                 await asyncio.to_thread(self.wait_healthy)
+                await asyncio.to_thread(self._start_relay)
                 yield
             finally:
                 self._kill_all()
 
     def _kill_all(self) -> None:
         """Also those that are stopped."""
-        for process in self._processes:
+        processes = [*self._processes, *([self._relay] if self._relay else [])]
+        for process in processes:
             process.kill()
             process.wait()
+
+    def _start_relay(self) -> None:
+        """Run what services run beside them, so that outsiders are answered."""
+        log = self.folder / "relay.log"
+        self._relay = start_relay(self.settings("solver"), log)
 
     def signal(self, number: int, what: signal.Signals) -> None:
         """Send a signal to one of the servers."""

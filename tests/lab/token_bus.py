@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from tests.lab.controlplane.client import Json, named
 from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.nkeys import encode_seed
 from tests.lab.personas import SYSTEM
+from tests.lab.relay import start_relay
 from tests.lab.services import Process
 
 AUDIENCE = "nats.moorings.dev"
@@ -36,6 +38,7 @@ class TokenBus:
         self.folder = folder
         self.port, self._monitor = find_free_port(), find_free_port()
         self._process = ChildProcess(folder / "nats-server.log")
+        self._relay: subprocess.Popen[bytes] | None = None
         self._seeds = {
             "issuer": encode_seed("account", os.urandom(32)),
             "curve": encode_seed("curve", os.urandom(32)),
@@ -74,12 +77,17 @@ class TokenBus:
         url = f"http://127.0.0.1:{self._monitor}/healthz"
         while time.monotonic() < until_s:
             with suppress(OSError), urllib.request.urlopen(url, timeout=1):  # loopback
+                log = self.folder / "relay.log"
+                self._relay = start_relay(self.settings("solver"), log)
                 return
             time.sleep(0.02)
         raise AssertionError(self.log())
 
     def stop(self) -> None:
-        """End the server."""
+        """End the server and what runs beside it."""
+        if self._relay is not None:
+            self._relay.kill()
+            self._relay.wait()
         self._process.stop()
 
     def log(self) -> str:

@@ -21,7 +21,6 @@ from nodeagent.kubelet import drift_teller
 from publisher.config import PublisherConfig
 from publisher.slices.eviction_budget import FEWEST
 from runtime.settings import ServiceConfig
-from runtime.users import BUCKET_CONSUMERS, VIEWER_CONSUMERS
 from solver.service.config import SolverConfig
 from solver.service.notices import QUEUED_S
 from tests.lab import manifests
@@ -117,8 +116,6 @@ def test_the_table_of_roles_is_all_there_are() -> None:
         f"What differs for {NodeAgentConfig().drift_lasts_s:.0f} s (`NODEAGENT_D",
         f"until no claim is allocated there, for {drain._SETTLE_S:.0f} s at least",
         f"{MAX_DEVICES} for a claim with a request for all",
-        f"room for {VIEWER_CONSUMERS} readers who are `viewer` at a time,",
-        f"and for {BUCKET_CONSUMERS} of a platform",
     ],
 )
 def test_each_limit_is_the_one_of_the_code(said: str) -> None:

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from contracts.topics import BLOBS, TOPICS
-from runtime.bus.permissions import MAX_CONSUMERS
 from runtime.users import (
     ACCOUNTS,
-    BUCKET_CONSUMERS,
-    PLATFORM_BUCKETS,
-    PLATFORM_CONSUMERS,
     USERS,
-    VIEWER_CONSUMERS,
     api_prefix,
-    consumer_names,
     inbox_prefix,
     is_outside,
 )
@@ -43,24 +37,3 @@ def test_a_client_goes_by_its_user() -> None:
     assert api_prefix("") == api_prefix("solver") == "$JS.API"
     assert api_prefix("platform") == "JS.CORE.API"
     assert (inbox_prefix("viewer"), inbox_prefix("")) == ("_INBOX.viewer", "_INBOX")
-
-
-def test_a_platform_with_a_token_has_names_by_who_it_is() -> None:
-    """However it asks; and however many there are, their names are not more."""
-    one = consumer_names("platform system:serviceaccount:a:b *")
-    assert one == consumer_names("platform system:serviceaccount:a:b a b")
-    assert len(set(one)) == BUCKET_CONSUMERS
-
-    many = {n for i in range(5_000) for n in consumer_names(f"platform user-{i} *")}
-    assert len(many) == PLATFORM_BUCKETS * BUCKET_CONSUMERS
-    assert set(one) < many
-    assert not many & {*consumer_names("platform"), *consumer_names("viewer")}
-
-
-def test_services_have_consumers_that_nobody_outside_can_take() -> None:
-    """Of what nats-server has for a stream; a service needs a handful."""
-    outside = {*consumer_names("platform"), *consumer_names("viewer")}
-    assert len(outside) == PLATFORM_CONSUMERS + VIEWER_CONSUMERS
-    outsiders = len(outside) + PLATFORM_BUCKETS * BUCKET_CONSUMERS
-    assert MAX_CONSUMERS - outsiders >= 1_024
-    assert not any(map(consumer_names, ("solver", "publisher", "nodeagent x", "")))

@@ -1,0 +1,208 @@
+"""The relay: carries out what outsiders ask of JetStream, a little at a time.
+
+nats-server works off the requests of all accounts in one queue, and what a stream
+answers waits in one queue with the acknowledgements of what is stored there. Neither
+has a limit by user: whoever reaches it fills it, and decisions wait. So only services
+reach them. The accounts of the others import the relay's subjects under the names of
+JetStream's own, and a relay asks for them: little at once, by turns, and after each
+request it rests for as long as that took. Answers of streams go past it.
+
+A process of its own (relaying.py), since a flood takes all of its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
+
+import msgspec
+from msgspec import Struct, structs
+
+from contracts.streams import STREAMS
+from runtime.bus.connection import Connection
+from runtime.bus.relayed import (
+    MAX_BODY_BYTES,
+    PAGE_MESSAGES,
+    FairQueue,
+    Request,
+    read_page,
+    remake_body,
+)
+from runtime.bus.subscription import Delivery
+from runtime.errors import BusError
+from runtime.log import get_logger
+from runtime.users import OUTSIDE_ACCOUNTS, page_subject, relay_prefix
+from runtime.waits import first_of, together
+from runtime.wire import BusSettings
+
+_GROUP = "relays"
+_API = ""
+"""The lane of requests that the API itself answers; others are named by streams."""
+_API_AT_ONCE = 2
+"""So that one which is not answered stops nobody."""
+_STREAM_AT_ONCE = 8
+_ANSWER_S = 5.0
+_LONGEST_REST_S = 3.0
+_PAGE_REST_S = PAGE_MESSAGES / 20_000
+"""So that a stream sends all who read it 20,000 messages a second."""
+_NOTHING = b'{"last_by_subj":"relay"}'
+"""A request that finds nothing: its answer comes after all that was asked before."""
+
+log = get_logger(__name__)
+
+
+class _Client(Struct, frozen=True):
+    """Who asks, as the server says."""
+
+    acc: str = ""
+    server: str = ""
+    id: int = 0
+
+
+_CLIENT = msgspec.json.Decoder(_Client)
+
+
+class _Lane:
+    """Requests that are carried out one after the other."""
+
+    def __init__(self) -> None:
+        self.queue = FairQueue()
+        self.filled = asyncio.Event()
+
+
+class Relay:
+    """Takes requests from outside and carries them out."""
+
+    def __init__(self, asking: Connection) -> None:
+        """`asking` is how it asks JetStream."""
+        self._asking = asking
+        self._lanes = {name: _Lane() for name in (_API, *(s.name for s in STREAMS))}
+
+    @contextlib.asynccontextmanager
+    async def listening(self, account: str) -> AsyncIterator[None]:
+        """Take what users of an account ask while the block runs.
+
+        Each has a connection of its own: a flood ends it, and no other.
+        """
+        settings = self._asking.settings
+        name = f"{settings.name}-{account.lower()}"
+        connection = Connection(structs.replace(settings, name=name))
+        prefix = relay_prefix(account)
+        take = partial(self._take_delivery, account, len(prefix) + 1)
+        async with connection.keep_up():
+            await connection.subscribe(f"{prefix}.>", take, _GROUP)
+            yield
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Carry out requests until `stop` is set."""
+        works = [
+            self._work(name, lane, stop)
+            for name, lane in self._lanes.items()
+            for _ in range(_API_AT_ONCE if name == _API else 1)
+        ]
+        await together(works)
+
+    def _take_delivery(self, account: str, begin: int, delivery: Delivery) -> None:
+        if not delivery.reply or len(delivery.data) > MAX_BODY_BYTES:
+            return
+        request = Request(
+            client=name_client(delivery),
+            account=account,
+            operation=delivery.subject[begin:],
+            data=delivery.data,
+            reply=delivery.reply,
+            came_s=asyncio.get_running_loop().time(),
+        )
+        lane = self._lanes.get(request.stream)
+        if lane is not None and lane.queue.put(request):
+            lane.filled.set()
+
+    async def _work(self, name: str, lane: _Lane, stop: asyncio.Event) -> None:
+        loop = asyncio.get_running_loop()
+        while not stop.is_set():
+            began_s = loop.time()
+            requests = self._take_some(name, lane)
+            if not requests:
+                lane.filled.clear()
+                await first_of(stop, lane.filled)
+                continue
+            with contextlib.suppress(BusError):
+                if requests[0].is_page:
+                    await self._send_page(requests[0])
+                else:
+                    await together(map(self._answer, requests))
+            rest_s = min(loop.time() - began_s, _LONGEST_REST_S)
+            if requests[0].is_page:
+                rest_s = max(rest_s, _PAGE_REST_S)
+            await first_of(stop, within_s=rest_s)
+
+    def _take_some(self, name: str, lane: _Lane) -> list[Request]:
+        """Take what is carried out at once: a page, or some requests of a message."""
+        now_s = asyncio.get_running_loop().time()
+        requests: list[Request] = []
+        most = 1 if name == _API else _STREAM_AT_ONCE
+        while len(requests) < most and (request := lane.queue.take(now_s)):
+            if request.is_page and requests:
+                lane.queue.put_back(request)
+                break
+            requests.append(request)
+            if request.is_page:
+                break
+        return requests
+
+    async def _answer(self, request: Request) -> None:
+        """Ask for one message, or how a stream is, and pass the answer on."""
+        body = remake_body(request)
+        if body is None:
+            return
+        subject = self._asking.api_subject(request.operation)
+        with contextlib.suppress(BusError):
+            answer = await self._asking.request(subject, body, timeout_s=_ANSWER_S)
+            await self._asking.publish(
+                request.reply, answer.data, headers=_plain(answer.headers)
+            )
+
+    async def _send_page(self, request: Request) -> None:
+        """Have a stream send a page to who asks, and wait until it has.
+
+        The server lets nobody name as the reply what it made to answer another account,
+        so a page goes where the account hears it. What the stream is asked next, it
+        answers next.
+        """
+        page = read_page(request)
+        if page is None:
+            return
+        subject = self._asking.api_subject(request.operation)
+        reply = page_subject(request.account, page.to)
+        await self._asking.publish(subject, page.to_server(), reply=reply)
+        await self._asking.request(subject, _NOTHING, timeout_s=_ANSWER_S)
+        await self._asking.publish(request.reply, b"{}")
+
+
+def _plain(headers: Mapping[str, str]) -> dict[str, str]:
+    """Give the names of headers, some of which the client library has as an enum."""
+    return {str(getattr(name, "value", name)): text for name, text in headers.items()}
+
+
+def name_client(delivery: Delivery) -> str:
+    """Name the connection that asks, as the server says who it is."""
+    try:
+        info = delivery.headers.get("Nats-Request-Info", "{}")
+        client = _CLIENT.decode(info)
+    except msgspec.DecodeError:
+        return ""
+    return f"{client.acc} {client.server} {client.id}"
+
+
+@contextlib.asynccontextmanager
+async def open_relay(settings: BusSettings) -> AsyncIterator[Relay]:
+    """Connect a relay, which listens while the block runs."""
+    asking = Connection(settings)
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(asking.keep_up())
+        relay = Relay(asking)
+        for account in OUTSIDE_ACCOUNTS:
+            await stack.enter_async_context(relay.listening(account))
+        yield relay

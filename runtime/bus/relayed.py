@@ -1,0 +1,144 @@
+"""Requests that the relay carries out for outsiders; pure.
+
+What a request may say is listed here: a field that is not cannot cost anything. Whose
+turn it is follows from who asks, so a connection that floods waits for itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Annotated, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
+
+MAX_BODY_BYTES = 8 << 10
+"""A request with more is not carried out."""
+MAX_WAITING = 16_384
+"""Requests of one connection that wait; agents of simulated fleets ask for all nodes
+at once."""
+MAX_WAITING_IN_ALL = 65_536
+"""Of all connections; where they are so many each has an equal share of them."""
+LATE_S = 10.0
+"""Who asked so long ago has asked again."""
+PAGE_MESSAGES = 500
+PAGE_BYTES = 4 << 20
+"""Of a page; its last message may go beyond."""
+
+_MAX_SEQUENCE = (1 << 63) - 1
+_DIRECT = "DIRECT.GET."
+_INFO = "STREAM.INFO."
+_GET = "STREAM.MSG.GET."
+
+
+class Request(NamedTuple):
+    """What somebody outside asks of JetStream's API."""
+
+    client: str
+    """The connection that asks."""
+    account: str
+    operation: str
+    """Such as `STREAM.INFO.DEC`."""
+    data: bytes
+    reply: str
+    came_s: float
+
+    @property
+    def stream(self) -> str:
+        """The stream that answers; empty: the API does."""
+        if not self.operation.startswith(_DIRECT):
+            return ""
+        return self.operation.removeprefix(_DIRECT).partition(".")[0]
+
+    @property
+    def is_page(self) -> bool:
+        """True if it asks for several messages."""
+        return self.operation == f"{_DIRECT}{self.stream}"
+
+
+class PageRequest(Struct, frozen=True):
+    """Asks for messages of a subject (or wildcard) from a sequence on."""
+
+    seq: Annotated[int, Meta(ge=1, le=_MAX_SEQUENCE)]
+    next_by_subj: str
+    to: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]{8,64}\Z")]
+    """Where they are sent: the last token of a subject of the asker's account."""
+    batch: Annotated[int, Meta(ge=1)] = PAGE_MESSAGES
+
+    def to_server(self) -> bytes:
+        """Write what the server is asked."""
+        page = {
+            "seq": self.seq,
+            "next_by_subj": self.next_by_subj,
+            "batch": min(self.batch, PAGE_MESSAGES),
+            "max_bytes": PAGE_BYTES,
+        }
+        return msgspec.json.encode(page)
+
+
+class _MessageRequest(Struct, frozen=True, omit_defaults=True):
+    seq: int = 0
+    next_by_subj: str = ""
+
+
+def read_page(request: Request) -> PageRequest | None:
+    """Read a request for a page; None: it is none."""
+    try:
+        return msgspec.json.decode(request.data, type=PageRequest)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def remake_body(request: Request) -> bytes | None:
+    """Write what the server is asked for one message; None: nothing."""
+    if request.operation.startswith(_GET):
+        try:
+            wanted = msgspec.json.decode(request.data, type=_MessageRequest)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+        return msgspec.json.encode(wanted)
+    return b"" if request.operation.startswith((_INFO, _DIRECT)) else None
+
+
+class FairQueue:
+    """Requests that wait; those who ask take turns."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[Request]] = {}
+        """By connection; whose turn it is comes first."""
+        self._count = 0
+
+    def put(self, request: Request) -> bool:
+        """Add a request; False: there is no room for it."""
+        own = self._waiting.get(request.client)
+        if own is None:
+            if len(self._waiting) >= MAX_WAITING_IN_ALL:
+                return False
+            own = self._waiting[request.client] = deque()
+        is_full = self._count >= MAX_WAITING_IN_ALL
+        share = MAX_WAITING_IN_ALL // len(self._waiting) if is_full else MAX_WAITING
+        if own and len(own) >= share:
+            return False
+        own.append(request)
+        self._count += 1
+        return True
+
+    def put_back(self, request: Request) -> None:
+        """Put back what was taken just now: it is the next."""
+        own = self._waiting.pop(request.client, deque())
+        own.appendleft(request)
+        self._waiting = {request.client: own, **self._waiting}
+        self._count += 1
+
+    def take(self, now_s: float) -> Request | None:
+        """Take the request whose turn it is; those that are late are dropped."""
+        while self._waiting:
+            client, own = next(iter(self._waiting.items()))
+            del self._waiting[client]
+            request = own.popleft()
+            self._count -= 1
+            if own:
+                self._waiting[client] = own
+            if now_s - request.came_s < LATE_S:
+                return request
+        return None

@@ -1,0 +1,143 @@
+"""What a relay passes on, and whose turn it is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runtime.bus import relayed
+from runtime.bus.relayed import FairQueue, Request, read_page, remake_body
+
+PAGE = {"seq": 7, "next_by_subj": "dec.v1.>", "to": "somewhere"}
+
+
+def _request(
+    operation: str = "STREAM.INFO.DEC",
+    data: bytes = b"",
+    client: str = "one",
+    came_s: float = 0.0,
+) -> Request:
+    return Request(client, "VIEWERS", operation, data, "_R_.x", came_s)
+
+
+def test_a_request_names_the_stream_that_answers() -> None:
+    found = {
+        operation: (_request(operation).stream, _request(operation).is_page)
+        for operation in (
+            "DIRECT.GET.DEC",
+            "DIRECT.GET.DEC.dec.v1.a.b.c",
+            "STREAM.INFO.DEC",
+            "STREAM.MSG.GET.DEC",
+        )
+    }
+
+    assert found == {
+        "DIRECT.GET.DEC": ("DEC", True),
+        "DIRECT.GET.DEC.dec.v1.a.b.c": ("DEC", False),
+        "STREAM.INFO.DEC": ("", False),
+        "STREAM.MSG.GET.DEC": ("", False),
+    }
+
+
+def test_only_what_is_cheap_is_passed_on() -> None:
+    asked = json.dumps(
+        {"seq": 3, "next_by_subj": "a.>", "multi_last": [">"], "last_by_subj": ">"}
+    ).encode()
+
+    assert remake_body(_request(data=b'{"subjects_filter":">"}')) == b""
+    assert remake_body(_request("DIRECT.GET.DEC.a", asked)) == b""
+    got = remake_body(_request("STREAM.MSG.GET.DEC", asked))
+    assert json.loads(got or b"") == {"seq": 3, "next_by_subj": "a.>"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "data"),
+    [
+        ("STREAM.MSG.GET.DEC", b""),
+        ("STREAM.MSG.GET.DEC", b"[" * 8_000),
+        ("STREAM.MSG.GET.DEC", b'{"seq": "x"}'),
+        ("STREAM.PURGE.DEC", b""),
+        ("CONSUMER.CREATE.DEC.x", b"{}"),
+        ("STREAM.DELETE.DEC", b""),
+    ],
+)
+def test_nothing_else_is_passed_on(operation: str, data: bytes) -> None:
+    assert remake_body(_request(operation, data)) is None
+
+
+def test_a_page_is_small_whatever_is_asked_for() -> None:
+    body = PAGE | {"batch": 1 << 40, "max_bytes": 1 << 40, "multi_last": [">"]}
+    page = read_page(_request("DIRECT.GET.DEC", json.dumps(body).encode()))
+
+    assert page is not None
+    assert page.to == "somewhere"
+    assert json.loads(page.to_server()) == {
+        "seq": 7,
+        "next_by_subj": "dec.v1.>",
+        "batch": relayed.PAGE_MESSAGES,
+        "max_bytes": relayed.PAGE_BYTES,
+    }
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"to": name}
+        for name in ("", "a.b.c.d.e", ">" * 8, "*" * 8, "x" * 65, "dec v1 x", "ä" * 8)
+    ]
+    + [{"to": "somewhere\n"}, {"seq": 0}, {"seq": 1 << 64}, {"batch": 0}],
+)
+def test_a_page_goes_to_a_name_of_letters_and_digits(wrong: dict[str, object]) -> None:
+    body = json.dumps(PAGE | wrong).encode()
+    assert read_page(_request("DIRECT.GET.DEC", body)) is None
+
+
+def test_connections_take_turns() -> None:
+    queue = FairQueue()
+    for name in ("flood", "flood", "flood", "quiet", "flood"):
+        assert queue.put(_request(client=name))
+    taken = [queue.take(0.0) for _ in range(6)]
+
+    assert [request.client if request else "" for request in taken] == [
+        "flood",
+        "quiet",
+        "flood",
+        "flood",
+        "flood",
+        "",
+    ]
+
+
+def test_what_is_put_back_is_taken_next() -> None:
+    queue = FairQueue()
+    for name in ("one", "one", "two"):
+        queue.put(_request(client=name))
+    first = queue.take(0.0)
+    assert first is not None
+    queue.put_back(first)
+
+    assert queue.take(0.0) is first
+
+
+def test_late_requests_are_dropped() -> None:
+    queue = FairQueue()
+    queue.put(_request(came_s=0.0))
+    queue.put(_request(came_s=relayed.LATE_S))
+
+    taken = queue.take(relayed.LATE_S + 1.0)
+    assert taken is not None
+    assert taken.came_s == relayed.LATE_S
+
+
+def test_there_is_room_beside_those_who_fill_the_queue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(relayed, "MAX_WAITING", 6)
+    monkeypatch.setattr(relayed, "MAX_WAITING_IN_ALL", 8)
+    queue = FairQueue()
+    for name in ("one", "two"):
+        while queue.put(_request(client=name)):
+            pass
+
+    assert queue.put(_request(client="quiet"))

@@ -55,6 +55,9 @@ class World:
         self.looking = asyncio.Lock()
         """Held while two answers of the cluster are compared."""
         self._pods: list[Json] = []
+        self.torn: set[str] = set()
+        """Gangs whose gates were about to open when a backup was taken: who is behind
+        them may wait for pods that had ended already, until somebody deletes it."""
         self.namespace = namespace
         self.draw = random.Random(seed)
         self.gangs: dict[str, int] = {}
@@ -82,7 +85,10 @@ class World:
 
     async def create_lost(self) -> None:
         """Create again what the cluster has forgotten, as whoever runs Jobs does."""
-        there = {pod["metadata"]["name"] for pod in await self._list("/api/v1/pods")}
+        restored = await self._list("/api/v1/pods")
+        gated = {gang_of(pod) for pod in restored if is_gated(pod)}
+        self.torn |= gated & {gang_of(pod) for pod in restored if not is_gated(pod)}
+        there = {pod["metadata"]["name"] for pod in restored}
         for pod in self._pods:
             if pod["metadata"]["name"] not in there:
                 await insist(self.kube, pod)
@@ -107,9 +113,9 @@ class World:
 
     async def _check_gangs(self, pods: list[Json], allocated: set[str]) -> None:
         """A gate is open only where every claim of the gang holds its devices."""
-        opened = {p["metadata"]["labels"][GANG] for p in pods if not is_gated(p)}
+        opened = {gang_of(pod) for pod in pods if not is_gated(pod)} - self.torn
         for pod in pods:
-            if pod["metadata"]["labels"][GANG] not in opened:
+            if gang_of(pod) not in opened:
                 continue
             names = [
                 item["resourceClaimName"]
@@ -117,8 +123,7 @@ class World:
             ]
             if not is_over(pod) and not (names and allocated.issuperset(names)):
                 later = await self.kube.get({**pod, "apiVersion": "v1", "kind": "Pod"})
-                name = pod["metadata"]["labels"][GANG]
-                gang = [p for p in pods if p["metadata"]["labels"][GANG] == name]
+                gang = [other for other in pods if gang_of(other) == gang_of(pod)]
                 assert is_over(later), _describe(gang, allocated)
 
     async def _list(self, path: str) -> list[Json]:
@@ -130,8 +135,13 @@ class World:
         """Name the pods that have not run to their end, and claims that are left."""
         pods = await self._list("/api/v1/pods")
         claims = await self._list("/apis/resource.k8s.io/v1/resourceclaims")
-        found = [_shown(pod) for pod in pods if not is_over(pod)]
-        found += [f"claim {claim['metadata']['name']}" for claim in claims]
+        found = [
+            _shown(pod)
+            for pod in pods
+            if not is_over(pod) and not (is_gated(pod) and gang_of(pod) in self.torn)
+        ]
+        names = (claim["metadata"]["name"] for claim in claims)
+        found += [f"claim {n}" for n in names if n.partition("-")[0] not in self.torn]
         return found if len(pods) == sum(self.gangs.values()) else ["pods", *found]
 
 
@@ -150,6 +160,11 @@ def _describe(gang: list[Json], allocated: set[str]) -> str:
         held = sorted(claims & allocated)
         lines.append(f"{_shown(pod)} of {at} {notes}: {sorted(claims)}, held {held}")
     return "\n".join(lines)
+
+
+def gang_of(pod: Json) -> str:
+    name: str = pod["metadata"]["labels"][GANG]
+    return name
 
 
 def devices_of(claim: Json) -> list[Json]:
@@ -277,7 +292,7 @@ async def test_no_gang_is_half_open_and_nothing_lost_whatever_is_killed(
                 held = faults.held_mebibytes()
     lines = [
         faults.report(),
-        f"{world.looks} looks, {len(world.gangs)} gangs",
+        f"{world.looks} looks, {len(world.gangs)} gangs, {len(world.torn)} torn",
         f"ended by themselves: {dict(stack.restarts)}",
         f"MiB at the start: {at_start}",
         f"MiB at the end: {held}",

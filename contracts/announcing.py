@@ -58,16 +58,18 @@ def find_speakers(
     """Return the nodes whose agents' word about a pool counts, by name; one at least.
 
     Several contest it, and nobody may have its devices. A pool is on the node that it
-    is named after: whose name is the pool's or a part of it, the longest. Where it is
-    named after none of them, an empty pool contests nothing.
+    is named after: whose name stands in the pool's, best as a whole between slashes,
+    else at a beginning, and then the longest. Where it is named after none of them, an
+    empty pool contests nothing.
     """
     nodes = sorted(announced)
     if len(nodes) == 1:
         return (*nodes,)
     namesakes = [node for node in nodes if _is_named_after(name, node)]
-    longest = max(map(len, namesakes), default=0)
+    ranks = {node: _rank_namesake(name, node) for node in namesakes}
+    best = max(ranks.values(), default=None)
     return (
-        tuple(node for node in namesakes if len(node) == longest)
+        tuple(node for node, rank in ranks.items() if rank == best)
         or tuple(node for node in nodes if announced[node].devices)
         or (*nodes[:1],)
     )
@@ -77,6 +79,14 @@ def _is_named_after(pool: PoolName, node: NodeName) -> bool:
     """True if a node's name stands in a pool's, between other signs than its own."""
     before, after = r"(?<![a-zA-Z0-9])", r"(?![a-zA-Z0-9])"
     return re.search(f"{before}{re.escape(node)}{after}", pool) is not None
+
+
+def _rank_namesake(pool: PoolName, node: NodeName) -> tuple[int, int]:
+    """Rank a node that a pool is named after: `n-1-nics` is of `n-1`, not `nics`."""
+    parts = pool.split("/")
+    if node in parts:
+        return 2, 0
+    return int(any(part.startswith(node) for part in parts)), len(node)
 
 
 def describe_contest(pool: PoolID, nodes: Iterable[NodeName]) -> str:

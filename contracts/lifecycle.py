@@ -322,13 +322,13 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def is_ended_by_publisher(self) -> bool:
-        """True if only a publisher gave it up: its pods are still wanted."""
+        """True if only a publisher ended it: pods that wait are still wanted."""
         return self.command is not None and is_by_publisher(self.command)
 
 
 def is_by_publisher(command: CommandMessage) -> bool:
-    """True if a publisher gave the gang up, to submit its pods again."""
-    return isinstance(command, CancelGang) and command.reason.startswith(PUBLISHER)
+    """True if a publisher ended the gang: pods that wait are submitted again."""
+    return command.reason.startswith(PUBLISHER)
 
 
 def is_answer(decision: DecisionMessage) -> bool:

@@ -261,6 +261,8 @@ class CancelGang(GangMessage, frozen=True, kw_only=True):
 class ReleaseGang(GangMessage, frozen=True, kw_only=True):
     """The gang's work is done."""
 
+    reason: str = ""
+
 
 # --- from the solver -------------------------------------------------------------
 

@@ -130,14 +130,21 @@ def _plan_record(
     if wanted is not None:
         return _plan_wanted(context, record, wanted)
     if own is None:
-        return NextSteps(messages=(ReleaseGang(**context.address(record)),))
+        return _release(context, record)
     if not own.metadata.deletion_timestamp:
         reason = f"the ResourceClaim has no label {ALLOCATE}: {IMMEDIATE} any more"
         return _give_up(context, record, reason)
     if own.allocation is not None:
         # Somebody uses it still, or Kubernetes is about to free it.
         return NextSteps()
-    return NextSteps(messages=(ReleaseGang(**context.address(record)),))
+    return _release(context, record)
+
+
+def _release(context: PlanContext, record: PodGangRecord) -> NextSteps:
+    """Say that it is over; the claim is back if the cluster is restored."""
+    reason = f"{PUBLISHER}the ResourceClaim is gone"
+    message = ReleaseGang(**context.address(record), reason=reason)
+    return NextSteps(messages=(message,))
 
 
 def _give_up(context: PlanContext, record: PodGangRecord, reason: str) -> NextSteps:

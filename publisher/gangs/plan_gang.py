@@ -19,7 +19,7 @@ from contracts.pods.members import group_connected
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.gangs.carry_out.plan_reserved import plan_reserved
-from publisher.gangs.carry_out.plan_submitted import plan_submitted
+from publisher.gangs.carry_out.plan_submitted import plan_closed_again, plan_submitted
 from publisher.gangs.context import (
     NextSteps,
     PlanContext,
@@ -133,10 +133,12 @@ def _plan_named(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     if steps is None:
         if record.is_over:
             plan = plan_finished
-        elif record.is_open:
+        elif record.is_open and not submitted.entitled:
             plan = plan_running
         elif record.command is not None:
             plan = plan_commanded
+        elif record.is_open:
+            plan = plan_closed_again
         else:
             plan = plan_submitted
         steps = plan(context, submitted)

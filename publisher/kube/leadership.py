@@ -6,7 +6,8 @@ for its whole duration, or at once from a process that is known to be dead; a le
 stops before that, so there are never two who think they lead, however their clocks are
 set (only how fast they run must be alike).
 
-Source: k8s.io/client-go/tools/leaderelection, whose fields of the Lease are used alike.
+Source: k8s.io/client-go/tools/leaderelection, whose fields of the Lease are used alike;
+KEP-5504, by which versions of objects are numbers that grow.
 """
 
 from __future__ import annotations
@@ -51,10 +52,14 @@ class LeaseCandidate(Struct, frozen=True, kw_only=True):
     """When this version of the Lease was first read."""
     renewed_s: float | None = None
     """When our last renewal that succeeded was begun; None: we do not lead."""
+    newest: int = 0
+    """The largest resourceVersion of the Lease; they only grow."""
+    went_back: bool = False
+    """True once a smaller one was read: the cluster was restored from a backup."""
 
     def left_s(self, now_s: float) -> float:
         """For how long we may act as the leader without another renewal."""
-        if self.renewed_s is None:
+        if self.renewed_s is None or self.went_back:
             return 0.0
         return max(self.renewed_s + self.duration_s * 2 / 3 - now_s, 0.0)
 
@@ -68,7 +73,7 @@ class LeaseCandidate(Struct, frozen=True, kw_only=True):
 
         `is_gone`: whether a holder is known to be dead.
         """
-        if self.lease is None:
+        if self.lease is None or self.went_back:
             return False
         if self.lease.holder in ("", self.identity) or is_gone(self.lease.holder):
             return True
@@ -83,7 +88,15 @@ def note_observed(
     if last is not None and last.resource_version == lease.resource_version:
         return candidate
     kept = candidate.renewed_s if lease.holder == candidate.identity else None
-    return structs.replace(candidate, lease=lease, observed_s=now_s, renewed_s=kept)
+    version = int(lease.resource_version or candidate.newest)
+    return structs.replace(
+        candidate,
+        lease=lease,
+        observed_s=now_s,
+        renewed_s=kept,
+        newest=max(version, candidate.newest),
+        went_back=candidate.went_back or version < candidate.newest,
+    )
 
 
 def note_written(

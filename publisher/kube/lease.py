@@ -18,6 +18,7 @@ from publisher.kube.former import is_gone
 from publisher.kube.holder import HolderProcess
 from publisher.kube.leadership import DURATION_S, LeaseCandidate, lease_of, spec_of
 from runtime import metrics
+from runtime.errors import RestartError
 from runtime.kube.api import Json, KubernetesApi
 from runtime.kube.errors import ApiError, ConflictError, NotFoundError
 from runtime.kube.kinds import LEASE
@@ -71,10 +72,16 @@ class LeaderLease:
         That is on `stop`, or when the Lease could not be renewed for two thirds of its
         duration: the body of the loop has to return within the third that is left.
         Only then is the Lease given to whoever is next.
+
+        Raises:
+            RestartError: the cluster was restored from a backup, so that what we have
+                read of it, by which every write is planned, did not happen.
         """
         while not stop.is_set():
             # First wait until the Lease is ours ...
             await self._try_once(self._attempt_s)
+            if self._candidate.went_back:
+                raise RestartError(f"the cluster was restored: {self.key} is older")
             if not self.leads:
                 await first_of(stop, within_s=self._candidate.renew_s)
                 continue

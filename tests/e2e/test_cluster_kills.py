@@ -27,7 +27,7 @@ from tests.lab.controlplane import kubelet, objects
 from tests.lab.controlplane.client import Json, Kube, RefusedError
 from tests.lab.controlplane.kubelet import RUNS_S
 from tests.lab.controlplane.options import API_SERVER, Options
-from tests.lab.faults import FULL_SERVER, Faults, in_turn
+from tests.lab.faults import FULL_SERVER, RESTORED, Faults, in_turn
 from tests.lab.partition import Link, forwarding
 from tests.lab.publisher_rights import publisher_kubeconfig
 from tests.lab.secured_cluster import TokenPlatform, secured_stack
@@ -36,6 +36,8 @@ from tests.lab.soak import sized
 
 KILLS = int(os.environ.get("MOORINGS_KILLS", sized(12, 1_000)))
 SEED = os.environ.get("MOORINGS_SEED", str(KILLS))
+ONLY = os.environ.get("MOORINGS_FAULTS", "")
+"""Kinds of faults between commas; empty: all."""
 DRIVER = "gpu.example.com"
 NODES, DEVICES = 4, 4
 SETTLED_S = 120.0
@@ -50,6 +52,12 @@ class World:
 
     def __init__(self, kube: Kube, namespace: str, seed: str) -> None:
         self.kube = kube
+        self.looking = asyncio.Lock()
+        """Held while two answers of the cluster are compared."""
+        self._pods: list[Json] = []
+        self.torn: set[str] = set()
+        """Gangs whose gates were about to open when a backup was taken: who is behind
+        them may wait for pods that had ended already, until somebody deletes it."""
         self.namespace = namespace
         self.draw = random.Random(seed)
         self.gangs: dict[str, int] = {}
@@ -72,10 +80,25 @@ class World:
                     templates={"gpus": template},
                 )
                 pod["metadata"]["annotations"][RUNS_S] = runs_s
+                self._pods.append(pod)
+                await insist(self.kube, pod)
+
+    async def create_lost(self) -> None:
+        """Create again what the cluster has forgotten, as whoever runs Jobs does."""
+        restored = await self._list("/api/v1/pods")
+        gated = {gang_of(pod) for pod in restored if is_gated(pod)}
+        self.torn |= gated & {gang_of(pod) for pod in restored if not is_gated(pod)}
+        there = {pod["metadata"]["name"] for pod in restored}
+        for pod in self._pods:
+            if pod["metadata"]["name"] not in there:
                 await insist(self.kube, pod)
 
     async def check(self) -> None:
         """Look once: claims of one list are of one moment."""
+        async with self.looking:
+            await self._check()
+
+    async def _check(self) -> None:
         pods = await self._list("/api/v1/pods")
         claims = await self._list("/apis/resource.k8s.io/v1/resourceclaims")
         self.looks += 1
@@ -90,9 +113,9 @@ class World:
 
     async def _check_gangs(self, pods: list[Json], allocated: set[str]) -> None:
         """A gate is open only where every claim of the gang holds its devices."""
-        opened = {p["metadata"]["labels"][GANG] for p in pods if not is_gated(p)}
+        opened = {gang_of(pod) for pod in pods if not is_gated(pod)} - self.torn
         for pod in pods:
-            if pod["metadata"]["labels"][GANG] not in opened:
+            if gang_of(pod) not in opened:
                 continue
             names = [
                 item["resourceClaimName"]
@@ -100,7 +123,8 @@ class World:
             ]
             if not is_over(pod) and not (names and allocated.issuperset(names)):
                 later = await self.kube.get({**pod, "apiVersion": "v1", "kind": "Pod"})
-                assert is_over(later), later
+                gang = [other for other in pods if gang_of(other) == gang_of(pod)]
+                assert is_over(later), _describe(gang, allocated)
 
     async def _list(self, path: str) -> list[Json]:
         path = path.replace("/v1/", f"/v1/namespaces/{self.namespace}/")
@@ -111,14 +135,36 @@ class World:
         """Name the pods that have not run to their end, and claims that are left."""
         pods = await self._list("/api/v1/pods")
         claims = await self._list("/apis/resource.k8s.io/v1/resourceclaims")
-        found = [_shown(pod) for pod in pods if not is_over(pod)]
-        found += [f"claim {claim['metadata']['name']}" for claim in claims]
+        found = [
+            _shown(pod)
+            for pod in pods
+            if not is_over(pod) and not (is_gated(pod) and gang_of(pod) in self.torn)
+        ]
+        names = (claim["metadata"]["name"] for claim in claims)
+        found += [f"claim {n}" for n in names if n.partition("-")[0] not in self.torn]
         return found if len(pods) == sum(self.gangs.values()) else ["pods", *found]
 
 
 def _shown(pod: Json) -> str:
     where = pod["spec"].get("nodeName") or ("gated" if is_gated(pod) else "unbound")
     return f"pod {pod['metadata']['name']} {where} {pod['status'].get('phase')}"
+
+
+def _describe(gang: list[Json], allocated: set[str]) -> str:
+    lines = []
+    for pod in gang:
+        statuses = pod["status"].get("resourceClaimStatuses", ())
+        claims = {item["resourceClaimName"] for item in statuses}
+        meta = pod["metadata"]
+        notes, at = meta.get("annotations"), meta["creationTimestamp"]
+        held = sorted(claims & allocated)
+        lines.append(f"{_shown(pod)} of {at} {notes}: {sorted(claims)}, held {held}")
+    return "\n".join(lines)
+
+
+def gang_of(pod: Json) -> str:
+    name: str = pod["metadata"]["labels"][GANG]
+    return name
 
 
 def devices_of(claim: Json) -> list[Json]:
@@ -219,16 +265,21 @@ async def test_no_gang_is_half_open_and_nothing_lost_whatever_is_killed(
                 devices = objects.devices(DEVICES)
                 await kube.create(objects.resource_slice(DRIVER, name, devices))
             world = World(kube, namespace, seed=SEED)
-            faults = Faults(plane, stack, link, disk, world.draw)
-            stop = asyncio.Event()
+            faults = Faults(
+                plane, stack, link, disk, draw=world.draw, looking=world.looking
+            )
+            stop, at_start = asyncio.Event(), faults.held_mebibytes()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(watch_over(world, stop))
-                kinds = in_turn(faults.kinds, KILLS, world.draw)
-                for number, kind in enumerate(kinds):
+                kinds = [kind for kind in faults.kinds if not ONLY or kind in ONLY]
+                drawn = in_turn(kinds, KILLS, world.draw)
+                for number, kind in enumerate(drawn):
                     await world.create_gangs()
                     await asyncio.sleep(world.draw.random())
                     submitting = tasks.create_task(platform.submit(bus))
                     await faults.make(kind)
+                    if kind == RESTORED:
+                        await world.create_lost()
                     (tmp_path / "faults.txt").write_text(faults.report())
                     await submitting
                     if number % RENEWED_EVERY == 0:
@@ -239,7 +290,14 @@ async def test_no_gang_is_half_open_and_nothing_lost_whatever_is_killed(
                 )
                 stop.set()
                 held = faults.held_mebibytes()
-    report = f"{faults.report()}\n{world.looks} looks, {len(world.gangs)} gangs, {held}"
+    lines = [
+        faults.report(),
+        f"{world.looks} looks, {len(world.gangs)} gangs, {len(world.torn)} torn",
+        f"ended by themselves: {dict(stack.restarts)}",
+        f"MiB at the start: {at_start}",
+        f"MiB at the end: {held}",
+    ]
+    report = "\n".join(lines)
     (tmp_path / "faults.txt").write_text(report)
     print(f"seed {SEED}\n{report}")  # noqa: T201 # the report of a soak
     assert max(held.values()) < MOST_MEBIBYTES

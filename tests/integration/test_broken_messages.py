@@ -15,14 +15,21 @@ from random import Random
 from msgspec import structs
 
 from contracts.ids import NodeName
-from contracts.messages import DevicesAnnounced, NodeSeen
-from contracts.topics import HEARTBEATS
+from contracts.messages import (
+    DecisionMessage,
+    DevicesAnnounced,
+    GangAllocated,
+    NodeSeen,
+    ObjectObserved,
+)
+from contracts.topics import HEARTBEATS, STATE
 from runtime.bus.bus import Bus
 from runtime.errors import BusError
 from runtime.wire import Outgoing
 from tests import builders
 from tests.lab.broken_readers import BrokenMessage
 from tests.lab.command_line import moorings
+from tests.lab.controlplane import objects
 from tests.lab.nats_server import LabServer
 from tests.lab.services import (
     CLUSTER,
@@ -34,8 +41,9 @@ from tests.lab.services import (
     solver,
     submit,
 )
+from tests.lab.soak import sized
 
-COUNT = 100
+COUNT = sized(100, 2_000)
 SEED = os.environ.get("MOORINGS_SEED", "36")
 GOOD = NodeName("node-good")
 
@@ -54,6 +62,13 @@ async def send_broken(bus: Bus, numbers: range) -> int:
             await bus.publish(message)
             sent += 1
     return sent
+
+
+async def observe_node(bus: Bus) -> None:
+    """Put the good node on the bus: one of another name may be believed."""
+    node = objects.node(GOOD)
+    message = ObjectObserved(cluster=CLUSTER, kind="Node", key=GOOD, object=node)
+    await bus.publish(Outgoing.of(STATE, message))
 
 
 async def beat(bus: Bus) -> None:
@@ -75,10 +90,14 @@ async def decide_one(bus: Bus, number: int) -> None:
     gang = structs.replace(gang, metadata=metadata)
     await submit(bus, gang)
 
-    async def is_allocated() -> bool:
-        return type(await decision_on(bus, gang)).__name__ == "GangAllocated"
+    decision: DecisionMessage | None = None
 
-    await eventually(is_allocated, f"gang {number} has a device")
+    async def is_allocated() -> bool:
+        nonlocal decision
+        decision = await decision_on(bus, gang)
+        return isinstance(decision, GangAllocated)
+
+    await eventually(is_allocated, lambda: f"gang {number} has a device: {decision}")
 
 
 async def test_a_solver_goes_on_and_starts_again_among_broken_messages(
@@ -90,6 +109,7 @@ async def test_a_solver_goes_on_and_starts_again_among_broken_messages(
     async with running(process):
         await announce(bus, good)
         await observe_class(bus)
+        await observe_node(bus)
         beating = asyncio.create_task(beat(bus))
         await decide_one(bus, 1)
         assert await send_broken(bus, range(COUNT // 2)) > COUNT // 4

@@ -18,23 +18,11 @@ from runtime.bus.bus import Bus
 from runtime.wire import BusSettings
 from tests.lab.endurance import FLEET, Asked, is_written
 from tests.lab.nats_server import LabServer
+from tests.lab.processes import children
 from tests.lab.services import CLUSTER, Process, eventually, observe, running, solver
 from tests.lab.soak import sized
 
 KILLS = sized(10, 500)
-
-
-def children(pid: int) -> list[int]:
-    """List the children of a process."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            found.append(int(stat.parent.name))
-    return found
 
 
 class World:
@@ -101,10 +89,9 @@ async def test_nothing_is_lost_or_given_twice_whatever_is_killed(
                 await bus.wait_connected(20)
             client = Client(bus, CLUSTER)
             await eventually(lambda: asked.settled(client), "all is settled", 60)
-            records = await client.fetch_gangs()
-            asked.check(records)
+            asked.check()
             await eventually(
-                lambda: is_written(world.manifests, records), "all is on disk", 30
+                lambda: is_written(world.manifests, asked.records), "all is on disk", 30
             )
     assert len(victims) >= 4
     assert len(asked.accepted) >= KILLS

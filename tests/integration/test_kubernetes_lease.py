@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 from publisher.kube.lease import LeaderLease
+from runtime.errors import RestartError
 from runtime.kube.api import KubernetesApi
 from runtime.kube.kinds import LEASE
 from tests.conftest import OwnControlPlane
@@ -21,6 +22,7 @@ from tests.lab.services import eventually
 QUICK_S = 3.0
 OTHER = """
 import asyncio, sys
+from runtime.errors import RestartError
 from runtime.kube.api import KubernetesApi
 from publisher.kube.former import describe_process
 from publisher.kube.lease import LeaderLease
@@ -185,3 +187,21 @@ async def test_a_leader_without_an_api_server_ends_in_time(
         assert not ours.leads
         control_plane.programs[API_SERVER].resume()
         await eventually(ours.reached("began", 2), "we lead again")
+
+
+async def test_whoever_leads_a_restored_cluster_starts_again(
+    own_control_plane: OwnControlPlane,
+) -> None:
+    """What it has read did not happen; one that stands by notices as well."""
+    plane = own_control_plane(Options(programs=(ETCD, API_SERVER)))
+    async with KubernetesApi.open(str(plane.kubeconfig())) as api:
+        leading, standing_by = Terms(), Terms()
+        tasks = [asyncio.create_task(leading.run(api, "default", "leads"))]
+        await eventually(leading.reached("began", 1), "it leads")
+        tasks += [asyncio.create_task(standing_by.run(api, "default", "stands by"))]
+        plane.save_store()
+        await asyncio.sleep(2 * QUICK_S)
+        await plane.restore_store()
+        told = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [type(error) for error in told] == [RestartError] * 2, told
+    assert not leading.leads

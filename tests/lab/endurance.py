@@ -10,7 +10,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
+from msgspec import structs
+
 from contracts import topics
+from contracts.claim import CELDeviceSelector, DeviceClaim, DeviceSelector
 from contracts.gang import Gang, GangPhase
 from contracts.ids import DeviceID, GangUID, Namespace
 from contracts.lifecycle import GangRecord
@@ -37,12 +40,14 @@ class Asked:
         self._draw = draw
         self.accepted: list[Gang] = []
         self.ended: set[str] = set()
+        self.records: list[GangRecord] = []
+        """As `settled` saw them last."""
         self._unsettled = ""
         self._device_class = str(make_classes(FLEET)[0].metadata.name)
 
-    async def submit_some(self, bus: Bus) -> None:
+    async def submit_some(self, bus: Bus, at_least: int = 0) -> None:
         """Submit a few gangs; only those that were acknowledged count."""
-        for _ in range(self._draw.randint(0, 3)):
+        for _ in range(self._draw.randint(at_least, 3)):
             number = len(self.accepted) + 1
             gang = make_gang(
                 number,
@@ -51,6 +56,7 @@ class Asked:
                 self._device_class,
                 0,
             )
+            gang = with_selector(gang, f"device.driver != 'none-{number}'")
             await until_acknowledged(partial(submit, bus, gang))
             self.accepted.append(gang)
 
@@ -78,10 +84,11 @@ class Asked:
     async def settled(self, client: Client) -> bool:
         """Say whether every accepted gang has come to rest."""
         try:
-            records = {record.uid: record for record in await client.fetch_gangs()}
+            self.records = await client.fetch_gangs()
         except (BusUnavailableError, CannotReadError) as error:
             self._unsettled = str(error)
             return False
+        records = {record.uid: record for record in self.records}
         for gang in self.accepted:
             record = records.get(GangUID(gang.metadata.uid))
             self._unsettled = f"{gang.metadata.name}: {record}"
@@ -98,9 +105,9 @@ class Asked:
         """Say what did not come to rest when `settled` last looked."""
         return f"all is settled: {self._unsettled}"
 
-    def check(self, records: list[GangRecord]) -> None:
+    def check(self) -> None:
         """Every gang has one end or a reason; no device is in two allocations."""
-        by_uid = {record.uid: record for record in records}
+        by_uid = {record.uid: record for record in self.records}
         held: Counter[DeviceID] = Counter()
         for gang in self.accepted:
             record = by_uid[GangUID(gang.metadata.uid)]
@@ -117,6 +124,21 @@ class Asked:
         twice = {str(device): count for device, count in held.items() if count > 1}
         assert not twice
         assert held
+
+
+def with_selector(gang: Gang, expression: str) -> Gang:
+    """Have its devices selected, too: one that nobody asked before is evaluated."""
+    (member,) = gang.spec.members
+    (claim,) = member.claims
+    assert claim.spec is not None
+    (request,) = claim.spec.devices.requests
+    assert request.exactly is not None
+    selector = DeviceSelector(cel=CELDeviceSelector(expression=expression))
+    exactly = structs.replace(request.exactly, selectors=(selector,))
+    devices = DeviceClaim(requests=(structs.replace(request, exactly=exactly),))
+    asked = structs.replace(claim, spec=structs.replace(claim.spec, devices=devices))
+    members = (structs.replace(member, claims=(asked,)),)
+    return structs.replace(gang, spec=structs.replace(gang.spec, members=members))
 
 
 async def until_acknowledged(send: Callable[[], Awaitable[object]]) -> None:

@@ -1,7 +1,8 @@
 """What goes wrong beside a cluster, one thing at a time, and is put right again.
 
 Kills and pauses of everything that runs, an API server that is slow or cut off, a store
-of NATS that is lost, a disk of it that is full, a clock that is hours ahead.
+of NATS that is lost, a disk of it that is full, a clock that is an hour behind or days
+ahead, an etcd that was restored from what it held some seconds before.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from tests.lab.controlplane.options import API_SERVER, ETCD
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.partition import Link
+from tests.lab.processes import resident_mebibytes
 from tests.lab.secured_cluster import CALLOUTS, PUBLISHERS, SOLVERS, SecuredStack
 from tests.lab.secured_nats import SERVERS
 from tests.lab.services import Process
@@ -27,19 +28,19 @@ SERVER, ALL_SERVERS = "a server", "all servers"
 _SERVICES = (*SOLVERS, *PUBLISHERS, *CALLOUTS)
 KILLED = (*_SERVICES, SERVER, ALL_SERVERS, API_SERVER, ETCD)
 PAUSED = (*_SERVICES, SERVER, API_SERVER, ETCD)
-SLOW, CUT, LOST, FULL, CLOCK = (
+SLOW, CUT, LOST, FULL, CLOCK, RESTORED = (
     "API server slow",
     "API server cut off",
     "store lost",
     "disk full",
-    "clock ahead",
+    "clock stepped",
+    "etcd restored",
 )
 SLOW_S = 2.0
 """Added to each answer that publishers get."""
 FULL_SERVER = 2
 """The server whose store is on a small disk."""
-_STEPS_H = (1, 5, 26)
-_FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+_STEPS_H = (-1, -1, 1, 26)
 
 
 class Faults:
@@ -51,9 +52,15 @@ class Faults:
         stack: SecuredStack,
         link: Link,
         disk: SmallDisk | None,
+        *,
         draw: random.Random,
+        looking: asyncio.Lock,
     ) -> None:
-        """`link`: publishers' way to the API server; `disk`: None, none can be full."""
+        """`link`: publishers' way to the API server; `disk`: None, none can be full.
+
+        `looking` is held while the cluster goes back in time.
+        """
+        self._looking = looking
         self._plane = plane
         self._stack = stack
         self._link = link
@@ -66,9 +73,9 @@ class Faults:
         """All kinds that can be made here."""
         kinds = [*(f"kill {name}" for name in KILLED)]
         kinds += [f"pause {name}" for name in PAUSED]
-        kinds += [SLOW, CUT, LOST]
+        kinds += [SLOW, CUT, LOST, RESTORED]
         kinds += [FULL] if self._disk is not None else []
-        kinds += [CLOCK] if _FAKETIME.exists() else []
+        kinds += [CLOCK] if self._stack.clocks else []
         return tuple(kinds)
 
     async def make(self, kind: str) -> None:
@@ -90,8 +97,10 @@ class Faults:
                 await asyncio.to_thread(self._stack.nats.wait_healthy)
             case _ if kind == FULL:
                 await self._fill_disk()
+            case _ if kind == RESTORED:
+                await self._restore_store()
             case _:
-                self._step_clock()
+                await self._step_clock()
         self.counts[kind] += 1
 
     def report(self) -> str:
@@ -100,11 +109,10 @@ class Faults:
         return "\n".join([*lines, f"{self.counts.total():6} in all"])
 
     def held_mebibytes(self) -> dict[str, int]:
-        """Return how much memory each service holds."""
-        return {
-            name: _resident_mebibytes(process.pid)
-            for name, process in self._stack.processes.items()
-        }
+        """Return how much memory each service and server of NATS holds."""
+        pids = {name: each.pid for name, each in self._stack.processes.items()}
+        pids |= {f"nats-{n}": self._stack.nats.pid(n) for n in range(SERVERS)}
+        return {name: resident_mebibytes(pid) for name, pid in pids.items()}
 
     async def _kill(self, victim: str) -> None:
         pause_s = self._draw.random() * 0.5
@@ -161,25 +169,29 @@ class Faults:
         self._stack.nats.kill(FULL_SERVER)
         self._stack.nats.start(FULL_SERVER)
 
-    def _step_clock(self) -> None:
-        """Set the clock of one service ahead; of a callout tokens would have expired.
+    async def _step_clock(self) -> None:
+        """Step the clock of one service, and back; of a callout tokens would expire.
 
-        Never back: the certificates of the servers were made just now.
+        Sometimes it is started again meanwhile, and meets what was written earlier.
         """
-        name = self._draw.choice((*SOLVERS, *PUBLISHERS))
-        hours = self._draw.choice(_STEPS_H)
-        fake = {"LD_PRELOAD": str(_FAKETIME), "FAKETIME": f"+{hours}h"}
-        fake |= {"DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1"}
-        self._restart(self._stack.processes[name], **fake)
+        name = self._draw.choice(sorted(self._stack.clocks))
+        clock = self._stack.clocks[name]
+        clock.step(self._draw.choice(_STEPS_H) * 3600)
+        if self._draw.random() < 0.5:
+            self._restart(self._stack.processes[name])
+        await asyncio.sleep(4.0)
+        clock.step(0)
 
-    def _restart(self, process: Process, **variables: str) -> None:
+    async def _restore_store(self) -> None:
+        """Forget the last seconds of the cluster, as a restored backup does."""
+        await asyncio.to_thread(self._plane.save_store)
+        await asyncio.sleep(self._draw.choice((1.0, 3.0, 6.0)))
+        async with self._looking:
+            await self._plane.restore_store()
+
+    def _restart(self, process: Process) -> None:
         process.kill()
-        process.start(**variables)
-
-
-def _resident_mebibytes(pid: int) -> int:
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+        process.start()
 
 
 def in_turn(kinds: Sequence[str], count: int, draw: random.Random) -> list[str]:

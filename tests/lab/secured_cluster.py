@@ -7,6 +7,7 @@ and a platform that submits by a token of its service account.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -18,6 +19,7 @@ from contracts.ids import GangUID, Namespace
 from contracts.topics import DECISIONS
 from moorings.demo.workload import make_gang
 from runtime.bus.bus import Bus
+from tests.lab.clock.stepped import SteppedClock, make_clocks
 from tests.lab.cluster import READY_S, publisher
 from tests.lab.controlplane.client import named
 from tests.lab.controlplane.kubectl import Kubectl
@@ -35,12 +37,35 @@ NOBODYS = "nobody.example.com"
 """A class without devices: a gang that asks for it waits, and holds nothing."""
 
 
-class SecuredStack:
-    """The servers, and the processes by name."""
+EARLIER = "earlier"
+"""The clock by which certificates are made, so that others may be stepped back."""
+EARLIER_S = -2 * 3600
 
-    def __init__(self, nats: SecuredNats, processes: Mapping[str, Process]) -> None:
+
+class SecuredStack:
+    """The servers, and the processes and their clocks by name."""
+
+    def __init__(
+        self,
+        nats: SecuredNats,
+        processes: Mapping[str, Process],
+        clocks: Mapping[str, SteppedClock],
+    ) -> None:
+        """`clocks`: of solvers and publishers; none where they cannot be stepped."""
         self.nats = nats
         self.processes = processes
+        self.clocks = clocks
+        self.restarts: Counter[str] = Counter()
+        """How often a service ended by itself, by name."""
+
+    async def tend(self) -> None:
+        """Start what ended by itself again, as kubelet does, until cancelled."""
+        while True:
+            for name, process in self.processes.items():
+                if not process.is_alive:
+                    process.start()
+                    self.restarts[name] += 1
+            await asyncio.sleep(0.5)
 
     def is_ready(self) -> bool:
         """Whether a solver decides, a publisher writes and a callout answers."""
@@ -62,26 +87,41 @@ async def secured_stack(
 
     `of_publishers` are more variables of these.
     """
-    nats = SecuredNats(folder / "nats", tokens=True)
+    ahead_s = dict.fromkeys((*SOLVERS, *PUBLISHERS), 0) | {EARLIER: EARLIER_S}
+    clocks = make_clocks(folder / "clocks", **ahead_s)
+    earlier = clocks.pop(EARLIER, None)
+    nats = SecuredNats(folder / "nats", tokens=True, clock=earlier)
+    of_clocks = {name: clock.variables for name, clock in clocks.items()}
     variables = nats.variables("solver") | {
         "SOLVER_LEASE_S": "2",
         "SOLVER_REPLICAS": str(SERVERS),
     }
     processes = {
-        name: Process("solver", folder / f"{name}.log", SOLVER_NAME=name, **variables)
+        name: Process(
+            "solver",
+            folder / f"{name}.log",
+            SOLVER_NAME=name,
+            **variables,
+            **of_clocks.get(name, {}),
+        )
         for name in SOLVERS
     }
     variables = nats.variables("publisher") | {"PUBLISHER_REPLICAS": str(SERVERS)}
     variables |= of_publishers
     for name in PUBLISHERS:
-        processes[name] = publisher("", plane, folder, name, **variables)
+        more = variables | of_clocks.get(name, {})
+        processes[name] = publisher("", plane, folder, name, **more)
     for name in CALLOUTS:
         processes[name] = nats.callout(name, plane.kubeconfig())
     with nats.running():
         async with running(*processes.values()):
-            stack = SecuredStack(nats, processes)
+            stack = SecuredStack(nats, processes, clocks)
             await eventually(stack.is_ready, "all is ready", READY_S)
-            yield stack
+            tending = asyncio.create_task(stack.tend())
+            try:
+                yield stack
+            finally:
+                tending.cancel()
 
 
 class TokenPlatform:

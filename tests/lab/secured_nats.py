@@ -29,6 +29,7 @@ from moorings.local.process import find_free_port
 from runtime.bus.permissions import CALLOUT_KEYS, PASSWORDS
 from runtime.users import CALLOUT
 from runtime.wire import BusSettings
+from tests.lab.clock.stepped import SteppedClock
 from tests.lab.manifests import BASE, K8S, TOKENS
 from tests.lab.partition import Link, forwarding
 from tests.lab.relay import start_relay
@@ -42,14 +43,21 @@ class SecuredNats:
     """The servers, and how each user of the bus reaches them."""
 
     def __init__(
-        self, folder: Path, *, links: bool = False, tokens: bool = False
+        self,
+        folder: Path,
+        *,
+        links: bool = False,
+        tokens: bool = False,
+        clock: SteppedClock | None = None,
     ) -> None:
         """Make certificates and passwords.
 
         With `links` between the servers; with `tokens` they ask the auth callout about
         everybody who has no password, as k8s/components/tokens sets them up.
+        Certificates are valid from when it is by `clock`; None: from now on.
         """
         self.folder = folder
+        self._variables = {} if clock is None else clock.variables
         self._tokens = tokens
         ports = _free_ports()
         self._client_ports = [next(ports) for _ in range(SERVERS)]
@@ -187,6 +195,10 @@ class SecuredNats:
         log = self.folder / "relay.log"
         self._relay = start_relay(self.settings("solver"), log)
 
+    def pid(self, number: int) -> int:
+        """Return the process id of one of the servers."""
+        return self._processes[number].pid
+
     def signal(self, number: int, what: signal.Signals) -> None:
         """Send a signal to one of the servers."""
         self._processes[number].send_signal(what)
@@ -244,7 +256,8 @@ class SecuredNats:
         """Carry out a step of k8s/secrets.sh and mount what it made."""
         made = self.folder / "secrets"
         command = ["bash", str(K8S / "secrets.sh"), str(made), step]
-        subprocess.run(command, check=True, capture_output=True)
+        variables = {**os.environ, **self._variables}
+        subprocess.run(command, check=True, capture_output=True, env=variables)
         self._mount((made / "secrets.yaml").read_text())
 
     def _mount(self, secrets: str) -> None:

@@ -32,6 +32,7 @@ from publisher.errors import DecisionError
 from publisher.gangs.carry_out.feasibility import find_fault, find_place_fault
 from publisher.gangs.carry_out.plan_claims import (
     Assignment,
+    ClaimWrites,
     assignments_of,
     plan_claims,
     plan_gates,
@@ -90,6 +91,30 @@ def plan_submitted(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     else:
         steps = _plan_decided(context, submitted, decision, assignments)
     return steps + NextSteps(kept=submitted.record.pods)
+
+
+def plan_closed_again(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
+    """Plan for a gang of which a restored cluster has forgotten gates that were open.
+
+    It goes on if its claims hold what was decided. Else it is given up: beyond claims,
+    nothing kept the devices of a gang that ran from others.
+    """
+    if _has_devices(context, submitted):
+        return plan_submitted(context, submitted)
+    steps = plan_giving_up(context, submitted, "the cluster was restored from a backup")
+    return steps + NextSteps(kept=submitted.record.pods)
+
+
+def _has_devices(context: PlanContext, submitted: SubmittedGang) -> bool:
+    """True if all claims of a gang hold what was decided for them."""
+    decision = submitted.record.in_force
+    try:
+        if decision is not None:
+            assignments = _read_assignments(decision, submitted.record)
+            return plan_claims(assignments, context) == ClaimWrites()
+    except DecisionError:
+        pass
+    return False
 
 
 def _find_refusal(

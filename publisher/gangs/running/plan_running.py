@@ -96,7 +96,9 @@ def _plan_end(context: PlanContext, record: PodGangRecord) -> NextSteps:
         return NextSteps()
     address, end = context.address(record), describe_end(context, record)
     if not end:
-        return NextSteps(messages=(ReleaseGang(**address),))
+        # They wait again if the cluster is restored from a backup, as if never run.
+        reason = f"{PUBLISHER}no pod is left"
+        return NextSteps(messages=(ReleaseGang(**address, reason=reason),))
     reason = f"{PUBLISHER}{end}"[:MAX_REASON]
     return NextSteps(messages=(CancelGang(**address, reason=reason),))
 

@@ -39,6 +39,9 @@ class Kubelets:
         self.drivers = Drivers()
         self._kube = kube
         self._pods: dict[Key, Json] = {}
+        self._listed = asyncio.Event()
+        """Nothing is done by what was seen before a connection was lost: the cluster
+        may have been restored from a backup meanwhile."""
         self._exit_codes: dict[str, int] = {}
         """By pod uid: what ended, or shall."""
         self._queued: set[Key] = set()
@@ -74,9 +77,13 @@ class Kubelets:
         for pod in listed["items"]:
             self._see(pod)
         version = listed["metadata"]["resourceVersion"]
-        async with aclosing(self._kube.watch(path, version, **bound)) as events:
-            async for event in events:
-                self._see(event["object"], gone=event["type"] == "DELETED")
+        self._listed.set()
+        try:
+            async with aclosing(self._kube.watch(path, version, **bound)) as events:
+                async for event in events:
+                    self._see(event["object"], gone=event["type"] == "DELETED")
+        finally:
+            self._listed.clear()
 
     def _see(self, pod: Json, *, gone: bool = False) -> None:
         if pod["spec"].get("nodeName") not in self.nodes:
@@ -84,6 +91,7 @@ class Kubelets:
         if gone:
             self._pods.pop(_key(pod), None)
             self.drivers.unprepare(pod)
+            self._exit_codes.pop(pod["metadata"]["uid"], None)
             if timer := self._timers.pop(pod["metadata"]["uid"], None):
                 timer.cancel()
         else:
@@ -98,6 +106,7 @@ class Kubelets:
     async def _work(self, due: asyncio.Queue[Key]) -> None:
         while True:
             key = await due.get()
+            await self._listed.wait()
             self._queued.discard(key)
             pod = self._pods.get(key)
             if pod is None:

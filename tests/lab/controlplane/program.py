@@ -5,6 +5,7 @@ It dies with us, and can be killed and started again on the same port and data.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import http.client
 import signal
@@ -74,6 +75,8 @@ class Program:
     def pause(self) -> None:
         """Freeze it; it keeps its connections and answers nothing."""
         self._signal(signal.SIGSTOP)
+        while self._process is not None and not _stands_still(self._process.pid):
+            time.sleep(_POLL_S)
 
     def resume(self) -> None:
         """End a `pause`."""
@@ -113,6 +116,15 @@ class Program:
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
+
+
+def _stands_still(pid: int) -> bool:
+    """True if no thread of a process runs, or it has ended."""
+    states = []
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):
+            states.append(stat.read_text().rpartition(")")[2].split()[0])
+    return all(state in "TtZX" for state in states)
 
 
 def _unverified() -> ssl.SSLContext:

@@ -57,6 +57,14 @@ class ControlPlane:
         return self.programs[API_SERVER].url
 
     @property
+    def _store(self) -> Path:
+        return self.folder / ETCD
+
+    @property
+    def _saved_store(self) -> Path:
+        return self.folder / f"{ETCD}-saved"
+
+    @property
     def authority(self) -> Path:
         """What the API server's certificate is checked with, once it has started."""
         return self.folder / API_SERVER / "apiserver.crt"
@@ -95,6 +103,31 @@ class ControlPlane:
         """
         self.spawn(name)
         await asyncio.to_thread(self.wait_ready, name)
+
+    def save_store(self) -> None:
+        """Copy what etcd holds now; it stands still meanwhile."""
+        etcd = self.programs[ETCD]
+        etcd.pause()
+        try:
+            shutil.rmtree(self._saved_store, ignore_errors=True)
+            shutil.copytree(self._store, self._saved_store)
+        finally:
+            etcd.resume()
+
+    async def restore_store(self) -> None:
+        """Put back what `save_store` copied, and start every program anew.
+
+        As Kubernetes advises; versions of objects go back, as `etcdutl snapshot
+        restore` leaves them without `--bump-revision`.
+
+        Raises:
+            NotReadyError: a program ends or takes too long.
+        """
+        self.stop()
+        shutil.rmtree(self._store)
+        self._saved_store.rename(self._store)
+        for name in self.options.programs:
+            await self.restart(name)
 
     def kill(self, name: str) -> None:
         """End a program at once, as a crash would."""
@@ -178,7 +211,7 @@ class ControlPlane:
     def _etcd(self) -> list[str]:
         client, peer = self.programs[ETCD].url, f"http://127.0.0.1:{self._peer_port}"
         return [
-            f"--data-dir={self.folder / 'etcd'}",
+            f"--data-dir={self._store}",
             "--name=test",
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
@@ -241,4 +274,5 @@ def running(binaries: Path, folder: Path, options: Options) -> Iterator[ControlP
     finally:
         control_plane.stop()
         # 120 MB each, and pytest keeps folders for days; the logs stay.
-        shutil.rmtree(folder / ETCD, ignore_errors=True)
+        for name in (ETCD, f"{ETCD}-saved"):
+            shutil.rmtree(folder / name, ignore_errors=True)

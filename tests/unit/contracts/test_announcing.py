@@ -56,6 +56,13 @@ def test_a_name_may_be_a_part_of_its_pools(name: str, named: str) -> None:
     assert speakers(name, n=1, n_1=1, evil=1) == named
 
 
+def test_the_beginning_of_a_name_outweighs_a_longer_end() -> None:
+    """A node `nics` takes nothing from `n-1`; where both are whole, nobody does."""
+    assert speakers("n-1-nics", n_1=1, nics=1) == "n-1"
+    assert speakers("nics/n-1-gpus", n_1=1, gpus=1) == "n-1"
+    assert speakers("nics/n-1", n_1=1, nics=1) == "n-1 nics"
+
+
 def test_pools_of_drivers_that_no_agent_speaks_for_are_left_out() -> None:
     """By name; where no driver is set agents speak for any."""
     ours, theirs = pool(name="a"), pool(name="a", driver=OTHER)

@@ -296,6 +296,17 @@ def test_nothing_is_held_then_that_is_said_then_it_is_forgotten() -> None:
     assert plan(record=record) == NextSteps(forget=(UID,))
 
 
+def test_a_claim_that_is_back_after_its_end_is_asked_for_again() -> None:
+    """As after a restored backup; what a user releases is released."""
+    (command,) = plan(record=submitted(DECIDED, WRITTEN)).messages
+    assert isinstance(command, ReleaseGang)
+    record = submitted(DECIDED, WRITTEN, command, ENDED, FREED)
+    assert plan(claim(), record=record) == NextSteps(forget=(UID,))
+    record = submitted(DECIDED, WRITTEN, ReleaseGang(**IDS), ENDED, FREED)
+    (report,) = plan(claim(), record=record).reports
+    assert report.reason == "Cancelled"
+
+
 def test_a_claim_that_was_given_up_is_asked_for_again() -> None:
     (command,) = plan(claim(allocated=OTHER), record=submitted()).messages
     assert isinstance(command, CancelGang)

@@ -146,6 +146,33 @@ def test_a_standby_waits_the_whole_duration_since_it_saw_a_change() -> None:
     assert not note_observed(standby, renewed, 114.9).may_take(129.8)
 
 
+def test_who_sees_the_lease_go_back_in_time_leads_no_more() -> None:
+    """A cluster that was restored from a backup; what was read of it did not happen."""
+    ours = ObservedLease(holder="a", duration_s=15.0, uid="l", resource_version="20")
+    leading = note_written(LeaseCandidate(identity="a"), ours, 0.0, 0.5)
+    assert leading.left_s(1.0) > 0
+    older = structs.replace(ours, resource_version="9")
+    behind = note_observed(leading, older, 1.0)
+    assert behind.went_back
+    assert behind.left_s(1.0) == 0
+    assert not behind.may_take(100.0)
+    # Nor after it was let go, or grew past what was seen.
+    assert not note_released(behind).may_take(100.0)
+    newer = structs.replace(ours, holder="", resource_version="21")
+    assert not note_observed(behind, newer, 2.0).may_take(100.0)
+
+
+def test_a_lease_that_was_deleted_did_not_go_back() -> None:
+    lease = ObservedLease(holder="b", uid="l", resource_version="20")
+    seen = note_observed(LeaseCandidate(identity="a"), lease, 0.0)
+    gone = note_observed(seen, ObservedLease(), 1.0)
+    assert not gone.went_back
+    assert gone.may_take(1.0)
+    assert note_observed(
+        gone, structs.replace(lease, resource_version="8"), 2
+    ).went_back
+
+
 def test_a_released_lease_is_anybodys_at_once() -> None:
     """And taking it counts a transition only when somebody is followed."""
     free = ObservedLease(duration_s=15.0, transitions=4, uid="l", resource_version="9")

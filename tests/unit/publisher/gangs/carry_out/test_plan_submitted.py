@@ -20,7 +20,10 @@ from contracts.messages import (
 )
 from contracts.names import ATTEMPT, VOID
 from contracts.workload import Pod
-from publisher.gangs.carry_out.plan_submitted import plan_submitted
+from publisher.gangs.carry_out.plan_submitted import (
+    plan_closed_again,
+    plan_submitted,
+)
 from publisher.gangs.context import NextSteps
 from publisher.gangs.patches import Purpose
 from tests import builders
@@ -78,6 +81,29 @@ def test_claims_are_written_confirmed_and_then_the_gates_open() -> None:
     assert purposes(plan) == []
     plan = planned(OURS, DECISION, WRITTEN)
     assert (purposes(plan), plan.messages) == ([Purpose.OPEN], ())
+
+
+def planned_closed_again(claim: ResourceClaim) -> NextSteps:
+    """Plan for a pod that waits, of a gang whose gates were open."""
+    opened = GatesOpened(**IDS, attempt=1, state=1, pods=1)
+    record = record_of(SUBMITTED, DECISION, opened)
+    return plan_closed_again(
+        context_of(view_of([POD], [claim]), record), gang_of(record, POD)
+    )
+
+
+def test_a_gang_whose_gates_were_forgotten_goes_on_with_its_devices() -> None:
+    """As after a restored backup; the solver knows of them by the claims."""
+    plan = planned_closed_again(OURS)
+    assert (purposes(plan), plan.messages) == ([Purpose.OPEN], ())
+    assert plan.kept == {"uid-a"}
+
+
+def test_a_gang_whose_gates_and_claims_were_forgotten_is_asked_for_anew() -> None:
+    """Its devices may be others' by now: a gang that runs has those of its claims."""
+    plan = planned_closed_again(FREE)
+    assert (purposes(plan), plan.messages) == ([Purpose.WITHDRAW], ())
+    assert plan.given_up == {DECISION.uid}
 
 
 def test_writes_say_whose_decision_they_carry_out() -> None:

@@ -10,6 +10,7 @@ from contracts.messages import (
     CancelGang,
     ClaimsReleased,
     GangRejected,
+    ReleaseGang,
 )
 from publisher.gangs.context import NextSteps
 from publisher.gangs.patches import Purpose
@@ -68,6 +69,15 @@ def test_pods_of_a_gang_that_the_publisher_gave_up_are_free() -> None:
     plan, kept = finished(DECISION, GIVEN_UP, gang_released(), FREED)
     assert not plan.reports
     assert not kept
+
+
+def test_pods_that_wait_again_after_their_end_are_free() -> None:
+    """As after a restored backup; what a user releases is released."""
+    ended = ReleaseGang(**IDS, reason=f"{PUBLISHER}no pod is left")
+    plan, kept = finished(DECISION, ended, gang_released(), FREED)
+    assert (plan.reports, kept) == ((), frozenset())
+    plan, kept = finished(DECISION, ReleaseGang(**IDS), gang_released(), FREED)
+    assert kept == {"uid-a"}
 
 
 def test_what_ended_a_gang_is_read_before_anything_is_done() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from contracts.avoidance import GRACE_S
+from contracts.lifecycle import is_by_publisher
 from contracts.messages import CancelGang, GatesOpened, ReleaseGang, SubmitGang
 from contracts.workload import Pod
 from publisher.gangs.context import NextSteps
@@ -72,7 +73,9 @@ def test_a_pod_with_its_devices_is_left_alone() -> None:
 def test_a_gang_is_released_when_all_its_pods_are_over() -> None:
     pod = runner("Succeeded")
     plan, _ = planned(view_of([pod], [HELD]), pod)
-    assert [type(message) for message in plan.messages] == [ReleaseGang]
+    (message,) = plan.messages
+    assert isinstance(message, ReleaseGang)
+    assert is_by_publisher(message)
 
 
 def test_lost_devices_are_looked_at_again_and_told() -> None:

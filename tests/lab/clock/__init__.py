@@ -1,0 +1,1 @@
+"""Clocks of processes that a test steps, forwards and back."""

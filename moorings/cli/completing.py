@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from contracts.errors import ContractsError
-from moorings.bus_client import Client
 from moorings.cli.connecting import connect
 from moorings.cli.known import fetch_known
 from moorings.errors import MooringsError

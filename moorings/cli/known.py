@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from contracts.fence import SolverSeen
 from contracts.ids import ClusterName
-from moorings.bus_client import Client
 from moorings.cli.output import notify
 from moorings.errors import CannotReadError, UnknownNameError
 from moorings.stories import (

@@ -31,7 +31,8 @@ def view_entry(entry: SolveEntry) -> Row:
     row = {
         "id": opened.solve,
         "at": opened.opened_at,
-        "gangs": [gang.uid for gang in opened.gangs],
+        "gangs": len(opened.gangs),
+        "uids": [gang.uid for gang in opened.gangs],
         "status": "open",
         "allocated": 0,
         "pending": 0,

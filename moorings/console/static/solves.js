@@ -26,14 +26,14 @@ export function solvesView() {
   let shown = PAGE;
   const draw = () => {
     const names = new Map([...store.gangs.values()].map((gang) => [gang.uid, gang]));
-    const ofGang = [...store.solves.values()].filter((solve) => !kept.gang || solve.gangs.some((uid) => names.has(uid) && fullName(names.get(uid)).includes(kept.gang)));
+    const ofGang = [...store.solves.values()].filter((solve) => !kept.gang || solve.uids.some((uid) => names.has(uid) && fullName(names.get(uid)).includes(kept.gang)));
     chips.replaceChildren(...Object.entries(FILTERS).map(([name, [text, passes]]) => el("button", {
       type: "button", class: "quiet", "aria-pressed": String(name === kept.filter),
       onclick: () => { kept.filter = name; shown = PAGE; draw(); },
     }, `${text} `, el("span", { class: "muted num" }, ofGang.filter(passes).length))));
     const solves = ofGang.filter(FILTERS[kept.filter][1]).sort((a, b) => (a.at < b.at ? 1 : -1));
     const rows = solves.slice(0, shown).map((solve) => el("tr", { class: "row" }, ...cells(COLUMNS, [
-      solveLink(solve.id), nameGangs(solve.gangs, names), ageOf(solve.at), clockOf(solve.at), badge(solve.status), solve.allocated, solve.pending, solve.rejected, `${solve.milliseconds} ms`,
+      solveLink(solve.id), nameGangs(solve.uids, names), ageOf(solve.at), clockOf(solve.at), badge(solve.status), solve.allocated, solve.pending, solve.rejected, `${solve.milliseconds} ms`,
     ])));
     list.replaceChildren(rows.length ? table(COLUMNS, rows, { class: "lines solves" }) : el("p", { class: "muted" }, store.solves.size ? "No such solves." : "No solves yet."));
     if (solves.length > shown) {

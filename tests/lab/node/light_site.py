@@ -6,7 +6,7 @@ import contextlib
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.lab.cluster import Stack, started
 from tests.lab.controlplane import objects
@@ -38,7 +38,7 @@ class LightSite(NamedTuple):
 
 @contextlib.contextmanager
 def running(
-    control_plane: ControlPlane, kubelet_programs: Path, folder: Path, **more: str
+    control_plane: ControlPlane, kubelet_programs: Path, folder: Path, **more: Any
 ) -> Iterator[LightSite]:
     """Run it while the block runs, the publisher with `more`; agents are the tests'."""
     name = f"light-{secrets.token_hex(4)}"

@@ -204,6 +204,8 @@ def make_packages(layer: Path) -> None:
         pip("install", *found, *report, "--target", str(root / SITE), "--no-compile",
             f"{project}[{EXTRAS}]")  # fmt: skip
         remove_project(root)
+        for tests in sorted((root / SITE).rglob("tests")):
+            shutil.rmtree(tests, ignore_errors=True)  # 60 MB of pandas and numpy
         make_environment(home)
         compile_all(root / SITE, f"/{SITE}")
         pack(root, layer)

@@ -9,7 +9,6 @@ import typer
 
 from contracts.gang import GangPhase
 from contracts.lifecycle import GangRecord
-from moorings.bus_client import Client
 from moorings.cli.completing import complete_explained
 from moorings.cli.connecting import Connecting
 from moorings.cli.exit_codes import ExitCode

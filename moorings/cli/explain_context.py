@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from contracts.asyncapi import messages_of
 from contracts.lifecycle import GangRecord
 from contracts.topics import DECISIONS
-from moorings.bus_client import Client
 from moorings.cli.get_devices import fetch_devices
 from moorings.cli.known import KnownGangs, fetch_solvers
 from moorings.cli.output import notify, show_progress

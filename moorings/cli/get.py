@@ -24,7 +24,6 @@ from contracts.topics import (
     STATE,
     Topic,
 )
-from moorings.bus_client import Client
 from moorings.cli.connecting import connect
 from moorings.cli.device_filter import DeviceFilter
 from moorings.cli.exit_codes import ExitCode

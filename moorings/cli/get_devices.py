@@ -18,7 +18,6 @@ from contracts.topics import (
     STATE,
     Topic,
 )
-from moorings.bus_client import Client
 from moorings.cli.device_filter import DeviceFilter
 from moorings.cli.known import Solvers, check_cluster, fetch_solvers, find_silence
 from moorings.cli.listing import Listing

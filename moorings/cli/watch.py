@@ -15,7 +15,6 @@ from contracts.asyncapi import messages_of
 from contracts.ids import GangKey, GangUID
 from contracts.messages import ConfirmationMessage, DecisionMessage
 from contracts.topics import CONFIRMATIONS, DECISIONS, Topic
-from moorings.bus_client import Client
 from moorings.cli.completing import complete_gangs
 from moorings.cli.connecting import connect
 from moorings.cli.exit_codes import ExitCode

@@ -35,7 +35,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         user = "as said" if login is None else f"as {login.user}"
         yield Said(f"{server} {cluster} {user} {otherwise}".strip())
 
-    monkeypatch.setattr("moorings.client.open_client", answer)
+    monkeypatch.setattr("moorings.bus_client.open_client", answer)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv(SERVER_VARIABLE, raising=False)

@@ -134,8 +134,11 @@ async def find_solve(
         near = [_name_entry(entry) for entry in (*before[-1:], *after[:1])]
         why = f"none was recorded at {show_time(span.begin)}"
         raise UnknownNameError("solve", name, near, why)
-    ids = [entry.opened.solve for entry in (matches or solves)][-3:]
-    raise UnknownNameError("solve", name, ids)
+    if matches:
+        names = [_name_entry(entry) for entry in matches[-_MOST:]]
+        raise UnknownNameError("single solve", name, names)
+    why = f"write its id, the start of it, or when it was: {MOMENTS}"
+    raise UnknownNameError("solve", name, (), why)
 
 
 def _is_in(entry: SolveEntry, span: Span) -> bool:

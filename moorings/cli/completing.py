@@ -1,13 +1,15 @@
 """Shell completion for names of gangs and their pods on the bus.
 
 Whatever goes wrong there is nothing to complete: a shell shows no errors. Where nothing
-is found shells complete file names by themselves.
+is found shells complete file names by themselves. Shells put words into the line as
+they are, and whoever submits chooses names: what a shell would expand is left out.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
+import shlex
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import redirect_stderr, suppress
@@ -84,4 +86,10 @@ def complete_words(ctx: typer.Context, incomplete: str, ask: Asking) -> list[str
     with redirect_stderr(io.StringIO()):
         thread.start()
         thread.join(LONGEST_S)
-    return [word for word in dict.fromkeys(words) if word.startswith(incomplete)]
+    begun = (word for word in dict.fromkeys(words) if word.startswith(incomplete))
+    return [word for word in begun if is_plain(word)]
+
+
+def is_plain(word: str) -> bool:
+    """True if a shell reads a word as it stands, and no command as an option."""
+    return not word.startswith("-") and shlex.quote(word) == word

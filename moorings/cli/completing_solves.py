@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from moorings.cli.completing import complete_words
+from moorings.cli.completing import complete_words, is_plain
 
 if TYPE_CHECKING:
     from moorings.bus_client import Client
@@ -33,7 +33,10 @@ def complete_replayed(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def list_exported(incomplete: str) -> list[str]:
-    """List the exported solves, and the folders, whose paths begin so."""
+    """List the exported solves, and the folders, whose paths begin so.
+
+    Names that must be quoted are left to the shell, which does so.
+    """
     head, slash, _ = incomplete.rpartition("/")
     folder = Path(f"{head}{slash}" or ".").expanduser()
     try:
@@ -43,6 +46,7 @@ def list_exported(incomplete: str) -> list[str]:
     paths = (
         f"{head}{slash}{path.name}{'/' if path.is_dir() else ''}"
         for path in found
-        if path.suffix == EXPORTED or (path.is_dir() and path.name[0] != ".")
+        if is_plain(path.name)
+        and (path.suffix == EXPORTED or (path.is_dir() and path.name[0] != "."))
     )
     return [path for path in paths if path.startswith(incomplete)]

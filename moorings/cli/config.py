@@ -70,8 +70,10 @@ def read_config(environ: Mapping[str, str] = os.environ) -> Config:
         return Config()
     except OSError as error:
         raise BadInputError(str(path), str(error.strerror)) from error
-    except ValueError as error:
-        raise BadInputError(str(path), str(error)) from error
+    except UnicodeDecodeError as error:
+        raise BadInputError(str(path), "is not UTF-8 text") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadInputError(str(path), f"is not TOML: {error}") from error
     for key, value in values.items():
         if key not in KEYS:
             known = ", ".join(KEYS)

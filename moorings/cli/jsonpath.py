@@ -51,6 +51,8 @@ class Template:
         nodes: list[_Piece] = []
         for text, is_expression in parts:
             word = text.strip()
+            if not is_expression and "{" in text:
+                raise self._refuse(f"{text[text.index('{') :]} has no closing brace")
             if not is_expression:
                 nodes.append(_Piece(text=text))
             elif word == "end" and ends:

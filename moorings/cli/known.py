@@ -154,4 +154,5 @@ def unknown_gang(
     ]
     names = sorted({story.name for story in stories})
     near = sorted(same) or begun or difflib.get_close_matches(wanted.name, names)
-    return UnknownNameError("gang", wanted.name, near, "; ".join((*hints, NOT_YET)))
+    name = f"{wanted.namespace}/{wanted.name}" if wanted.namespace else wanted.name
+    return UnknownNameError("gang", name, near, "; ".join((*hints, NOT_YET)))

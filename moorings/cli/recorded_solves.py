@@ -20,6 +20,7 @@ from moorings.views.reasons import share_reasons
 from moorings.views.solves import view_entry, view_solve
 from moorings.views.times import read_span, show_time
 from solver.decision import DECISION
+from solver.errors import RecordError
 from solver.record import Recorded, load_export
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def print_solves(entries: list[SolveEntry], output: Format) -> None:
 def to_row(entry: SolveEntry) -> tuple[object, ...]:
     """Return the row of a recorded solve."""
     row = view_entry(entry)
-    head = (row["id"][:16], show_time(row["at"]), row["status"], row["gangs"])
+    head = (row["id"][:16], show_time(row["at"]), row["status"], len(row["gangs"]))
     if entry.decided is None:
         return (*head, "", "", "")
     return (*head, row["allocated"], row["pending"], row["milliseconds"])
@@ -78,8 +79,8 @@ def print_solve(view: dict[str, Any]) -> None:
         f"{counted(cluster['devices'], 'device')}, {cluster['held']} held"
     )
     say(
-        f"Gangs:    {view['gangs']}: {view['allocated']} allocated, {view['pending']} "
-        f"waiting, {view['rejected']} rejected"
+        f"Gangs:    {len(view['gangs'])}: {view['allocated']} allocated, "
+        f"{view['pending']} waiting, {view['rejected']} rejected"
     )
     say(f"Version:  {view['version']} on {view['platform']}")
     say(f"Replay:   moorings replay {view['id'][:16]}")
@@ -146,7 +147,12 @@ def load_recorded(solve: str, gang: str, bus: Connecting) -> Recorded:
     """Read a file, or fetch a solve by its id or its time."""
     path = Path(solve)
     if path.is_file():
-        return load_export(path.read_bytes())
+        try:
+            return load_export(path.read_bytes())
+        except RecordError as error:
+            raise BadInputError(solve, error.reason) from error
+        except OSError as error:
+            raise BadInputError(solve, str(error.strerror)) from error
     is_time = read_span(solve, datetime.now(UTC)) is not None
     if not is_time and (path.suffix or path.name != solve):
         raise BadInputError(solve, "there is no such file")  # ids have neither

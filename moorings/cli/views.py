@@ -105,6 +105,8 @@ def _print_help(help_found: dict[str, Any] | None, name: str) -> None:
         say(f"    {'yes' if tried['helps'] else 'no ':<3}  {tried['text']}")
     if not help_found["tried"]:
         say("    nothing was found to try")
+    elif not any(tried["helps"] for tried in help_found["tried"]):
+        say("    none of the changes tried would be enough")
 
 
 def _to_decision_row(event: dict[str, Any]) -> tuple[str, ...]:

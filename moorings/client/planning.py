@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from msgspec import structs
 
 from contracts.features import DEFAULT_VERSION
-from moorings.errors import BadInputError
+from moorings.errors import BadInputError, UsageError
 from moorings.manifests import parse_documents, to_text_or_json
 from moorings.plan.limits import read_features
 from moorings.plan.plan import NOTHING_UNDERSTOOD, Plan
@@ -19,6 +19,8 @@ from solver.cel.evaluator import SelectorEvaluator
 
 Object = Mapping[str, Any]
 """An object of the Kubernetes API, as `yaml.safe_load` gives it."""
+ORDERS = ("optimal", "upstream")
+"""What `plan` may put first."""
 
 
 def load(*paths: str | Path) -> list[Any]:
@@ -32,7 +34,8 @@ def load(*paths: str | Path) -> list[Any]:
         try:
             text = to_text_or_json(path.read_bytes())
         except (OSError, UnicodeDecodeError) as error:
-            raise BadInputError(str(path), str(error)) from error
+            reason = getattr(error, "strerror", None) or str(error)
+            raise BadInputError(str(path), reason) from error
         objects += [raw for _, raw in parse_documents(str(path), text)]
     return objects
 
@@ -112,7 +115,12 @@ class PlanSession:
 
         Raises:
             BadInputError: see `plan`.
+            UsageError: there is no such order.
         """
+        if order not in ORDERS:
+            raise UsageError(f"order {order!r} is unknown; use {' or '.join(ORDERS)}")
+        if isinstance(objects, str | Mapping):
+            raise BadInputError("objects", "must be a list; `load` reads files")
         from moorings.plan.decide import PlanOptions  # noqa: PLC0415
 
         told: list[str] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from contracts.counts import counted
+from contracts.counts import counted, listed
 from contracts.ids import GangKey
 from contracts.names import UNHEALTHY
 from moorings.console.what_if import WhatIf
@@ -39,9 +39,6 @@ class Holder(Struct, frozen=True, kw_only=True):
     devices: int
 
 
-_SICK = "unhealthy devices and silent nodes are"
-
-
 def narrow(problem: Problem, decision: Decision, gang: GangKey) -> Problem:
     """Leave of a batch the gangs that matter to one: those ahead, those that are in."""
     placed = {each.key for each in decision.gangs if not each.reasons}
@@ -59,8 +56,7 @@ def propose(
 ) -> Iterator[Proposal]:
     """Go through the changes to try, those that cost least first."""
     if sick := _count_sick(problem):
-        are_well = counted(sick, "unhealthy device or silent node is", _SICK)
-        text = f"{are_well} well again"
+        text = f"{sick} well again"
         yield Proposal(sort="heal", text=text, what_if=WhatIf(heal=True))
     placed = {each.uid for each in decision.gangs if not each.reasons}
     beside = {
@@ -117,19 +113,22 @@ def _propose_fewer(gang: GangPart) -> Iterator[Proposal]:
         yield Proposal(sort="fewer", text=text, what_if=what_if)
 
 
-def _count_sick(problem: Problem) -> int:
-    """Count the devices that are unhealthy, and the nodes that are away."""
-    count = 0
+def _count_sick(problem: Problem) -> str:
+    """Write how many devices are unhealthy, and how many nodes are silent."""
+    devices = nodes = 0
     for page in problem.pages:
         for part in page.parts():
             match part.value:
                 case UsePart(taints=taints):
-                    count += sum(taint.key == UNHEALTHY for _, taint in taints)
+                    devices += sum(taint.key == UNHEALTHY for _, taint in taints)
                 case NodePart(unavailable=unavailable):
-                    count += bool(unavailable)
+                    nodes += bool(unavailable)
                 case _:
                     pass
-    return count
+    sick = ((devices, "unhealthy device"), (nodes, "silent node"))
+    words = [counted(count, noun) for count, noun in sick if count]
+    verb = "is" if devices + nodes == 1 else "are"
+    return f"{listed(words)} {verb}" if words else ""
 
 
 def _find_model(problem: Problem, gang: GangPart) -> str:

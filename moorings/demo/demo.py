@@ -101,9 +101,8 @@ class Demo:
         }
         self._gpus = len(devices)
         self.summary |= {"nodes": len(announced), "gpus": self._gpus}
-        nodes = counted(len(announced), "node")
         self._say(
-            f"fleet    {nodes} announced {self._gpus:,} GPUs "
+            f"fleet    {len(announced):,} nodes announced {self._gpus:,} GPUs "
             f"of {counted(len(models), 'model')}, by one simulated agent"
         )
 

@@ -17,6 +17,7 @@ _DAYS = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _ZONE = re.compile(r"\s*(Z|UTC|[+-]\d\d:?\d\d)$")
+_LOCAL_NAME = re.compile(r"\s+([^\s:]+)$")
 _AGO = re.compile(r"(\d+)\s*([smhdw])[a-z]*(?:\s+ago)?")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -81,10 +82,13 @@ def _read_date(text: str, now: datetime) -> Span | None:
         ValueError: there is no such day, hour or zone.
     """
     zone: tzinfo | None = None
+    local_name = ""
     if ":" in text and (found := _ZONE.search(text)):
         offset = "+00:00" if found[1] in ("Z", "UTC") else found[1]
         zone = datetime.fromisoformat(f"2000-01-01T00:00{offset}").tzinfo
         text = text[: found.start()]
+    elif ":" in text and (found := _LOCAL_NAME.search(text)):
+        local_name, text = found[1], text[: found.start()]
     day, _, clock = text.replace("T", " ", 1).partition(" ")
     if not clock and ":" in day:
         day, clock = "today", day
@@ -101,7 +105,19 @@ def _read_date(text: str, now: datetime) -> Span | None:
     hour, minute, second = found.groups()
     at = clock_time(int(hour), int(minute), int(second or 0))
     length = timedelta(minutes=1) if second is None else timedelta(seconds=1)
-    return _make_span(datetime.combine(on, at), length, zone)
+    begin = datetime.combine(on, at)
+    if local_name:
+        return _make_named_span(begin, length, local_name)
+    return _make_span(begin, length, zone)
+
+
+def _make_named_span(begin: datetime, length: timedelta, name: str) -> Span | None:
+    """Take a local moment at which the zone has this name; None: it never has.
+
+    The name tells which half of an hour that comes twice is meant.
+    """
+    begins = (begin.replace(fold=fold).astimezone() for fold in (0, 1))
+    return next((Span(at, at + length) for at in begins if at.tzname() == name), None)
 
 
 def _make_span(begin: datetime, length: timedelta, zone: tzinfo | None) -> Span:

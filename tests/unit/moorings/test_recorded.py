@@ -70,14 +70,16 @@ async def test_an_answer_stands_with_its_solve() -> None:
 
 
 async def test_the_beginning_of_an_id_is_enough_while_it_is_one() -> None:
-    """Else those that begin so are named, or the last ones."""
+    """Else those that begin so are named; what is neither id nor time says how."""
     solves = client(opened("a1"), opened("a2"), opened("b1"))
     assert (await find_solve(solves, "b")).opened.solve == "b1"
-    with pytest.raises(UnknownNameError, match="a1") as caught:
+    with pytest.raises(UnknownNameError, match=r"single solve .* a1") as caught:
         await find_solve(solves, "a")
     assert "b1" not in str(caught.value)
-    with pytest.raises(UnknownNameError, match="b1"):
-        await find_solve(solves, "c")
+    for name in ("c", "tomorrow", "14:61"):
+        with pytest.raises(UnknownNameError, match="or when it was: ") as caught:
+            await find_solve(solves, name)
+        assert "did you mean" not in str(caught.value)
 
 
 def at(name: str, moment: str, *gangs: str) -> SolveOpened:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import typer
 from typer.main import get_group
 
-from moorings.cli.completing import complete_explained
+from moorings.cli.completing import complete_explained, complete_words
 from moorings.cli.completing_solves import (
     complete_replayed,
     complete_solves,
@@ -55,6 +57,28 @@ def test_where_nobody_answers_there_is_nothing_to_complete(
     assert complete_explained(nobody, "po") == ["pod/"]
     assert complete_explained(nobody, "pod/a") == []
     assert complete_replayed(nobody, "") == ["a.moorings"]
+
+
+def test_what_a_shell_would_expand_is_not_completed(
+    nobody: typer.Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names on the bus are anybody's, and one Tab puts them into the line."""
+    hostile = ("a$(id)", "a`id`", "a;id", "a*", "a b", "a\nid", "a\x1b[2J", "-s", "a'")
+
+    @asynccontextmanager
+    async def meet(*_: object) -> AsyncIterator[None]:
+        yield None
+
+    async def ask(_: object) -> list[str]:
+        return [*hostile, "team-a/train-1", "pod/a.b_c"]
+
+    monkeypatch.setattr("moorings.cli.completing.connect", meet)
+    assert complete_words(nobody, "", ask) == ["team-a/train-1", "pod/a.b_c"]
+    assert complete_words(nobody, "a$", ask) == []
+    monkeypatch.chdir(tmp_path)
+    for name in ("$(id).moorings", "a.moorings"):
+        (tmp_path / name).touch()
+    assert list_exported("") == ["a.moorings"]
 
 
 def test_a_line_that_is_completed_has_nothing_else_in_it(tmp_path: Path) -> None:

@@ -46,13 +46,20 @@ def test_paths_begin_in_its_folder(tmp_path: Path) -> None:
     [
         ("server = 4222", "server: must be a string"),
         ('sever = "x"', "sever: unknown; the settings are server, cluster"),
-        ("server", "Expected .=. after a key"),
+        ("server", "is not TOML: Expected .=. after a key"),
         ('server = "x"\nstate-dir = "y"', "exclude each other"),
     ],
 )
 def test_what_is_wrong_in_it_is_told(tmp_path: Path, text: str, reason: str) -> None:
     with pytest.raises(BadInputError, match=reason):
         read_config(write(tmp_path, text))
+
+
+def test_other_bytes_than_text_are_told(tmp_path: Path) -> None:
+    environ = write(tmp_path, "")
+    Path(environ["MOORINGS_CONFIG"]).write_bytes(b"\xff")
+    with pytest.raises(BadInputError, match="is not UTF-8 text"):
+        read_config(environ)
 
 
 def test_a_file_that_was_named_must_be_there(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 from contracts.ids import GangUID
 from contracts.reports import WAITING, PodsReport
 from moorings.cli.explain import find_bypassed
-from moorings.cli.known import KnownGangs
+from moorings.cli.known import KnownGangs, unknown_gang
 from moorings.errors import BypassedError
-from moorings.stories import GangStory, HeldObjects
+from moorings.stories import GangQuery, GangStory, HeldObjects
 from tests.builders.decisions import gang_released, submission
 from tests.builders.plans import record_of
 
@@ -61,3 +61,11 @@ def test_the_error_names_what_to_do_instead() -> None:
     assert "spec.nodeName" in said
     assert "nodeSelector: {kubernetes.io/hostname: NODE}" in said
     assert "moorings.dev/allocation" in said
+
+
+def test_who_names_a_namespace_is_told_of_it() -> None:
+    """The gang may be in another one."""
+    story = GangStory(namespace="b", name="x", is_lone=True)
+    error = unknown_gang(GangQuery.of("a/x"), [story])
+    assert str(error).startswith("no gang named 'a/x'; ")
+    assert str(error).endswith("did you mean b/x?")

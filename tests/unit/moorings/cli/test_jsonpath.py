@@ -38,6 +38,8 @@ def test_a_template_is_filled(template: str, text: str) -> None:
     ("template", "reason"),
     [
         ("{range .items[*]}{.name}", "has no {end}"),
+        ("{.items[*", "has no closing brace"),
+        ("{.name} {", "has no closing brace"),
         ("{.items[?(@.pods>1)].name}", "not supported"),
         ("{..name}", "not supported"),
         (r'{"\q"}', "is no text"),

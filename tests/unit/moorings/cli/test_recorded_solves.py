@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from contracts.ids import ClusterName, GangKey, GangUID, Namespace, SolveID
 from contracts.solves import SolveDecided, SolveOpened
+from moorings.cli.connecting import Connecting
 from moorings.cli.output import Format
-from moorings.cli.recorded_solves import print_replay, print_solve, print_solves
+from moorings.cli.recorded_solves import (
+    load_recorded,
+    print_replay,
+    print_solve,
+    print_solves,
+)
+from moorings.errors import BadInputError
 from moorings.recorded import SolveEntry
 from moorings.views.solves import view_solve
 from moorings.views.times import show_time
@@ -104,8 +113,16 @@ def test_one_solve_is_a_table_of_its_gangs(capsys: pytest.CaptureFixture[str]) -
     assert lines[1] == f"At:       {show_time(OPENED.opened_at)}"
     assert lines[2].startswith("Status:   Optimal after 123.4 ms, by ")
     assert "Replay:   moorings replay 0123456789abcdef" in lines
+    assert "Gangs:    2: 1 allocated, 1 waiting, 0 rejected" in lines
     rows = [line.split()[1:5] for line in lines if line.split("/")[0] == NAMESPACE]
     assert rows == [["0", "2", "allocated", "on"], ["0", "2", "waits", "Outranked:"]]
     assert any(line.startswith("OBJECTIVE") for line in lines)
     print_solve(view_solve(SolveEntry(opened=OPENED), problem, None))
     assert "Status:   open" in capsys.readouterr().out
+
+
+def test_a_file_that_is_no_export_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text("# Moorings\n")
+    with pytest.raises(BadInputError, match=r"README\.md: this is no exported solve"):
+        load_recorded(str(path), "", Connecting(server="", state_dir=None, cluster=""))

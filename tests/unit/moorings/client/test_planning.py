@@ -69,3 +69,16 @@ def test_the_page_plans_two_files(
 def test_an_unknown_release_is_named() -> None:
     with pytest.raises(UsageError, match="next"):
         plan(FLEET, kubernetes_version="next")
+
+
+def test_an_unknown_order_is_named() -> None:
+    """Else it would be answered as the optimal one."""
+    order: Any = "best"
+    with pytest.raises(UsageError, match="order 'best' is unknown; use optimal or"):
+        plan([], order=order)
+
+
+@pytest.mark.parametrize("given", ["cluster.yaml", {"kind": "Pod"}])
+def test_one_object_or_a_path_is_no_list(given: Any) -> None:
+    with pytest.raises(BadInputError, match="must be a list; `load` reads files"):
+        plan(given)

@@ -78,6 +78,7 @@ def test_healing_is_tried_only_where_something_is_sick() -> None:
     problem = problem_of(snapshot_of(NODES, GANGS, taints=sick))
     (heal,) = [p for p in proposals_of(problem, []) if p.sort == "heal"]
     assert heal.what_if.heal
+    assert heal.text == "1 unhealthy device is well again"
 
 
 def test_fewer_pods_are_half_as_many_each_time() -> None:

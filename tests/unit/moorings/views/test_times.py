@@ -31,6 +31,8 @@ def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("2026-11-26T14:03:07", "2026-11-26T05:03:07", 1),
         ("2026-11-26T14:03:07.123Z", "2026-11-26T14:03:07", 1),
         ("2026-11-26 14:03 UTC", "2026-11-26T14:03:00", 60),
+        ("2026-11-26 14:03:05 JST", "2026-11-26T05:03:05", 1),
+        ("yesterday 14:03 JST", "2026-11-26T05:03:00", 60),
         ("2026-11-26T14:03+02:00", "2026-11-26T12:03:00", 60),
         ("yesterday 14:03", "2026-11-26T05:03:00", 60),
         ("Yesterday", "2026-11-25T15:00:00", 86400),
@@ -67,11 +69,24 @@ def test_a_moment_is_as_long_as_it_is_written(
         "99999999999d ago",
         "2026-11-26T14",
         "yesterday x",
+        "14:03 CET",
     ],
 )
 def test_what_is_no_moment_is_none(text: str) -> None:
     """Ids of solves and names of files are not."""
     assert read_span(text, NOW) is None
+
+
+def test_a_zone_by_its_name_is_that_of_either_half_of_the_year(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is printed can be typed; the hour that comes twice is told apart."""
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    for moment in ("2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"):
+        span = read_span(show_time(moment), NOW)
+        assert span is not None
+        assert span.begin == to_moment(moment)
 
 
 def test_times_are_shown_where_one_is() -> None:

@@ -153,3 +153,7 @@ def test_all_of_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     assert "    yes  1 more node like a\n" in said
     assert "--what-helps" not in said
+    assert "none of the changes" not in said
+    tried[0]["helps"] = False
+    print_explanation(explanation | {"help": {"solve": "s", "at": at, "tried": tried}})
+    assert "    none of the changes tried would be enough" in capsys.readouterr().out

@@ -13,7 +13,7 @@ from moorings.cli.known import KnownGangs, fetch_solvers
 from moorings.cli.output import notify, show_progress
 from moorings.errors import CannotReadError, UnknownNameError
 from moorings.views.events import view_event
-from moorings.views.waiting import find_since, view_contested, view_place
+from moorings.views.waiting import find_since, view_wait
 
 if TYPE_CHECKING:
     from moorings.bus_client import Client
@@ -50,8 +50,7 @@ async def add_context(
         waits = record.wants_decision
         explanation |= {
             "waitsSince": find_since(history) if waits else "",
-            "place": view_place(record, everybody),
-            "contested": view_contested(record, devices) if waits and devices else [],
+            **view_wait(record, everybody, devices),
             "decisions": decisions[-MOST_DECISIONS:],
         }
 

@@ -7,19 +7,21 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
 
+import msgspec
 from msgspec import Struct
 
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import CancelGang, ReleaseGang
 from contracts.topics import GANG_TOPICS, Topic
 from moorings.bus_client import BusLogin, Client, open_client
+from moorings.errors import BadInputError, UsageError
 from moorings.local.bus_users import LocalUsers
 from moorings.local.state import find_stack, find_state_home
 from moorings.manifests import read_gang
 from moorings.stories import collect_stories
 from moorings.views.gangs import explain_story, view_gang
 from runtime.log import be_quiet
-from runtime.users import PLATFORM
+from runtime.users import PLATFORM, USERS, role_of
 from runtime.waits import together
 
 Row = dict[str, Any]
@@ -87,8 +89,11 @@ async def connect_async(
 
     Raises:
         BadInputError: nobody answers, or the user is refused.
+        UsageError: a bus has no such user.
         LocalStackError: no server is named, and no `moorings up` runs.
     """
+    if user and role_of(user) not in USERS:
+        raise UsageError(f"no user {user!r}: the users of a bus are {', '.join(USERS)}")
     login = BusLogin(user=user, password_file=password_file, ca_file=ca_file)
     if not server:
         stack = find_stack(find_state_home())
@@ -115,6 +120,8 @@ class AsyncSession:
             BadInputError: it is no Gang, or not valid; field and rule are named.
             NotStoredError: the bus has no room for it.
         """
+        if not isinstance(gang, Mapping):
+            raise BadInputError("gang", f"expected an object, got {gang!r:.40}")
         uid, _ = await self._client.submit(read_gang("gang", dict(gang))[1])
         return uid
 
@@ -247,14 +254,18 @@ class AsyncSession:
         from moorings.console.what_if import WhatIf  # noqa: PLC0415
 
         record = await self._client.find_gang(name, namespace)
-        what_if = WhatIf(
-            pods={f"{record.uid}/{m}": count for m, count in (pods or {}).items()},
-            priorities={} if priority is None else {str(record.uid): priority},
-            end=tuple(end),
-            heal=heal,
-            add_nodes=add_nodes,
-            like=like,
-        )
+        asked = {
+            "pods": {f"{record.uid}/{m}": n for m, n in dict(pods or {}).items()},
+            "priorities": {} if priority is None else {str(record.uid): priority},
+            "end": list(end),
+            "heal": heal,
+            "addNodes": add_nodes,
+            "like": like,
+        }
+        try:
+            what_if = msgspec.convert(asked, WhatIf)
+        except msgspec.ValidationError as error:
+            raise BadInputError("what-if", str(error)) from error
         return await ask_what_if(self._client, record, what_if)
 
 

@@ -25,6 +25,7 @@ from moorings.manifests import parse_documents, read_gang
 from moorings.stories import GangStory, name_story
 from moorings.views.events import view_event
 from moorings.views.inventory import view_devices
+from moorings.views.waiting import view_wait
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _OF_DEVICES = (
@@ -83,7 +84,14 @@ class ConsoleApi:
         said = await self._client.fetch_events(story.records)
         events = filter(None, map(view_event, said))
         written = await self._client.fetch_written(story.records)
-        return _respond(tell_story(story, events, written, model.held))
+        told = tell_story(story, events, written, model.held)
+        known = model.known
+        everybody = known.snapshot.gangs.values()
+        by_uid = {record.uid: record for record in story.records}
+        for explanation in told["explanations"]:
+            if (record := by_uid.get(explanation["uid"])) is not None:
+                explanation.update(view_wait(record, everybody, known))
+        return _respond(told)
 
     def _find_story(self, name: str) -> GangStory:
         for story in self._following.model.stories:

@@ -31,6 +31,16 @@ def find_since(events: Iterable[Row]) -> str:
     return since
 
 
+def view_wait(
+    record: GangRecord, records: Iterable[GangRecord], known: KnownDevices | None
+) -> Row:
+    """Return a gang's place in line, and what it waits for; of others nothing."""
+    contested: list[Row] = []
+    if record.wants_decision and known is not None:
+        contested = view_contested(record, known)
+    return {"place": view_place(record, records), "contested": contested}
+
+
 def view_place(record: GangRecord, records: Iterable[GangRecord]) -> Row | None:
     """Return a gang's place in line; None: it does not wait for a decision.
 

@@ -183,6 +183,9 @@ async def test_a_new_user_finds_out_why_a_gang_waits_and_what_would_help(
 ) -> None:
     await page.get_by_role("link", name="team-a/waits").click()
     await expect(page.locator(".why .rule")).to_contain_text("DevicesTaken")
+    line = page.locator("section", has_text="Its place in line")
+    await expect(line).to_contain_text("Place 1 of 1")
+    await expect(line).to_contain_text("held by team-a/train (40 devices, priority 0)")
     await page.get_by_role("button", name="Find out what would help").click()
     enough = page.locator(".tries .yes")
     await expect(enough.first).to_contain_text("gang team-a/train ends")

@@ -14,6 +14,7 @@ from moorings.client import (
     GangStatus,
     Session,
     UnknownNameError,
+    UsageError,
     connect,
     connect_async,
 )
@@ -84,6 +85,8 @@ def ask_what_would_help() -> None:
         (changed,) = answer["gangs"]
         assert changed["before"]["verdict"] == "none"
         assert changed["after"]["verdict"] == "allocated"
+        with pytest.raises(BadInputError, match="pods"):
+            session.what_if("waits", pods={"worker": -1})
         with pytest.raises(BadInputError, match="no node"):
             session.what_if("waits", add_nodes=1, like="nowhere")
 
@@ -117,6 +120,10 @@ def test_what_is_wrong_is_said(stack: str) -> None:
             session.find("nobody")
         with pytest.raises(BadInputError, match=r"spec\.member"):
             session.submit({**gang("typo", 1), "spec": {"member": []}})
+        with pytest.raises(BadInputError, match="expected an object"):
+            session.submit("gang.yaml")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no user 'root'"), connect(user="root"):
+        pass
     with pytest.raises(BadInputError, match="refuses user"), connect(stack):
         pass
     unanswered = connect("nats://127.0.0.1:1")

@@ -1,8 +1,8 @@
 // One gang: why it waits, what would help, what happened when, and where its pods are.
 
 import { ask } from "./bus.js";
-import { ageOf, cells, clockOf, count, el, link, nodeLink, phaseBadge, section, solveLink, table } from "./dom.js";
-import { OVER, fullName, store } from "./store.js";
+import { ageOf, cells, clockOf, count, el, gangLink, link, nodeLink, phaseBadge, section, solveLink, table } from "./dom.js";
+import { OVER, fullName, gangNamed, store } from "./store.js";
 
 const EVENTS = {
   SubmitGang: ["Submitted", ""], CancelGang: ["Cancelled", "bad"], ReleaseGang: ["Released", ""],
@@ -13,6 +13,7 @@ const EVENTS = {
   ClaimsReleased: ["Claims released", ""],
 };
 const MOST_PLACES = 100;
+const MOST_HOLDERS = 10;
 // The counts behind a reason, in the order in which the rules are checked.
 const FACTS = {
   devices: "devices", selected: "match the request", onSelectedNodes: "on nodes that the pod selects", onCapableNodes: "on nodes with the features that it needs", onUsableNodes: "on usable nodes",
@@ -59,6 +60,8 @@ function draw(story, head, root, help) {
   const reports = story.explanations.flatMap((each) => each.reports);
   const waits = !OVER.has(story.phase) && (reasons.length > 0 || reports.length > 0 || story.phase === "Pending");
   if (waits || reasons.length) left.push(whySection(story, reasons, reports));
+  const line = story.explanations.filter((each) => each.place);
+  if (line.length) left.push(lineSection(line));
   if (waits && story.uid) left.push(help.element(story));
   const members = story.explanations.flatMap((each) => each.members);
   if (members.length) left.push(placesSection(members));
@@ -74,6 +77,23 @@ function whySection(story, reasons, reports) {
     report.names.length ? el("p", { class: "muted" }, `Pods: ${report.names.join(", ")}`) : null));
   const none = !cards.length && !told.length ? [el("p", {}, story.reason || "It is waiting for a decision.")] : [];
   return section(story.phase === "Rejected" ? "Why it was rejected" : "Why it waits", ...cards, ...told, ...none);
+}
+
+// Its place in line, and who holds what it could have.
+function lineSection(explanations) {
+  const places = explanations.map(({ place }) => el("p", {}, `Place ${place.place} of ${place.waiting}`,
+    el("span", { class: "muted" }, place.higherPriority ? `: ${place.higherPriority} of higher priority` : "")));
+  const devices = explanations.flatMap(({ contested }) => contested).map(({ driver, states, holders }) => {
+    const counts = Object.entries(states).filter(([, number]) => number).map(([state, number]) => `${number} ${state.toLowerCase()}`);
+    const held = holders.slice(0, MOST_HOLDERS).flatMap((holder, index) => {
+      const gang = gangNamed(holder.gang);
+      return [index ? ", " : "", gang ? gangLink(gang.id, holder.gang) : holder.gang || "no gang", ` (${count(holder.devices, "device")}, priority ${holder.priority})`];
+    });
+    const hidden = holders.length - MOST_HOLDERS;
+    return el("div", {}, el("p", {}, el("b", {}, driver), `: ${counts.join(", ")}`),
+      held.length ? el("p", { class: "muted" }, "held by ", held, hidden > 0 ? ` and ${hidden} more` : "") : null);
+  });
+  return section("Its place in line", ...places, ...devices);
 }
 
 // The counts behind a reason, as bars of one scale; rules that left out nothing are left out.

@@ -12,24 +12,27 @@ import os
 import ssl
 import sys
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import nats
 from nats.aio.msg import Msg
 
+SECRET = Path(os.environ["NATS_PASSWORD_FILE"]).read_text(encoding="utf-8")
+LOGIN, _, PASSWORD = SECRET.strip().partition(":")
+
 
 async def main(cluster: str = "local", last_sequence: str = "0") -> None:
     """Follow the decisions behind a sequence until Ctrl-C."""
-    login, password = Path(os.environ["NATS_PASSWORD_FILE"]).read_text().split(":")
-    user, name, last = login.partition(".")[0], uuid.uuid4().hex, int(last_sequence)
+    user, name, last = LOGIN.partition(".")[0], uuid.uuid4().hex, int(last_sequence)
     tls = {}
     if authority := os.environ.get("NATS_CA"):
         context = ssl.create_default_context(cafile=authority)
         tls = {"tls": context, "tls_handshake_first": True}
     bus = await nats.connect(
         os.environ.get("NATS_URL", "nats://127.0.0.1:4222"),
-        user=login,
-        password=password.strip(),
+        user=LOGIN,
+        password=PASSWORD,
         inbox_prefix=f"_INBOX.{user}",
         max_reconnect_attempts=-1,
         **tls,
@@ -43,14 +46,9 @@ async def main(cluster: str = "local", last_sequence: str = "0") -> None:
         """Print a decision that was not printed before."""
         nonlocal last
         sequence = int(message.headers["Nats-Sequence"])
-        if sequence <= last:
-            return
-        last = sequence
-        decision = json.loads(message.data)
-        said = [member["node"] for member in decision.get("members", ())]
-        said += [reason["message"] for reason in decision.get("reasons", ())]
-        gang = f"{decision['namespace']}/{decision['name']}"
-        print(sequence, decision["type"], gang, "; ".join(said), flush=True)
+        if sequence > last:
+            last = sequence
+            print(sequence, message.data.decode(), flush=True)
 
     async def read_page() -> bool:
         """Print the next page; True if it came whole and is the last."""
@@ -67,15 +65,13 @@ async def main(cluster: str = "local", last_sequence: str = "0") -> None:
     caught_up_in = -1
     while True:
         message = None
-        try:
+        with suppress(nats.errors.TimeoutError):
             message = await live.next_msg(timeout=1)
-        except nats.errors.TimeoutError:
-            pass
         while caught_up_in != (connection := bus.stats["reconnects"]):
             try:
                 if await read_page():
                     caught_up_in = connection
-            except nats.errors.Error as error:
+            except (nats.errors.TimeoutError, nats.errors.NoRespondersError) as error:
                 print("asking again:", error, file=sys.stderr, flush=True)
                 await asyncio.sleep(1)
         if message is not None:

@@ -1,7 +1,4 @@
-"""The programs of docs/subscribers print every decision once, on the servers of k8s/base.
-
-Each runs as it is printed there, as a user with a password.
-"""
+"""The programs of docs/subscribers, on the servers of k8s/base: every decision once."""
 
 from __future__ import annotations
 
@@ -9,7 +6,9 @@ import asyncio
 import contextlib
 import os
 import shutil
+import signal
 import sys
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 from msgspec import structs
 
 from contracts.allocation import Reason, Rule
+from contracts.codec import encode
 from contracts.ids import ClusterName
 from contracts.messages import DecisionMessage
 from contracts.topics import DECISIONS
@@ -66,7 +66,7 @@ def command(language: str, tmp_path: Path) -> list[str]:
 @contextlib.asynccontextmanager
 async def following(
     secured: SecuredNats, user: str, command: Sequence[str], log: Path
-) -> AsyncIterator[None]:
+) -> AsyncIterator[Process]:
     """Run a program as a user; it writes to `log`."""
     variables = {
         "NATS_URL": secured.urls[0],
@@ -78,7 +78,7 @@ async def following(
             *command, env={**os.environ, **variables}, stdout=written
         )
     try:
-        yield
+        yield process
         assert process.returncode is None
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -90,13 +90,10 @@ async def decide(bus: Bus, cluster: str, *decisions: DecisionMessage) -> list[st
     """Store decisions of a cluster, and return what is printed of them."""
     sent = [structs.replace(one, cluster=ClusterName(cluster)) for one in decisions]
     last = await bus.publish_batch([Outgoing.of(DECISIONS, one) for one in sent])
-    lines = []
-    for sequence, one in enumerate(sent, last - len(sent) + 1):
-        said = [member.node for member in getattr(one, "members", ())]
-        said += [reason.message for reason in getattr(one, "reasons", ())]
-        name = f"{one.namespace}/{one.name}"
-        lines.append(f"{sequence} {type(one).__name__} {name} {'; '.join(said)}")
-    return lines
+    return [
+        f"{sequence} {encode(one).decode()}"
+        for sequence, one in enumerate(sent, last - len(sent) + 1)
+    ]
 
 
 async def restart(secured: SecuredNats, bus: Bus) -> None:
@@ -134,13 +131,15 @@ async def test_each_decision_is_printed_once_over_a_crash_of_all_servers(
         expected += await decide(bus, language, *gangs)
         await decide(bus, "another", gang_released())
         program = [*command, language]
-        await stack.enter_async_context(following(secured, user, program, log))
+        follower = following(secured, user, program, log)
+        process = await stack.enter_async_context(follower)
         await eventually(is_printed, log.read_text)
         expected += await decide(bus, language, gang_pending(reasons=(REASON,)))
         await eventually(is_printed, log.read_text)
+        process.send_signal(signal.SIGSTOP)  # so that it is away for long enough
         await restart(secured, bus)
         expected += await decide(bus, language, gang_released("gang-1"))
-        await decide(bus, "another", gang_released())
+        process.send_signal(signal.SIGCONT)
         await eventually(is_printed, log.read_text)
         expected += await decide(bus, language, gang_released("gang-2"))
         await eventually(is_printed, log.read_text)

@@ -21,6 +21,7 @@ const bus = await connect({
   maxReconnectAttempts: -1,
   ...(NATS_CA && { tls: { caFile: NATS_CA, handshakeFirst: true } }),
 });
+bus.closed().then((error) => process.exit(error ? 1 : 0));
 const name = randomUUID().replaceAll("-", "");
 let last = Number(lastSequence);
 let pageMessage = () => {};
@@ -34,9 +35,7 @@ function show(message) {
   const sequence = number(message, "Nats-Sequence");
   if (sequence <= last) return;
   last = sequence;
-  const { type, namespace, name, members = [], reasons = [] } = message.json();
-  const said = [...members.map(({ node }) => node), ...reasons.map(({ message }) => message)];
-  console.log(sequence, type, `${namespace}/${name}`, said.join("; "));
+  console.log(sequence, message.string());
 }
 
 /** Print the next page; true: it came whole and is the last. */

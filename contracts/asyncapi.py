@@ -29,7 +29,8 @@ A name in a subject is one token: letters of ASCII, digits and `-` as they are, 
 `_`, anything else as `=XX`, the hex of its UTF-8 bytes. A message belongs on the
 subject of the names that it carries; elsewhere it is refused. What travels is stored by
 JetStream: the acknowledgement of the server is the acceptance. In an account of its own
-an application reaches JetStream below `JS.CORE.API`, as docs/bus.md says.
+an application reaches JetStream below `JS.CORE.API`, as docs/bus.md says. Who was away
+asks for pages on `page.request`; each comes on `pages`.
 """
 _QUANTITY = {
     "type": "string",
@@ -48,6 +49,8 @@ def describe(version: str) -> dict[str, Any]:
             name = f"{_stream_of(family).republish}.{family.entity}"
             channels[name] = _describe_republished(family)
             operations[f"send.{name}"] = _make_operation("send", name, ("nats-server",))
+    channels |= _describe_page_channels()
+    operations |= _describe_page_operations()
     return {
         "asyncapi": ASYNCAPI,
         "info": {
@@ -69,8 +72,8 @@ def describe(version: str) -> dict[str, Any]:
         "channels": channels,
         "operations": operations,
         "components": {
-            "messages": dict(_describe_messages()),
-            "schemas": _describe_schemas(),
+            "messages": dict(_describe_messages()) | _PAGE_MESSAGES,
+            "schemas": _describe_schemas() | {"PageRequest": _PAGE_REQUEST},
             "securitySchemes": {
                 "user": {
                     "type": "userPassword",
@@ -93,7 +96,7 @@ def _describe_channel(family: SubjectFamily) -> dict[str, Any]:
     names = [kind.__name__ for kind in _kinds_of(family)] or ["Chunk"]
     return {
         "address": _address(family),
-        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
+        "messages": _refer_to_messages(*names),
         "parameters": {name: {"description": _NAMES[name]} for name in family.names},
         "x-stream": _describe_stream(_stream_of(family)),
     }
@@ -103,7 +106,10 @@ def _describe_republished(family: SubjectFamily) -> dict[str, Any]:
     """Describe what subscribers get without a consumer, once it is stored."""
     channel = _describe_channel(family)
     prefix = channel["x-stream"]["republish"]
-    description = "What was stored, as it is stored, for whoever listens at the time."
+    description = (
+        "What was stored, as it is stored, for whoever listens at the time; its "
+        "sequence is in the header Nats-Sequence."
+    )
     del channel["x-stream"]
     return {
         **channel,
@@ -180,6 +186,110 @@ def _make_operation(
 def _escape_pointer(name: str) -> str:
     """Write a name as one step of a JSON pointer (RFC 6901)."""
     return name.replace("~", "~0").replace("/", "~1")
+
+
+# --- pages -----------------------------------------------------------------------
+
+_ACCOUNTS = {
+    "description": "The account of the user: of `platform` or of `viewer`.",
+    "enum": ["PLATFORMS", "VIEWERS"],
+}
+_PAGE_REQUEST = {
+    "type": "object",
+    "title": "PageRequest",
+    "description": "Asks for up to 500 messages of a subject from a sequence on.",
+    "properties": {
+        "seq": {"type": "integer", "minimum": 1},
+        "next_by_subj": {
+            "type": "string",
+            "description": "`*` and `>` may stand in it.",
+        },
+        "to": {
+            "type": "string",
+            "pattern": "^[A-Za-z0-9]{8,64}$",
+            "description": "The name in the channel `pages`.",
+        },
+    },
+    "required": ["seq", "next_by_subj", "to"],
+}
+
+
+def _describe_headers(**meanings: str) -> dict[str, Any]:
+    """Describe headers by their names, with `_` for `-`."""
+    properties = {
+        name.replace("_", "-"): {"type": "string", "description": meaning}
+        for name, meaning in meanings.items()
+    }
+    return {"type": "object", "properties": properties}
+
+
+_PAGE_MESSAGES: dict[str, Any] = {
+    "PageRequest": {
+        "name": "PageRequest",
+        "summary": _PAGE_REQUEST["description"],
+        "payload": {"$ref": _SCHEMA.format(name="PageRequest")},
+    },
+    "PageMessage": {
+        "name": "PageMessage",
+        "summary": "A message as it is stored; its channel says what is in it.",
+        "headers": _describe_headers(
+            Nats_Subject="Where it was published.",
+            Nats_Sequence="Its place in the stream.",
+            Nats_Last_Sequence="That of the message before it in the page, or 0.",
+        ),
+    },
+    "PageEnd": {
+        "name": "PageEnd",
+        "summary": "Ends a page, and has no payload.",
+        "headers": _describe_headers(
+            Status="204; 404 where there are no such messages.",
+            Nats_Last_Sequence="That of the last message of the page.",
+            Nats_Num_Pending="How many are still to come.",
+        ),
+    },
+}
+
+
+def _describe_page_channels() -> dict[str, Any]:
+    streams = sorted({topic.stream for topic in TOPICS if _is_read_outside(topic)})
+    parameters = {
+        "account": _ACCOUNTS,
+        "name": {"description": "`to` of the request."},
+    }
+    return {
+        "page.request": {
+            "address": "JS.CORE.API.DIRECT.GET.{stream}",
+            "description": "A request; the answer says that the page was sent.",
+            "messages": _refer_to_messages("PageRequest"),
+            "parameters": {
+                "stream": {"description": "Whose messages.", "enum": streams}
+            },
+        },
+        "pages": {
+            "address": "pages.{account}.{name}",
+            "description": "The messages of a page in their order, and then its end.",
+            "messages": _refer_to_messages("PageMessage", "PageEnd"),
+            "parameters": parameters,
+        },
+    }
+
+
+def _is_read_outside(topic: Topic[Any]) -> bool:
+    return bool({"platform", "viewer"} & set(topic.receivers))
+
+
+def _describe_page_operations() -> dict[str, Any]:
+    relays = ("solver", "publisher")
+    answered = {"reply": {"channel": {"$ref": "#/channels/pages"}}}
+    return {
+        "receive.page.request": _make_operation("receive", "page.request", relays)
+        | answered,
+        "send.pages": _make_operation("send", "pages", ("nats-server",)),
+    }
+
+
+def _refer_to_messages(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/messages/{name}"} for name in names}
 
 
 # --- messages and schemas ----------------------------------------------------------

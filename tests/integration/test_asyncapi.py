@@ -6,15 +6,10 @@ from docs/asyncapi.yaml alone.
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import re
-import shutil
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from hashlib import sha256
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +24,11 @@ from contracts.messages import DevicesAnnounced
 from runtime.bus.bus import Bus
 from tests.builders import devices, pool
 from tests.lab.nats_server import LabServer
+from tests.lab.npm import installed
 from tests.lab.services import CLUSTER, announce, observe_class, running, solver
 
 ROOT = Path(__file__).parents[2]
 PARSER = ROOT / "tests" / "lab" / "asyncapi"
-SUBSCRIBERS = ROOT / "docs" / "subscribers"
 UID = "6b1f3c1e-7d0c-4a55-9a3e-0c2b8f6f3c11"
 GANG = {
     "metadata": {"name": "train", "namespace": "team-a", "uid": UID},
@@ -127,22 +122,7 @@ async def submit(document: Document, application: NatsClient) -> None:
 @pytest.fixture(scope="module")
 def parser() -> Path:
     """Install AsyncAPI's parser, once for each version of it; gives its folder."""
-    if shutil.which("npm") is None:
-        pytest.skip("AsyncAPI's parser needs Node.js and npm")
-    package = (PARSER / "package.json").read_bytes()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "moorings" / "asyncapi" / sha256(package).hexdigest()[:16]
-    if not (folder / "installed").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "package.json").write_bytes(package)
-        command = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"]
-        installed = subprocess.run(
-            command, cwd=folder, capture_output=True, check=False
-        )
-        if installed.returncode:
-            pytest.skip(f"npm cannot install AsyncAPI's parser: {installed.stderr!r}")
-        (folder / "installed").touch()
-    return folder
+    return installed(PARSER / "package.json")
 
 
 @pytest.mark.soak
@@ -159,7 +139,7 @@ def test_the_parser_of_asyncapi_takes_the_document(parser: Path) -> None:
     assert parsed.returncode == 0, parsed.stdout + parsed.stderr
     *said, channels = parsed.stdout.splitlines()
     assert not [line for line in said if line.startswith(("0", "1"))]
-    assert channels == "19 channels"
+    assert channels == "21 channels"
 
 
 @pytest.mark.usefixtures("world")
@@ -181,53 +161,3 @@ async def test_a_gang_is_submitted_and_decided_by_the_document_alone(
     assert headers["ce-subject"] == f"team-a/{UID}"
     assert decision["type"] == "GangAllocated"
     assert [member["index"] for member in decision["members"]] == [0, 1]
-
-
-def python_subscriber(_: Path) -> list[str]:
-    return [sys.executable, str(SUBSCRIBERS / "subscriber.py")]
-
-
-def go_subscriber(folder: Path) -> list[str]:
-    if shutil.which("go") is None:
-        pytest.skip("needs Go")
-    program = folder / "subscriber"
-    subprocess.run(
-        ["go", "build", "-o", str(program), "."], cwd=SUBSCRIBERS / "go", check=True
-    )
-    return [str(program)]
-
-
-@pytest.mark.usefixtures("world")
-@pytest.mark.parametrize(
-    "build", [python_subscriber, pytest.param(go_subscriber, marks=pytest.mark.soak)]
-)
-async def test_the_subscribers_of_the_documentation_print_what_is_decided(
-    build: Callable[[Path], list[str]],
-    document: Document,
-    application: NatsClient,
-    nats_server: LabServer,
-    tmp_path: Path,
-) -> None:
-    """As they are printed there."""
-    subscriber = await asyncio.create_subprocess_exec(
-        *build(tmp_path),
-        env={**os.environ, "NATS_URL": nats_server.url},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert subscriber.stdout is not None
-    assert subscriber.stderr is not None
-    try:
-        assert b"following local" in await within(subscriber.stderr.readline())
-        async with running(solver(nats_server.url, tmp_path)):
-            await submit(document, application)
-            line = (await within(subscriber.stdout.readline())).decode()
-    finally:
-        subscriber.terminate()
-        await subscriber.wait()
-    assert line.startswith("GangAllocated team-a/train ")
-    assert line.count("worker") == 2
-
-
-async def within(line: Awaitable[bytes]) -> bytes:
-    return await asyncio.wait_for(line, timeout=60)

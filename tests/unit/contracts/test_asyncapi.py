@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
@@ -13,6 +14,9 @@ from jsonschema import Draft202012Validator
 from contracts.asyncapi import describe, messages_of
 from contracts.codec import to_builtins
 from contracts.topics import BLOBS, DECISIONS, INVENTORIES, TOPICS
+from runtime.bus.permissions import SUBSCRIBERS, permissions_of
+from runtime.bus.relayed import PAGE_MESSAGES, PageRequest
+from runtime.users import ACCOUNTS
 from tests.builders.decisions import gang_allocated, submission
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "asyncapi.yaml"
@@ -31,7 +35,10 @@ def test_the_document_in_docs_is_the_one_of_this_version(
 
 
 def test_each_family_of_subjects_has_a_channel(document: dict[str, Any]) -> None:
-    """With a parameter for each name; decisions twice, as they are republished."""
+    """With a parameter for each name; decisions twice, as they are republished.
+
+    Two more are for pages.
+    """
     channels = document["channels"]
     for family in (*TOPICS, BLOBS):
         channel = channels[family.entity]
@@ -39,7 +46,7 @@ def test_each_family_of_subjects_has_a_channel(document: dict[str, Any]) -> None
         assert channel["address"] == named
         assert tuple(channel["parameters"]) == family.names
     assert channels["evt.dec"]["address"] == f"evt.{channels['dec']['address']}"
-    assert len(channels) == len(TOPICS) + 1 + 3
+    assert len(channels) == len(TOPICS) + 1 + 3 + 2
 
 
 def test_who_sends_and_who_receives_is_said_of_services(
@@ -51,6 +58,26 @@ def test_who_sends_and_who_receives_is_said_of_services(
     assert operations["receive.submit"]["x-users"] == ["solver", "publisher"]
     assert operations["send.submit"]["x-users"] == ["publisher"]
     assert "receive.dec" not in operations
+
+
+def test_pages_are_asked_for_and_come_as_relays_have_it(
+    document: dict[str, Any],
+) -> None:
+    """Subjects, accounts and fields."""
+    asked, pages = (document["channels"][name] for name in ("page.request", "pages"))
+    for user in SUBSCRIBERS:
+        for stream in asked["parameters"]["stream"]["enum"]:
+            subject = asked["address"].format(stream=stream)
+            is_read = any(t.stream == stream and user in t.receivers for t in TOPICS)
+            assert (subject in permissions_of(user).publish) == is_read
+        heard = pages["address"].format(account=ACCOUNTS[user], name="*")
+        assert heard in permissions_of(user).subscribe
+    accounts = [ACCOUNTS[user] for user in SUBSCRIBERS]
+    assert pages["parameters"]["account"]["enum"] == accounts
+    schema = document["components"]["schemas"]["PageRequest"]
+    required = msgspec.json.schema_components([PageRequest])[1]["PageRequest"]
+    assert schema["required"] == required["required"]
+    assert f"up to {PAGE_MESSAGES} messages" in schema["description"]
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from contracts.topics import BLOBS, DAY_S, HEARTBEAT_S, HOUR_S, TOPICS, VERSION
 
-SETTINGS_VERSION = 6
+SETTINGS_VERSION = 7
 """Of the settings below: grows by one with each change of them. Who creates streams
 brings older ones up to date, and leaves newer ones as they are."""
 
@@ -98,6 +98,7 @@ STREAMS: tuple[Stream, ...] = (
         name="CMD",
         subjects=_subjects_in("CMD"),
         max_bytes=256 * _MIB,
+        max_message_bytes=8 << 10,
         per_subject=2,
     ),
     Stream(

@@ -24,6 +24,8 @@ _ZSTD_LEVEL = 3
 _NANOSECONDS = re.compile(r"(\.\d{6})\d+")
 
 ENCODING = "Content-Encoding"
+OVERSIZED = "Moorings-Oversized-Headers"
+"""Stands for headers that were too large to be read, with their bytes."""
 MESSAGE_ID = "Nats-Msg-Id"
 _CREDENTIALS = re.compile(r"^([^/@]*://)?.*@")
 EXPECTED_LAST_SUBJECT_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
@@ -240,8 +242,11 @@ def unpack(
     """Read a message as it travelled.
 
     Raises:
-        MessageError: the body does not unpack, or to more than its topic allows.
+        MessageError: the body does not unpack, or to more than its topic allows, or
+            its headers are too large.
     """
+    if size := headers.get(OVERSIZED):
+        raise MessageError(subject, f"has {size} bytes of headers", sequence)
     try:
         data = _decode_body(subject, body, headers.get(ENCODING, ""))
     except MessageError as error:

@@ -1,9 +1,9 @@
 """One supervised NATS connection: requests, subscriptions, and a new one when lost.
 
-With `subscription` the only file that imports the client library. Its own reconnecting
-is off: a client that is lost, frozen or closed for good is thrown away and a new one is
-made, so there is one way back and it is walked in every test. Requests in flight fail
-at once. Knows nothing of streams.
+With `subscription` and `client` the only file that imports the client library. Its own
+reconnecting is off: a client that is lost, frozen or closed for good is thrown away and
+a new one is made, so there is one way back and it is walked in every test. Requests in
+flight fail at once. Knows nothing of streams.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import nats.errors
 from nats.aio.client import Client
 
 from runtime import metrics
+from runtime.bus.client import TolerantClient
 from runtime.bus.credentials import read_credentials
 from runtime.bus.pending import PendingRequests
 from runtime.bus.subscription import Delivery, Handler, Subscription
@@ -256,7 +257,7 @@ class Connection:
         loop = asyncio.get_running_loop()
         while not self._closing.is_set():
             began_s, count = loop.time(), self.count
-            lost, client = asyncio.Event(), Client()
+            lost, client = asyncio.Event(), TolerantClient()
             try:
                 await self._connect_client(client, lost)
                 await self._serve_client(client, lost)

@@ -77,8 +77,8 @@ _LIMITS = {
         f"jetstream {{ max_streams: {len(STREAMS)}, max_consumers: {MAX_CONSUMERS} }}",
     ),
     "AGENTS": (_outside_limits(NODEAGENT, subscriptions=65_536),),
-    "PLATFORMS": (_outside_limits(PLATFORM, subscriptions=65_536, connections=4_096),),
-    "VIEWERS": (_outside_limits(VIEWER, subscriptions=4_096, connections=256),),
+    "PLATFORMS": (_outside_limits(PLATFORM, subscriptions=512, connections=4_096),),
+    "VIEWERS": (_outside_limits(VIEWER, subscriptions=512, connections=256),),
 }
 """So that no account uses up a server."""
 

@@ -35,7 +35,7 @@ from runtime.errors import BusError
 from runtime.log import get_logger
 from runtime.users import OUTSIDE_ACCOUNTS, page_subject, relay_prefix
 from runtime.waits import first_of, together
-from runtime.wire import BusSettings
+from runtime.wire import OVERSIZED, BusSettings
 
 _GROUP = "relays"
 _API = ""
@@ -106,6 +106,8 @@ class Relay:
 
     def _take_delivery(self, account: str, begin: int, delivery: Delivery) -> None:
         if not delivery.reply or len(delivery.data) > MAX_BODY_BYTES:
+            return
+        if OVERSIZED in delivery.headers:
             return
         request = Request(
             client=name_client(delivery),

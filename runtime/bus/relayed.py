@@ -1,7 +1,8 @@
 """Requests that the relay carries out for outsiders; pure.
 
 What a request may say is listed here: a field that is not cannot cost anything. Whose
-turn it is follows from who asks, so a connection that floods waits for itself.
+turn it is follows from who asks, so a connection that floods waits for itself, and an
+account with many of them for its own.
 """
 
 from __future__ import annotations
@@ -101,22 +102,23 @@ def remake_body(request: Request) -> bytes | None:
 
 
 class FairQueue:
-    """Requests that wait; those who ask take turns."""
+    """Requests that wait; accounts take turns, and in each those who ask."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, deque[Request]] = {}
-        """By connection; whose turn it is comes first."""
+        self._waiting: dict[str, dict[str, deque[Request]]] = {}
+        """By account and connection; whose turn it is comes first."""
+        self._connections = 0
         self._count = 0
 
     def put(self, request: Request) -> bool:
         """Add a request; False: there is no room for it."""
-        own = self._waiting.get(request.client)
+        own = self._waiting.get(request.account, {}).get(request.client)
         if own is None:
-            if len(self._waiting) >= MAX_WAITING_IN_ALL:
+            if self._connections >= MAX_WAITING_IN_ALL:
                 return False
-            own = self._waiting[request.client] = deque()
+            own = self._own(request)
         is_full = self._count >= MAX_WAITING_IN_ALL
-        share = MAX_WAITING_IN_ALL // len(self._waiting) if is_full else MAX_WAITING
+        share = MAX_WAITING_IN_ALL // self._connections if is_full else MAX_WAITING
         if own and len(own) >= share:
             return False
         own.append(request)
@@ -125,20 +127,35 @@ class FairQueue:
 
     def put_back(self, request: Request) -> None:
         """Put back what was taken just now: it is the next."""
-        own = self._waiting.pop(request.client, deque())
-        own.appendleft(request)
-        self._waiting = {request.client: own, **self._waiting}
+        self._own(request).appendleft(request)
+        account = self._waiting.pop(request.account)
+        own = account.pop(request.client)
+        first = {request.client: own, **account}
+        self._waiting = {request.account: first, **self._waiting}
         self._count += 1
 
     def take(self, now_s: float) -> Request | None:
         """Take the request whose turn it is; those that are late are dropped."""
         while self._waiting:
-            client, own = next(iter(self._waiting.items()))
-            del self._waiting[client]
+            name, account = next(iter(self._waiting.items()))
+            client, own = next(iter(account.items()))
+            del self._waiting[name], account[client]
             request = own.popleft()
             self._count -= 1
             if own:
-                self._waiting[client] = own
+                account[client] = own
+            else:
+                self._connections -= 1
+            if account:
+                self._waiting[name] = account
             if now_s - request.came_s < LATE_S:
                 return request
         return None
+
+    def _own(self, request: Request) -> deque[Request]:
+        """Return the requests of who asks, with none if there are none."""
+        account = self._waiting.setdefault(request.account, {})
+        if request.client not in account:
+            account[request.client] = deque()
+            self._connections += 1
+        return account[request.client]

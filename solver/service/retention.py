@@ -1,15 +1,17 @@
-"""Gangs that ended leave the streams after a time; nothing else is ever removed.
+"""Gangs that ended leave the streams after a time, and commands about nobody.
 
 What a gang leaves behind (its submission, commands, confirmations and decisions) is
 removed by whoever leads, the decision last: it says that the gang is over, so whatever
 is left of one that was removed in part can neither hold nor want anything. How old a
-decision is says the server's clock alone. Also tells when a stream is filling.
+decision is says the server's clock alone. Nothing else is ever removed. Also tells when
+a stream is filling.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from contracts import topics
 from contracts.errors import ContractsError
@@ -38,6 +40,11 @@ FILLING = 0.7
 PRESSED = 0.5
 PRESSED_S = 600.0
 """With so much of a stream in use, ended gangs stay no longer."""
+ORPHAN_S = 600.0
+"""So long a command stays about a gang that was never submitted, or is gone: whoever
+sends commands could fill their stream with such, and nobody could cancel any more."""
+PRESSED_ORPHAN_S = 60.0
+"""And so long while its stream is pressed."""
 IN_FLIGHT = 16
 """Gangs removed side by side."""
 
@@ -70,11 +77,13 @@ class Retention:
         self._leads = leads
         self._lives = lives
         self._removed = 0
+        self._pause_s = SWEEP_S
+        """Until the next look; shorter while commands press."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Look again and again, for as long as we lead."""
         while not stop.is_set():
-            await first_of(stop, within_s=min(SWEEP_S, self._retention_s))
+            await first_of(stop, within_s=min(self._retention_s, self._pause_s))
             if stop.is_set() or not self._leads():
                 continue
             try:
@@ -92,6 +101,7 @@ class Retention:
             BusError: it could not be finished; what is left goes with the next one.
         """
         retention_s = min(self._retention_s, await self._longest_s())
+        await self.sweep_orphans(stop)
         now_s = (await self._bus.usage(topics.DECISIONS.stream)).time_s
         before = self._removed
         # The last decision of each gang, in the order in which they were stored.
@@ -108,6 +118,36 @@ class Retention:
             if len(old) < len(batch.messages) or stop.is_set() or not self._leads():
                 done.set()
         return self._removed - before
+
+    async def sweep_orphans(self, stop: asyncio.Event) -> None:
+        """Remove old commands about gangs of which nothing else is there.
+
+        Raises:
+            BusError: it could not be finished; what is left goes with the next one.
+        """
+        usage = await self._bus.usage(topics.COMMANDS.stream)
+        is_pressed = usage.share >= PRESSED
+        self._pause_s = PRESSED_ORPHAN_S if is_pressed else SWEEP_S
+        oldest_s = usage.time_s - (PRESSED_ORPHAN_S if is_pressed else ORPHAN_S)
+        done, slots = asyncio.Event(), asyncio.Semaphore(IN_FLIGHT)
+        async for batch in self._bus.read_existing(
+            topics.COMMANDS, self._cluster, stop=done
+        ):
+            old = [m for m in batch.messages if m.time_s <= oldest_s]
+            await together(self._remove_orphan(m, slots) for m in old)
+            if len(old) < len(batch.messages) or stop.is_set() or not self._leads():
+                done.set()
+
+    async def _remove_orphan(
+        self, command: Incoming[Any], slots: asyncio.Semaphore
+    ) -> None:
+        async with slots:
+            for topic in (topics.SUBMISSIONS, topics.DECISIONS):
+                subject = topic.subject(*command.names)
+                if await self._bus.last(topic.stream, subject) is not None:
+                    return
+            subject = topics.COMMANDS.subject(*command.names)
+            await self._bus.purge(topics.COMMANDS.stream, subject, command.sequence)
 
     async def _longest_s(self) -> float:
         """Tell of streams that are filling; returns how long ended gangs may stay."""

@@ -248,3 +248,22 @@ async def test_what_is_removed_in_part_is_over(
     assert record is None or (record.is_over and record.allocated is None)
     await retention(bus).sweep(asyncio.Event())
     assert set((await messages(bus)).values()) == {0}
+
+
+async def test_commands_about_nobody_leave(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those about a gang that waits stay, and those that came just now."""
+    waits = wanted(1)
+    uid, namespace = GangUID(waits.metadata.uid), Namespace(waits.metadata.namespace)
+    await submit(bus, waits)
+    about: dict[str, Any] = {"cluster": CLUSTER, "namespace": namespace}
+    nobody = [ReleaseGang(**about, uid=GangUID(f"nobody-{n}")) for n in range(40)]
+    known = ReleaseGang(**about, uid=uid)
+    await bus.publish_many([Outgoing.of(topics.COMMANDS, m) for m in (known, *nobody)])
+    await retention(bus, lives=True).sweep(asyncio.Event())
+    assert (await bus.usage(topics.COMMANDS.stream)).subjects == len(nobody) + 1
+    monkeypatch.setattr("solver.service.retention.ORPHAN_S", 0.0)
+    await retention(bus, lives=True).sweep(asyncio.Event())
+    assert (await bus.usage(topics.COMMANDS.stream)).subjects == 1
+    assert await bus.read_last(topics.COMMANDS, CLUSTER, namespace, uid) is not None

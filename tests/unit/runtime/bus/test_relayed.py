@@ -17,8 +17,9 @@ def _request(
     data: bytes = b"",
     client: str = "one",
     came_s: float = 0.0,
+    account: str = "VIEWERS",
 ) -> Request:
-    return Request(client, "VIEWERS", operation, data, "_R_.x", came_s)
+    return Request(client, account, operation, data, "_R_.x", came_s)
 
 
 def test_a_request_names_the_stream_that_answers() -> None:
@@ -107,6 +108,16 @@ def test_connections_take_turns() -> None:
         "flood",
         "",
     ]
+
+
+def test_an_account_of_many_connections_waits_for_its_own() -> None:
+    queue = FairQueue()
+    for number in range(100):
+        assert queue.put(_request(client=f"agent-{number}", account="AGENTS"))
+    assert queue.put(_request(client="viewer"))
+    taken = [queue.take(0.0) for _ in range(3)]
+    clients = [request.client for request in taken if request is not None]
+    assert clients == ["agent-0", "viewer", "agent-1"]
 
 
 def test_what_is_put_back_is_taken_next() -> None:

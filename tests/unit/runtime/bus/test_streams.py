@@ -34,4 +34,4 @@ def test_other_settings_are_of_another_version() -> None:
         del config["metadata"]
     digest = sha256(msgspec.json.encode(settings, order="sorted")).hexdigest()
 
-    assert (SETTINGS_VERSION, digest[:16]) == (6, "b033a77e8d34af33")
+    assert (SETTINGS_VERSION, digest[:16]) == (7, "6dd9248986de1d38")

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from runtime.bus.bus import Bus
 from runtime.wire import BusSettings
@@ -23,6 +24,15 @@ from tests.lab.kueue import programs as kueue
 from tests.lab.nats_server import LabServer
 from tests.lab.node import programs as node_programs
 from tests.oracles.upstream_oracle import built
+
+
+@pytest.fixture(autouse=True)
+def _logs_stay_as_they_were() -> Iterator[None]:
+    """A command sets up the logs of its process; the next test has its own."""
+    was_configured = structlog.is_configured()
+    yield
+    if structlog.is_configured() and not was_configured:
+        structlog.reset_defaults()
 
 
 def pytest_configure() -> None:

@@ -40,7 +40,7 @@ def print_solves(entries: list[SolveEntry], output: Format) -> None:
 def to_row(entry: SolveEntry) -> tuple[object, ...]:
     """Return the row of a recorded solve."""
     row = view_entry(entry)
-    head = (row["id"][:16], show_time(row["at"]), row["status"], len(row["gangs"]))
+    head = (row["id"][:16], show_time(row["at"]), row["status"], row["gangs"])
     if entry.decided is None:
         return (*head, "", "", "")
     return (*head, row["allocated"], row["pending"], row["milliseconds"])
@@ -79,7 +79,7 @@ def print_solve(view: dict[str, Any]) -> None:
         f"{counted(cluster['devices'], 'device')}, {cluster['held']} held"
     )
     say(
-        f"Gangs:    {len(view['gangs'])}: {view['allocated']} allocated, "
+        f"Gangs:    {view['gangs']}: {view['allocated']} allocated, "
         f"{view['pending']} waiting, {view['rejected']} rejected"
     )
     say(f"Version:  {view['version']} on {view['platform']}")

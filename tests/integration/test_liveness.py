@@ -12,6 +12,7 @@ from contracts.ids import ClusterName
 from contracts.kubernetes.decode import to_kubernetes
 from contracts.liveness import PublisherLeads
 from contracts.topics import FENCE, LEADERS
+from moorings.views.times import show_time
 from publisher.cluster.liveness import say_leading
 from runtime.bus.bus import Bus
 from runtime.wire import Outgoing
@@ -44,7 +45,8 @@ async def test_who_leads_is_on_the_bus_and_missed_when_it_is_silent(
         moorings, "get", "gangs", home=tmp_path, server=nats_server.url
     )
     assert shown.returncode == 0, shown.stderr
-    told = f"no publisher leads in cluster local: one was last heard from at {LONG_AGO}"
+    heard = show_time(LONG_AGO)
+    told = f"no publisher leads in cluster local: one was last heard from at {heard}"
     assert told in " ".join(shown.stderr.split())
 
 

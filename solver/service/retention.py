@@ -79,6 +79,9 @@ class Retention:
         self._removed = 0
         self._pause_s = SWEEP_S
         """Until the next look; shorter while commands press."""
+        self._looked_up_to = 0
+        """The last command that was old enough: of none before it the gang is unknown,
+        and whoever removes the gang removes them."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Look again and again, for as long as we lead."""
@@ -129,12 +132,16 @@ class Retention:
         is_pressed = usage.share >= PRESSED
         self._pause_s = PRESSED_ORPHAN_S if is_pressed else SWEEP_S
         oldest_s = usage.time_s - (PRESSED_ORPHAN_S if is_pressed else ORPHAN_S)
+        if usage.last_sequence < self._looked_up_to:
+            self._looked_up_to = 0  # the stream was made anew
         done, slots = asyncio.Event(), asyncio.Semaphore(IN_FLIGHT)
         async for batch in self._bus.read_existing(
-            topics.COMMANDS, self._cluster, stop=done
+            topics.COMMANDS, self._cluster, stop=done, start=self._looked_up_to + 1
         ):
             old = [m for m in batch.messages if m.time_s <= oldest_s]
             await together(self._remove_orphan(m, slots) for m in old)
+            if old:
+                self._looked_up_to = old[-1].sequence
             if len(old) < len(batch.messages) or stop.is_set() or not self._leads():
                 done.set()
 

@@ -52,6 +52,13 @@ _MAY_BE_JSON_BYTES = re.compile(_MAY_BE_JSON.pattern.encode())
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
+_OTHER_FORMATS = {
+    b"\x1f\x8b": "is compressed with gzip; unpack it first",
+    b"\xfe\xff": "is UTF-16, not UTF-8",
+    b"\xff\xfe": "is UTF-16, not UTF-8",
+}
+"""By their first bytes, what people hand over instead of text."""
+
 
 class _List(
     msgspec.Struct,
@@ -161,6 +168,21 @@ def to_text(data: bytes) -> str:
         UnicodeDecodeError: it is no text.
     """
     return io.TextIOWrapper(io.BytesIO(data)).read()
+
+
+def read_source(source: str, data: bytes) -> str | bytes:
+    """Read a text; what is none says what it looks like.
+
+    Raises:
+        BadInputError: it is none.
+    """
+    for start, reason in _OTHER_FORMATS.items():
+        if data.startswith(start):
+            raise BadInputError(source, reason)
+    try:
+        return to_text_or_json(data)
+    except UnicodeDecodeError as error:
+        raise BadInputError(source, f"is not UTF-8 text: {error}") from error
 
 
 def describe_yaml_error(error: yaml.YAMLError) -> str:

@@ -70,13 +70,18 @@ def configure_logging(service: str, *, level: str = "info") -> None:
     bind_facts(service=service)
 
 
+def log_to_stderr(level: int = logging.ERROR) -> None:
+    """Print what is at least so grave to stderr: output is the answer's."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+
+
 def be_quiet() -> None:
-    """Print errors alone, to stderr, unless the program has set up structlog itself."""
+    """Print errors alone, unless the program has set up structlog itself."""
     if not structlog.is_configured():
-        structlog.configure(
-            wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
-            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        )
+        log_to_stderr()
 
 
 def bind_facts(**facts: Any) -> None:

@@ -12,18 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, structs
 
 from moorings.errors import BadInputError
 
-KEYS = (
-    "server",
-    "cluster",
-    "state-dir",
-    "bus-user",
-    "bus-password-file",
-    "bus-ca-file",
-)
 _PATHS = ("state-dir", "bus-password-file", "bus-ca-file")
 
 
@@ -42,6 +35,9 @@ class Config(Struct, frozen=True, kw_only=True, rename="kebab"):
         """The options of commands that it gives, by their parameters."""
         names = ("server", "cluster", "state_dir")
         return {name: value for name in names if (value := getattr(self, name))}
+
+
+KEYS = tuple(field.encode_name for field in structs.fields(Config))
 
 
 def find_config(environ: Mapping[str, str]) -> Path:
@@ -84,4 +80,4 @@ def read_config(environ: Mapping[str, str] = os.environ) -> Config:
             values[key] = str(path.absolute().parent / Path(value).expanduser())
     if values.get("server") and values.get("state-dir"):
         raise BadInputError(str(path), "server and state-dir exclude each other")
-    return Config(**{key.replace("-", "_"): value for key, value in values.items()})
+    return msgspec.convert(values, Config)

@@ -21,18 +21,12 @@ from contracts.kubernetes.decode import (
 from contracts.kubernetes.exact import ExactDecoder
 from moorings.cli.output import notify
 from moorings.errors import BadInputError, UsageError
-from moorings.manifests import parse_documents, read_gang, to_text_or_json
+from moorings.manifests import parse_documents, read_gang, read_source
 from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
 
 SUFFIXES = (".yaml", ".yml", ".json")
 NOTHING = "is empty"
-_OTHER_FORMATS = {
-    b"\x1f\x8b": "is compressed with gzip; unpack it first",
-    b"\xfe\xff": "is UTF-16, not UTF-8",
-    b"\xff\xfe": "is UTF-16, not UTF-8",
-}
-"""By their first bytes, what people hand over instead of text."""
 
 
 def read_documents(
@@ -72,7 +66,7 @@ def _name_source(name: str) -> str:
 
 def _read_texts(name: str) -> Iterator[tuple[str, str | bytes]]:
     if name == "-":
-        yield _name_source(name), _to_text(_name_source(name), open_input().read())
+        yield _name_source(name), read_source(_name_source(name), open_input().read())
         return
     path = Path(name)
     if path.is_dir():
@@ -101,22 +95,7 @@ def _read_text(path: Path) -> str | bytes:
         data = path.read_bytes()
     except OSError as error:
         raise BadInputError(str(path), str(error.strerror)) from error
-    return _to_text(str(path), data)
-
-
-def _to_text(source: str, data: bytes) -> str | bytes:
-    """Read a text; what is none says what it looks like.
-
-    Raises:
-        BadInputError: it is none.
-    """
-    for start, reason in _OTHER_FORMATS.items():
-        if data.startswith(start):
-            raise BadInputError(source, reason)
-    try:
-        return to_text_or_json(data)
-    except UnicodeDecodeError as error:
-        raise BadInputError(source, f"is not UTF-8 text: {error}") from error
+    return read_source(str(path), data)
 
 
 class ReadObjects(Struct, frozen=True, kw_only=True):

@@ -14,11 +14,6 @@ def quiet_logs() -> None:
     """
     if "structlog" not in sys.modules:
         return
-    import structlog  # noqa: PLC0415
+    from runtime.log import log_to_stderr  # noqa: PLC0415  # imports structlog
 
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(
-            logging.INFO if os.environ.get("MOORINGS_DEBUG") else logging.ERROR
-        ),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    log_to_stderr(logging.INFO if os.environ.get("MOORINGS_DEBUG") else logging.ERROR)

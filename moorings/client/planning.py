@@ -11,7 +11,7 @@ from msgspec import structs
 
 from contracts.features import DEFAULT_VERSION
 from moorings.errors import BadInputError, UsageError
-from moorings.manifests import parse_documents, to_text_or_json
+from moorings.manifests import parse_documents, read_source
 from moorings.plan.limits import read_features
 from moorings.plan.plan import NOTHING_UNDERSTOOD, Plan
 from moorings.plan.reading import Reader
@@ -32,10 +32,10 @@ def load(*paths: str | Path) -> list[Any]:
     objects: list[Any] = []
     for path in map(Path, paths):
         try:
-            text = to_text_or_json(path.read_bytes())
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise BadInputError(str(path), reason) from error
+            data = path.read_bytes()
+        except OSError as error:
+            raise BadInputError(str(path), str(error.strerror)) from error
+        text = read_source(str(path), data)
         objects += [raw for _, raw in parse_documents(str(path), text)]
     return objects
 

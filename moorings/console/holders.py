@@ -9,6 +9,7 @@ from contracts.ids import DeviceName, DriverName, GangKey, NodeName, PoolName
 from moorings.console.proposals import Holder
 from moorings.console.what_if import Freed
 from moorings.views.inventory import KnownDevices, view_devices
+from moorings.views.waiting import find_priorities
 from solver.snapshot.parts import pool_key
 
 
@@ -21,11 +22,7 @@ def list_holders(
         gangs = record["gangs"]
         if isinstance(gangs, Mapping):
             devices.update({name: len(held) for name, held in gangs.items() if name})
-    priorities: dict[str, int] = {}
-    for gang in known.snapshot.gangs.values():
-        if gang.submission is not None and gang.placed is not None:
-            name = f"{gang.namespace}/{gang.name}"
-            priorities[name] = gang.submission.gang.spec.priority
+    priorities = find_priorities(known)
     return [
         Holder(name=name, priority=priorities.get(name, 0), devices=count)
         for name, count in sorted(devices.items())

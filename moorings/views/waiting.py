@@ -82,6 +82,15 @@ def _rank(record: GangRecord) -> tuple[int, bool]:
     return (submission.gang.spec.priority, bool(submission.restores))
 
 
+def find_priorities(known: KnownDevices) -> dict[str, int]:
+    """Return the priorities of the gangs that have devices, by `namespace/name`."""
+    return {
+        f"{gang.namespace}/{gang.name}": gang.submission.gang.spec.priority
+        for gang in known.snapshot.gangs.values()
+        if gang.submission is not None and gang.placed is not None
+    }
+
+
 def view_contested(record: GangRecord, known: KnownDevices) -> list[Row]:
     """Return, by driver that a gang may want devices of, their states and holders.
 
@@ -96,11 +105,7 @@ def view_contested(record: GangRecord, known: KnownDevices) -> list[Row]:
         for driver, names in name_classes(known).items()
         if driver and classes & set(names)
     ]
-    priorities = {
-        f"{gang.namespace}/{gang.name}": gang.submission.gang.spec.priority
-        for gang in known.snapshot.gangs.values()
-        if gang.submission is not None and gang.placed is not None
-    }
+    priorities = find_priorities(known)
     rows = view_devices(known) if drivers else []
     contested = []
     for driver in drivers:

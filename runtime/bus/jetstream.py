@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from runtime.bus.client import read_headers
 from runtime.bus.connection import Connection
 from runtime.errors import BusRefusedError, BusUnavailableError
 from runtime.retry import retry
@@ -216,7 +217,7 @@ async def read_last_message(
     return unpack(
         stored.subject,
         base64.b64decode(stored.data),
-        _read_headers(base64.b64decode(stored.hdrs)),
+        read_headers(base64.b64decode(stored.hdrs)),
         stored.seq,
         seconds(stored.time),
     )
@@ -307,9 +308,3 @@ async def purge(
     if up_to:
         body["seq"] = up_to + 1
     await call_retried(connection, f"STREAM.PURGE.{stream}", body, Nothing)
-
-
-def _read_headers(block: bytes) -> dict[str, str]:
-    lines = block.decode("utf-8", "replace").split("\r\n")[1:]
-    pairs = (line.partition(":") for line in lines if ":" in line)
-    return {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,0 +1,1 @@
+"""Order over time: what will be free when, what is kept for whom, and who would go."""

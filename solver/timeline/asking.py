@@ -1,0 +1,92 @@
+"""Whether a gang fits, asked of any cluster: as it is, as it will be, as it might be.
+
+What asks yields Problems and is sent their Decisions, so the same core runs beside a
+worker process, in virtual time and in tests, and never waits itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TypeVar
+
+from msgspec import Struct, structs
+
+from contracts.lifecycle import GangRecord
+from solver.decision import Decision, Status
+from solver.problem.assemble import assemble, resolve_gangs
+from solver.problem.problem import Parameters, Problem
+from solver.selectors.table import SelectorTable
+from solver.snapshot.snapshot import Snapshot
+from solver.tiers import Tier
+from solver.timeline.futures import Members
+
+T = TypeVar("T")
+Asking = Generator[Problem, Decision, T]
+"""Yields Problems, is sent their Decisions, and returns what follows from them."""
+
+
+class Fit(Struct, frozen=True, kw_only=True):
+    """Where a gang has a place, as far as that is known."""
+
+    members: Members
+    """Empty: nowhere, or no place was found."""
+    proven: bool
+    """True if no other answer can be better; of a no, that there is no place."""
+
+    def __bool__(self) -> bool:
+        return bool(self.members)
+
+
+class Asker(Struct, frozen=True, kw_only=True):
+    """Asks whether one gang fits."""
+
+    table: SelectorTable
+    """The verdicts of all devices that the gang's selectors reach."""
+    parameters: Parameters
+
+    def place(self, snapshot: Snapshot, record: GangRecord) -> Asking[Fit]:
+        """Ask where a gang would be placed, by all tiers of the objective.
+
+        Raises:
+            VerdictMissingError: a selector was not evaluated for all devices.
+        """
+        return _read_fit((yield self.question(snapshot, record)))
+
+    def find(self, snapshot: Snapshot, record: GangRecord) -> Asking[Fit]:
+        """Ask for any place of a gang: less work.
+
+        Raises:
+            VerdictMissingError: a selector was not evaluated for all devices.
+        """
+        return _read_fit((yield self.question(snapshot, record, Tier.GANGS)))
+
+    def question(
+        self, snapshot: Snapshot, record: GangRecord, last: Tier | None = None
+    ) -> Problem:
+        """Make the Problem of a gang alone, up to a tier of the objective.
+
+        Raises:
+            VerdictMissingError: a selector was not evaluated for all devices.
+        """
+        parameters = self.parameters
+        if last is not None:
+            parameters = structs.replace(parameters, last_tier=last)
+        gangs = resolve_gangs(snapshot, [record], parameters.features)
+        return assemble(snapshot, gangs, self.table, parameters)
+
+
+def _read_fit(decision: Decision) -> Fit:
+    (answer,) = decision.gangs
+    proven = decision.status is Status.OPTIMAL
+    return Fit(members=answer.members, proven=proven)
+
+
+def answer_all(asking: Asking[T], decide: Callable[[Problem], Decision]) -> T:
+    """Answer whatever is asked, one question after the other."""
+    try:
+        problem = next(asking)
+        while True:
+            problem = asking.send(decide(problem))
+    except StopIteration as end:
+        value: T = end.value
+        return value

@@ -1,0 +1,92 @@
+"""The cluster as it will be: without gangs that ended, with gangs that began.
+
+A time to come is a Snapshot like any other, so whatever is asked of it is asked with
+the same Problem and answered by the same engines. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from contracts.ids import NodeName, SolveID
+from contracts.lifecycle import GangRecord
+from contracts.messages import (
+    GangAllocated,
+    GangReleased,
+    MemberAllocated,
+    ObjectGone,
+    ReleaseOutcome,
+)
+from solver.snapshot.snapshot import Snapshot, apply
+
+Members = tuple[MemberAllocated, ...]
+"""The pods of a gang, each with its node and devices."""
+
+
+def without_gangs(snapshot: Snapshot, gangs: Iterable[GangRecord]) -> Snapshot:
+    """Return the cluster once gangs have ended, their pods and claims gone.
+
+    A gang without a place changes nothing.
+    """
+    for record in gangs:
+        if record.placed is not None:
+            snapshot = _without_gang(snapshot, record, record.placed)
+    return snapshot
+
+
+def with_gang(snapshot: Snapshot, record: GangRecord, members: Members) -> Snapshot:
+    """Return the cluster once a gang that waits has begun, with these places.
+
+    What others hold of them counts as held by both: whoever ends first frees nothing.
+    """
+    if record.submission is None:
+        return snapshot
+    begun = GangAllocated(
+        cluster=record.submission.cluster,
+        namespace=record.namespace,
+        uid=record.uid,
+        name=record.name,
+        solve=SolveID(""),
+        attempt=record.attempt + 1,
+        epoch=0,
+        members=members,
+    )
+    return apply(snapshot, begun, sequence=record.decision_sequence)
+
+
+def _without_gang(
+    snapshot: Snapshot, record: GangRecord, placed: GangAllocated
+) -> Snapshot:
+    released = GangReleased(
+        cluster=placed.cluster,
+        namespace=record.namespace,
+        uid=record.uid,
+        name=placed.name,
+        epoch=placed.epoch,
+        outcome=ReleaseOutcome.COMPLETED,
+    )
+    snapshot = apply(snapshot, released, sequence=record.decision_sequence)
+    for kind, key in _list_objects(snapshot, record, placed):
+        gone = ObjectGone(cluster=placed.cluster, kind=kind, key=key)
+        snapshot = apply(snapshot, gone)
+    return snapshot
+
+
+def _list_objects(
+    snapshot: Snapshot, record: GangRecord, placed: GangAllocated
+) -> Iterator[tuple[str, str]]:
+    """List what Kubernetes has of a gang: kind and key of its claims and its pods."""
+    claims = {str(claim.ref) for pod in placed.members for claim in pod.claims}
+    for key in sorted(claims):
+        if key in snapshot.claims:
+            yield "ResourceClaim", key
+    for node in sorted({pod.node for pod in placed.members}):
+        for key in _list_pods(snapshot, node, record):
+            yield "Pod", key
+
+
+def _list_pods(snapshot: Snapshot, node: NodeName, record: GangRecord) -> list[str]:
+    uses = snapshot.inventory.node_uses.get(node) or {}
+    holders = (holder for holder, use in uses.items() if use.gang == record.key)
+    pods = (holder.removeprefix("pod/") for holder in holders if holder[:4] == "pod/")
+    return sorted(pods)

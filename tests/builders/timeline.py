@@ -1,0 +1,110 @@
+"""Clusters of equal nodes on which gangs run, for order over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.ids import GangUID, SolveID
+from contracts.lifecycle import GangRecord, LifecycleMessage
+from contracts.messages import GatesOpened, SubmitGang
+from contracts.names import GANG_UID
+from solver.allocate import allocate
+from solver.problem.assemble import find_missing_verdicts, resolve_gangs
+from solver.selectors.table import SelectorTable
+from solver.service.messages import make_decision
+from solver.snapshot.snapshot import Snapshot, apply
+from solver.timeline.asking import Asker
+from tests.builders.claims import claim, request
+from tests.builders.devices import devices, pool
+from tests.builders.gangs import gang, member, member_claim, node, pod
+from tests.builders.problems import (
+    CLUSTER,
+    PARAMETERS,
+    evaluate,
+    observe,
+    observe_core,
+    snapshot_of,
+)
+
+
+class World:
+    """A cluster of equal nodes, and its gangs by name."""
+
+    def __init__(self, nodes: int, gpus: int = 8) -> None:
+        names = (f"n-{number}" for number in range(nodes))
+        pools = {name: [pool(*devices(gpus), name=name)] for name in names}
+        nodes_seen = (node(name) for name in pools)
+        self.snapshot: Snapshot = observe_core(snapshot_of(pools), *nodes_seen)
+        self._came = 0
+
+    def __getitem__(self, name: str) -> GangRecord:
+        """Return the record of a gang by its name."""
+        return next(r for r in self.snapshot.gangs.values() if r.name == name)
+
+    def submit(
+        self, name: str, pods: int = 1, gpus: int = 8, cpu: int = 0, **spec: Any
+    ) -> GangRecord:
+        """Submit a gang of equal pods; it waits."""
+        self._came += 1
+        claims = member_claim(request(count=gpus))
+        worker = member(claims, count=pods, resources={"cpu": cpu} if cpu else None)
+        made = gang(worker, name=name, uid=name, **spec)
+        self._believe(SubmitGang(cluster=CLUSTER, uid=GangUID(name), gang=made))
+        return self[name]
+
+    def start(
+        self, name: str, pods: int = 1, gpus: int = 8, cpu: int = 0, **spec: Any
+    ) -> GangRecord:
+        """Submit a gang and decide it.
+
+        Raises:
+            AssertionError: it has no place.
+        """
+        record = self.submit(name, pods, gpus, cpu, **spec)
+        (answer,) = allocate(self.asker(record).question(self.snapshot, record)).gangs
+        assert answer.members, answer.reasons
+        message = make_decision(
+            answer, record, cluster=CLUSTER, solve=SolveID("s"), epoch=1
+        )
+        assert message is not None
+        self._believe(message)
+        return self[name]
+
+    def run(self, name: str, cpu: int = 0) -> GangRecord:
+        """Let a gang that was decided run: Kubernetes' own objects say what it has."""
+        record = self[name]
+        assert record.placed is not None
+        marks = {GANG_UID: record.uid}
+        for placed in record.placed.members:
+            for each in placed.claims:
+                held = claim(name=each.ref.name, allocated=each.allocation)
+                self.snapshot = observe(self.snapshot, str(each.ref), held)
+            made = pod(
+                f"{name}-{placed.member}-{placed.index}",
+                annotations=marks,
+                requests={"cpu": cpu},
+                node_name=placed.node,
+                phase="Running",
+            )
+            self.snapshot = observe_core(self.snapshot, made)
+        opened = GatesOpened(
+            cluster=CLUSTER,
+            namespace=record.namespace,
+            uid=record.uid,
+            attempt=record.attempt,
+            state=0,
+        )
+        self._believe(opened)
+        return self[name]
+
+    def asker(self, *records: GangRecord) -> Asker:
+        """Return who asks about these gangs, selectors evaluated."""
+        gangs = resolve_gangs(self.snapshot, records, PARAMETERS.features)
+        table = SelectorTable()
+        while wanted := find_missing_verdicts(self.snapshot, gangs, table):
+            table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])
+        return Asker(table=table, parameters=PARAMETERS)
+
+    def _believe(self, message: LifecycleMessage) -> None:
+        self._came += 1
+        self.snapshot = apply(self.snapshot, message, sequence=self._came)

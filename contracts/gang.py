@@ -96,6 +96,9 @@ class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
     """`Report` or `Recreate`."""
     hold: bool = False
     """Take the devices before the pods exist."""
+    duration: str = ""
+    """How long it runs at most, such as `2h30m`; empty: nobody knows. An upper bound:
+    by it others are promised when they will start."""
 
     @property
     def least(self) -> int:

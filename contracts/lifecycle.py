@@ -80,6 +80,10 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     confirmation: ConfirmationMessage | None = None
     confirmation_sequence: int = 0
     """A publisher's next confirmation is only stored if this is still the last."""
+    waits_since_s: float = 0.0
+    """When it was submitted, seconds since the epoch; 0: not known."""
+    placed_since_s: float = 0.0
+    """When the decision came by which it has its first pods."""
 
     @classmethod
     def of(cls, message: LifecycleMessage) -> Self:
@@ -93,20 +97,28 @@ class GangRecord(Struct, frozen=True, kw_only=True):
 
     # --- messages in ----------------------------------------------------------------
 
-    def apply(self, message: LifecycleMessage, sequence: int) -> Self:
-        """Take a message in; `sequence` is its place in its stream."""
+    def apply(
+        self, message: LifecycleMessage, sequence: int, time_s: float = 0.0
+    ) -> Self:
+        """Take a message in.
+
+        `sequence` is its place in its stream, `time_s` when it was stored there.
+        """
         if isinstance(message, SubmissionMessage):
             if sequence < self.submission_sequence:
                 return self
             if 0 < self.submission_sequence < sequence:
-                return self._begin_anew(message, sequence)
+                return self._begin_anew(message, sequence, time_s)
             return structs.replace(
-                self, submission=message, submission_sequence=sequence
+                self,
+                submission=message,
+                submission_sequence=sequence,
+                waits_since_s=time_s or self.waits_since_s,
             )
         if isinstance(message, DecisionMessage):
             if sequence < self.decision_sequence:
                 return self
-            return structs.replace(self, decision=message, decision_sequence=sequence)
+            return self._decide(message, sequence, time_s)
         if isinstance(message, CommandMessage):
             if self._outweighs(message, sequence):
                 return self
@@ -115,16 +127,34 @@ class GangRecord(Struct, frozen=True, kw_only=True):
             return self
         return self.with_confirmation(message, sequence)
 
-    def _begin_anew(self, message: SubmissionMessage, sequence: int) -> Self:
+    def _decide(self, message: DecisionMessage, sequence: int, time_s: float) -> Self:
+        since_s = self.placed_since_s
+        if not isinstance(message, GangAllocated):
+            since_s = 0.0
+        elif not message.kept or not since_s:
+            # More pods do not let the others run any longer.
+            is_known = message == self.decision and since_s
+            since_s = since_s if is_known else time_s
+        return structs.replace(
+            self,
+            decision=message,
+            decision_sequence=sequence,
+            placed_since_s=since_s,
+        )
+
+    def _begin_anew(
+        self, message: SubmissionMessage, sequence: int, time_s: float
+    ) -> Self:
         """Begin another life, of which a decision may have been read already.
 
         A subject takes one submission: the one before was removed, with all that was
         said of it, when its gang had been over for long.
         """
-        record = type(self).of(message).apply(message, sequence)
+        record = type(self).of(message).apply(message, sequence, time_s)
         if self.decision is None or self.is_over:
             return record
-        return record.apply(self.decision, self.decision_sequence)
+        decided_s = self.placed_since_s
+        return record.apply(self.decision, self.decision_sequence, decided_s)
 
     def with_confirmation(
         self, message: ConfirmationMessage | None, sequence: int

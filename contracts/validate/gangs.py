@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from contracts.durations import parse_duration
 from contracts.errors import DecodeError
 from contracts.gang import (
     MAX_MEMBERS,
@@ -67,6 +68,15 @@ def check_gang(value: Gang) -> Violations:
         message = "must be greater than or equal to zero"
         yield invalid("spec.weight", spec.weight, message)
     yield from check_one_of("spec.recovery", spec.recovery, RECOVERIES)
+    yield from _check_duration(spec.duration, "spec.duration")
+
+
+def _check_duration(value: str, path: str) -> Violations:
+    if value:
+        try:
+            parse_duration(value)
+        except ValueError as error:
+            yield invalid(path, value, str(error))
 
 
 def _check_member(value: Member, path: str) -> Violations:

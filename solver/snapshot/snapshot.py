@@ -148,12 +148,16 @@ SnapshotMessage = (
 
 
 def apply(
-    snapshot: Snapshot, message: SnapshotMessage, *, sequence: int = 0
+    snapshot: Snapshot,
+    message: SnapshotMessage,
+    *,
+    sequence: int = 0,
+    time_s: float = 0.0,
 ) -> Snapshot:
     """Apply what a message says.
 
     `sequence` is the message's place in its stream: of what is said of a gang the last
-    counts, and a submission's is the gang's age.
+    counts, and a submission's is the gang's age. `time_s` is when it was stored there.
 
     Raises:
         DecodeError: an observed object is not what its kind demands.
@@ -181,7 +185,7 @@ def apply(
         case GangForgotten(gang=gang):
             return _without_gang(snapshot, gang)
         case _:
-            return _with_gang(snapshot, message, sequence)
+            return _with_gang(snapshot, message, sequence, time_s)
 
 
 def _with_inventory(snapshot: Snapshot, inventory: Inventory) -> Snapshot:
@@ -191,12 +195,12 @@ def _with_inventory(snapshot: Snapshot, inventory: Inventory) -> Snapshot:
 
 
 def _with_gang(
-    snapshot: Snapshot, message: LifecycleMessage, sequence: int
+    snapshot: Snapshot, message: LifecycleMessage, sequence: int, time_s: float
 ) -> Snapshot:
     """Change one gang's record, and with it what is taken and who waits."""
     gang = message.key
     before = snapshot.gangs.get(gang) or GangRecord.of(message)
-    after = before.apply(message, sequence)
+    after = before.apply(message, sequence, time_s)
     records = snapshot.gangs.with_item(gang, after)
     ended = snapshot.ended
     if _is_complete(after) and not _is_complete(before):

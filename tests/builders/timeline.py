@@ -36,6 +36,7 @@ class World:
         nodes_seen = (node(name) for name in pools)
         self.snapshot: Snapshot = observe_core(snapshot_of(pools), *nodes_seen)
         self._came = 0
+        self._table = SelectorTable()
 
     def __getitem__(self, name: str) -> GangRecord:
         """Return the record of a gang by its name."""
@@ -53,21 +54,21 @@ class World:
         return self[name]
 
     def start(
-        self, name: str, pods: int = 1, gpus: int = 8, cpu: int = 0, **spec: Any
+        self, name: str, pods: int = 1, gpus: int = 8, at_s: float = 0.0, **spec: Any
     ) -> GangRecord:
-        """Submit a gang and decide it.
+        """Submit a gang and decide it, at a time.
 
         Raises:
             AssertionError: it has no place.
         """
-        record = self.submit(name, pods, gpus, cpu, **spec)
+        record = self.submit(name, pods, gpus, **spec)
         (answer,) = allocate(self.asker(record).question(self.snapshot, record)).gangs
         assert answer.members, answer.reasons
         message = make_decision(
             answer, record, cluster=CLUSTER, solve=SolveID("s"), epoch=1
         )
         assert message is not None
-        self._believe(message)
+        self._believe(message, at_s)
         return self[name]
 
     def run(self, name: str, cpu: int = 0) -> GangRecord:
@@ -98,13 +99,16 @@ class World:
         return self[name]
 
     def asker(self, *records: GangRecord) -> Asker:
-        """Return who asks about these gangs, selectors evaluated."""
-        gangs = resolve_gangs(self.snapshot, records, PARAMETERS.features)
-        table = SelectorTable()
-        while wanted := find_missing_verdicts(self.snapshot, gangs, table):
-            table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])
-        return Asker(table=table, parameters=PARAMETERS)
+        """Return who asks about these gangs, selectors evaluated.
 
-    def _believe(self, message: LifecycleMessage) -> None:
+        One table for all that is asked of a world, as the service has one for all.
+        """
+        gangs = resolve_gangs(self.snapshot, records, PARAMETERS.features)
+        while wanted := find_missing_verdicts(self.snapshot, gangs, self._table):
+            verdicts = [evaluate(*row) for row in wanted]
+            self._table = self._table.with_verdicts(wanted, verdicts)
+        return Asker(table=self._table, parameters=PARAMETERS)
+
+    def _believe(self, message: LifecycleMessage, at_s: float = 0.0) -> None:
         self._came += 1
-        self.snapshot = apply(self.snapshot, message, sequence=self._came)
+        self.snapshot = apply(self.snapshot, message, sequence=self._came, time_s=at_s)

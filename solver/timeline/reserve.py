@@ -1,0 +1,208 @@
+"""The earliest time at which a gang can start, given what runs and what is kept.
+
+Between two reservations that begin or end, a cluster only gains: who ended stays away.
+So of the ends in between the first that lets the gang in is found by halving, and few
+are asked about. Pure; see `asking.py` for who answers.
+
+Source: EASY backfill (Lifka, 1995), by states of all devices instead of counts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from msgspec import Struct
+
+from contracts.allocation import DeviceRequestAllocationResult
+from contracts.ids import GangKey
+from contracts.lifecycle import GangRecord
+from solver.snapshot.snapshot import Snapshot
+from solver.timeline.asking import Asker, Asking
+from solver.timeline.futures import Members, with_gang, without_gangs
+from solver.timeline.runs import Run, Seconds, duration_of
+
+
+class Reservation(Struct, frozen=True, kw_only=True):
+    """What is kept for a gang that waits: a start, nodes and devices."""
+
+    record: GangRecord
+    start_s: Seconds | None
+    """None: once gangs have ended of which nobody knows when."""
+    until_s: Seconds | None
+    """When it has ended at the latest; None: nobody knows."""
+    members: Members
+    proven: bool
+    """True if it can start no earlier, by what is known."""
+    after: tuple[GangKey, ...] = ()
+    """Gangs that hold some of it now; the last to end comes last."""
+
+    @property
+    def key(self) -> GangKey:
+        """The gang that it is kept for."""
+        return self.record.key
+
+    def is_during(self, start_s: Seconds | None, until_s: Seconds | None) -> bool:
+        """True if some of it is in use, or kept, in a time.
+
+        `start_s`: None: after all ends that are known; `until_s`: None: for ever.
+        """
+        if self.start_s is None:
+            return True
+        if start_s is None:
+            return self.until_s is None
+        begins = until_s is None or self.start_s < until_s
+        return begins and (self.until_s is None or self.until_s > start_s)
+
+
+class _Step(Struct, frozen=True):
+    """A time at which something ends."""
+
+    start_s: Seconds | None
+    ended: int
+    """How many of the runs have ended by then, in their order."""
+
+
+def reserve(
+    asker: Asker,
+    snapshot: Snapshot,
+    record: GangRecord,
+    runs: Sequence[Run],
+    kept: Sequence[Reservation],
+    now_s: Seconds,
+) -> Asking[Reservation | None]:
+    """Find the earliest start of a gang that waits; None: it has none, ever.
+
+    `runs` in the order of their ends; `kept` is what is kept for others.
+
+    Raises:
+        VerdictMissingError: a selector was not evaluated for all devices.
+    """
+    search = _Search(asker, snapshot, record, runs, kept)
+    steps = _list_steps(runs, kept, now_s)
+    for _, group in groupby(steps, key=search.find_company):
+        step = yield from search.find_first(list(group))
+        if step is not None:
+            return (yield from search.reserve_at(step))
+    return None
+
+
+class _Search:
+    """What is asked about one gang."""
+
+    def __init__(
+        self,
+        asker: Asker,
+        snapshot: Snapshot,
+        record: GangRecord,
+        runs: Sequence[Run],
+        kept: Sequence[Reservation],
+    ) -> None:
+        self._asker = asker
+        self._record = record
+        self._runs = runs
+        self._kept = kept
+        self._duration_s = duration_of(record)
+        self._proven = True
+        self._states = {0: snapshot}
+        """By how many of the runs have ended."""
+
+    def find_company(self, step: _Step) -> tuple[int, ...]:
+        """Name the reservations beside which it would run, by their numbers."""
+        until_s = self._end_of(step.start_s)
+        return tuple(
+            number
+            for number, each in enumerate(self._kept)
+            if each.is_during(step.start_s, until_s)
+        )
+
+    def find_first(self, steps: list[_Step]) -> Asking[_Step | None]:
+        """Find the first of some steps with one company at which the gang fits."""
+        if not (yield from self._fits_at(steps[-1])):
+            return None
+        low, high = 0, len(steps) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if (yield from self._fits_at(steps[middle])):
+                high = middle
+            else:
+                low = middle + 1
+        return steps[low]
+
+    def reserve_at(self, step: _Step) -> Asking[Reservation]:
+        """Place the gang as it would be at a step at which it fits."""
+        fit = yield from self._asker.place(self._state_at(step), self._record)
+        return Reservation(
+            record=self._record,
+            start_s=step.start_s,
+            until_s=self._end_of(step.start_s),
+            members=fit.members,
+            proven=self._proven,
+            after=_list_holders(self._runs[: step.ended], fit.members),
+        )
+
+    def _fits_at(self, step: _Step) -> Asking[bool]:
+        fit = yield from self._asker.find(self._state_at(step), self._record)
+        self._proven &= bool(fit) or fit.proven
+        return bool(fit)
+
+    def _state_at(self, step: _Step) -> Snapshot:
+        """Return the cluster of a step, with all that is kept while the gang runs."""
+        before = max(ended for ended in self._states if ended <= step.ended)
+        more = (run.record for run in self._runs[before : step.ended])
+        state = without_gangs(self._states[before], more)
+        self._states[step.ended] = state
+        for number in self.find_company(step):
+            each = self._kept[number]
+            state = with_gang(state, each.record, each.members)
+        return state
+
+    def _end_of(self, start_s: Seconds | None) -> Seconds | None:
+        if start_s is None or self._duration_s is None:
+            return None
+        return start_s + self._duration_s
+
+
+def _list_steps(
+    runs: Sequence[Run], kept: Iterable[Reservation], now_s: Seconds
+) -> list[_Step]:
+    """List the times at which something ends, in their order, and now."""
+    ends = [run.ends_s for run in runs if run.ends_s is not None]
+    kept_ends = [each.until_s for each in kept if each.until_s is not None]
+    times = sorted({now_s, *ends, *(end for end in kept_ends if end > now_s)})
+    steps = [_Step(time_s, bisect_right(ends, time_s)) for time_s in times]
+    unknown = range(len(ends) + 1, len(runs) + 1)
+    return [*steps, *(_Step(None, ended) for ended in unknown)]
+
+
+def _list_holders(runs: Sequence[Run], members: Members) -> tuple[GangKey, ...]:
+    """List the gangs that hold a device, or run on a node, of some places."""
+    nodes = {pod.node for pod in members}
+    devices = {_name_device(result) for result in _list_results(members)}
+    return tuple(
+        run.record.key
+        for run in runs
+        if run.record.placed is not None
+        and (
+            any(
+                _name_device(result) in devices
+                for result in _list_results(run.record.placed.members)
+            )
+            if devices
+            else any(pod.node in nodes for pod in run.record.placed.members)
+        )
+    )
+
+
+def _name_device(result: DeviceRequestAllocationResult) -> tuple[str, str, str]:
+    return (result.driver, result.pool, result.device)
+
+
+def _list_results(members: Members) -> list[DeviceRequestAllocationResult]:
+    return [
+        result
+        for pod in members
+        for claim in pod.claims
+        for result in claim.allocation.devices.results
+    ]

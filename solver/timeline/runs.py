@@ -1,0 +1,63 @@
+"""Gangs that have a place, and until when at most.
+
+A duration is an upper bound that the author gives. Who runs past it counts as ending
+now; who gave none may run for ever, and is taken to end after all others, the oldest
+first. Pure.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from msgspec import Struct
+
+from contracts.durations import parse_duration
+from contracts.ids import GangKey
+from contracts.lifecycle import GangRecord
+from solver.snapshot.snapshot import Snapshot
+
+Seconds = int
+"""Since the epoch."""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """A gang that holds devices."""
+
+    record: GangRecord
+    since_s: Seconds
+    ends_s: Seconds | None
+    """At the latest, and not before now; None: nobody knows."""
+    overruns: bool = False
+    """True if it runs for longer than its duration."""
+
+
+def duration_of(record: GangRecord) -> int | None:
+    """Return how many seconds a gang runs at most; None: nobody knows."""
+    text = "" if record.submission is None else record.submission.gang.spec.duration
+    return parse_duration(text) if text else None
+
+
+def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:
+    """List the gangs that have a place, in the order in which they are taken to end."""
+    records = snapshot.gangs.values()
+    runs = [_make_run(r, now_s) for r in records if r.placed is not None]
+    return sorted(runs, key=_order_of)
+
+
+def _make_run(record: GangRecord, now_s: Seconds) -> Run:
+    duration_s, since_s = duration_of(record), ceil(record.placed_since_s)
+    if record.command is not None:
+        return Run(record=record, since_s=since_s, ends_s=now_s)
+    if duration_s is None:
+        return Run(record=record, since_s=since_s, ends_s=None)
+    ends_s = since_s + duration_s
+    return Run(
+        record=record,
+        since_s=since_s,
+        ends_s=max(ends_s, now_s),
+        overruns=ends_s < now_s,
+    )
+
+
+def _order_of(run: Run) -> tuple[bool, int, int, GangKey]:
+    return (run.ends_s is None, run.ends_s or 0, run.since_s, run.record.key)

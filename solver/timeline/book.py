@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import structs
+
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.snapshot.snapshot import Snapshot
@@ -67,8 +69,9 @@ def move_aside(
     started: tuple[GangRecord, Members],
     runs: Sequence[Run],
     book: Sequence[Reservation],
+    aside: Sequence[Reservation],
 ) -> Asking[tuple[Reservation, ...] | None]:
-    """Keep other devices for those in whose way a gang would start now.
+    """Keep other devices for those of the book in whose way a gang would start now.
 
     Returns:
         The book with all as early as before; None: somebody would start later.
@@ -76,14 +79,15 @@ def move_aside(
     Raises:
         VerdictMissingError: a selector was not evaluated for all devices.
     """
-    record, members = started
-    begun = with_gang(snapshot, record, members)
-    moved: list[Reservation] = []
-    for each in book:
-        now_at = yield from _keep_elsewhere(asker, begun, each, runs, moved)
-        if now_at is None:
-            return None
-        moved.append(now_at)
+    begun = with_gang(snapshot, *started)
+    moved = list(book)
+    for number, each in enumerate(book):
+        if each in aside:
+            others = (*moved[:number], *moved[number + 1 :])
+            elsewhere = yield from _keep_elsewhere(asker, begun, each, runs, others)
+            if elsewhere is None:
+                return None
+            moved[number] = elsewhere
     return tuple(moved)
 
 
@@ -92,28 +96,16 @@ def _keep_elsewhere(
     begun: Snapshot,
     reservation: Reservation,
     runs: Sequence[Run],
-    moved: Sequence[Reservation],
+    others: Iterable[Reservation],
 ) -> Asking[Reservation | None]:
     start_s, until_s = reservation.start_s, reservation.until_s
     if start_s is None:
         return None
     ended = (r.record for r in runs if r.ends_s is not None and r.ends_s <= start_s)
-    state = without_gangs(begun, ended)
-    company = (each for each in moved if each.is_during(start_s, until_s))
-    state = keep_clear(state, company)
+    company = (each for each in others if each.is_during(start_s, until_s))
+    state = keep_clear(without_gangs(begun, ended), company)
     fit = yield from asker.place(state, reservation.record)
-    return (
-        Reservation(
-            record=reservation.record,
-            start_s=start_s,
-            until_s=until_s,
-            members=fit.members,
-            proven=reservation.proven,
-            after=reservation.after,
-        )
-        if fit
-        else None
-    )
+    return structs.replace(reservation, members=fit.members) if fit else None
 
 
 def find_reservation(book: Iterable[Reservation], gang: GangKey) -> Reservation | None:

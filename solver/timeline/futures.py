@@ -34,7 +34,9 @@ def without_gangs(snapshot: Snapshot, gangs: Iterable[GangRecord]) -> Snapshot:
     return snapshot
 
 
-def with_gang(snapshot: Snapshot, record: GangRecord, members: Members) -> Snapshot:
+def with_gang(
+    snapshot: Snapshot, record: GangRecord, members: Members, *, at_s: float = 0.0
+) -> Snapshot:
     """Return the cluster once a gang that waits has begun, with these places.
 
     What others hold of them counts as held by both: whoever ends first frees nothing.
@@ -51,7 +53,7 @@ def with_gang(snapshot: Snapshot, record: GangRecord, members: Members) -> Snaps
         epoch=0,
         members=members,
     )
-    return apply(snapshot, begun, sequence=record.decision_sequence)
+    return apply(snapshot, begun, sequence=record.decision_sequence, time_s=at_s)
 
 
 def _without_gang(

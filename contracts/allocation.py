@@ -116,6 +116,8 @@ class Rule(StrEnum):
     """More gangs of its namespace wait than may be tried; more urgent ones are."""
     QUEUED = "Queued"
     """It was not tried yet: the turns of others came first."""
+    RESERVED = "DevicesReserved"
+    """Devices are kept for gangs before it, which start while it would still run."""
     CLAIM_SHARED = "ClaimShared"
     """Another gang holds a ResourceClaim that it names, or comes before it."""
     UNKNOWN_CLASS = "UnknownDeviceClass"

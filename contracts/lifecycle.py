@@ -40,6 +40,7 @@ from contracts.messages import (
     CommandMessage,
     ConfirmationMessage,
     DecisionMessage,
+    ExpectedStart,
     GangAllocated,
     GangPending,
     GangRejected,
@@ -232,6 +233,12 @@ class GangRecord(Struct, frozen=True, kw_only=True):
                 return (_void_reason(self.confirmation),)
             case _:
                 return ()
+
+    @property
+    def expected(self) -> ExpectedStart | None:
+        """When the gang starts at the latest; None: it is not promised anything."""
+        decision = self.decision
+        return decision.expected if isinstance(decision, GangPending) else None
 
     @property
     def is_answered(self) -> bool:

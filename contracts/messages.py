@@ -298,14 +298,33 @@ class GangAllocated(GangMessage, frozen=True, kw_only=True):
     """Of one that grew: so many pods of each member had their place before."""
 
 
+class ExpectedStart(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
+    """When a gang that waits starts at the latest: devices are kept for it."""
+
+    time: str = ""
+    """RFC 3339; empty: once gangs have ended of which nobody knows when."""
+    proven: bool = False
+    """True if it can start no earlier, by what is known."""
+    because: str = ""
+    """What it waits for, and why it was moved if it was."""
+    since: str = ""
+    """Since when devices are kept for it, RFC 3339."""
+    solve: SolveID = SolveID("")
+    """The solve that is recorded of it: what is kept."""
+
+
 class GangPending(GangMessage, frozen=True, kw_only=True):
-    """The gang waits, and why; sent only when the reason changes."""
+    """The gang waits, and why; sent only when that or its expected start changes."""
 
     name: str
     solve: SolveID
     attempt: Count
     epoch: Count
     reasons: tuple[Reason, ...] = ()
+    expected: ExpectedStart | None = None
+    """None: nothing is kept for it."""
 
 
 class GangRejected(GangMessage, frozen=True, kw_only=True):

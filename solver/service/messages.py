@@ -73,6 +73,7 @@ def make_decision(
         attempt=record.attempt,
         epoch=epoch,
         reasons=answer.reasons,
+        expected=record.expected,
     )
 
 

@@ -32,6 +32,8 @@ class Fit(Struct, frozen=True, kw_only=True):
     """Empty: nowhere, or no place was found."""
     proven: bool
     """True if no other answer can be better; of a no, that there is no place."""
+    problem: str
+    """Hash of the Problem by which that is known."""
 
     def __bool__(self) -> bool:
         return bool(self.members)
@@ -75,10 +77,14 @@ class Asker(Struct, frozen=True, kw_only=True):
         return assemble(snapshot, gangs, self.table, parameters)
 
 
+AskerOf = Callable[[GangRecord], Asker | None]
+"""Who asks about a gang; None: nothing can be asked about it now."""
+
+
 def _read_fit(decision: Decision) -> Fit:
     (answer,) = decision.gangs
     proven = decision.status is Status.OPTIMAL
-    return Fit(members=answer.members, proven=proven)
+    return Fit(members=answer.members, proven=proven, problem=decision.problem)
 
 
 def answer_all(asking: Asking[T], decide: Callable[[Problem], Decision]) -> T:

@@ -7,19 +7,16 @@ with a reservation on other devices, as early as before. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec import structs
 
-from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.snapshot.snapshot import Snapshot
-from solver.timeline.asking import Asker, Asking
-from solver.timeline.futures import Members, with_gang, without_gangs
-from solver.timeline.reserve import Reservation
-from solver.timeline.runs import Run, Seconds, duration_of
-
-MOST_RESERVATIONS = 16
+from solver.timeline.asking import AskerOf, Asking
+from solver.timeline.futures import with_gang, without_gangs
+from solver.timeline.reserve import Reservation, Scene
+from solver.timeline.runs import Seconds, duration_of, list_ended
 
 
 def list_in_the_way(
@@ -63,28 +60,31 @@ def keep_clear(snapshot: Snapshot, kept: Iterable[Reservation]) -> Snapshot:
     return snapshot
 
 
-def move_aside(
-    asker: Asker,
-    snapshot: Snapshot,
-    started: tuple[GangRecord, Members],
-    runs: Sequence[Run],
-    book: Sequence[Reservation],
-    aside: Sequence[Reservation],
+def make_way(
+    asker_of: AskerOf, scene: Scene, record: GangRecord
 ) -> Asking[tuple[Reservation, ...] | None]:
-    """Keep other devices for those of the book in whose way a gang would start now.
+    """Keep other devices for those in whose way a gang would start now.
 
     Returns:
-        The book with all as early as before; None: somebody would start later.
+        All reservations, as early as before, which leave the gang a place; None: it
+        has none, or somebody would start later.
 
     Raises:
         VerdictMissingError: a selector was not evaluated for all devices.
     """
-    begun = with_gang(snapshot, *started)
-    moved = list(book)
-    for number, each in enumerate(book):
+    asker, moved = asker_of(record), list(scene.kept)
+    aside = list_in_the_way(record, moved, scene.now_s)
+    if asker is None or not aside:
+        return None
+    fit = yield from asker.place(scene.snapshot, record)
+    if not fit:
+        return None
+    begun = with_gang(scene.snapshot, record, fit.members)
+    for number, each in enumerate(scene.kept):
         if each in aside:
             others = (*moved[:number], *moved[number + 1 :])
-            elsewhere = yield from _keep_elsewhere(asker, begun, each, runs, others)
+            later = structs.replace(scene, snapshot=begun, kept=others)
+            elsewhere = yield from _keep_elsewhere(asker_of, later, each)
             if elsewhere is None:
                 return None
             moved[number] = elsewhere
@@ -92,22 +92,16 @@ def move_aside(
 
 
 def _keep_elsewhere(
-    asker: Asker,
-    begun: Snapshot,
-    reservation: Reservation,
-    runs: Sequence[Run],
-    others: Iterable[Reservation],
+    asker_of: AskerOf, scene: Scene, reservation: Reservation
 ) -> Asking[Reservation | None]:
+    asker = asker_of(reservation.record)
     start_s, until_s = reservation.start_s, reservation.until_s
-    if start_s is None:
+    if asker is None or start_s is None:
         return None
-    ended = (r.record for r in runs if r.ends_s is not None and r.ends_s <= start_s)
-    company = (each for each in others if each.is_during(start_s, until_s))
-    state = keep_clear(without_gangs(begun, ended), company)
+    ended = list_ended(scene.runs, start_s)
+    company = (each for each in scene.kept if each.is_during(start_s, until_s))
+    state = keep_clear(without_gangs(scene.snapshot, ended), company)
     fit = yield from asker.place(state, reservation.record)
-    return structs.replace(reservation, members=fit.members) if fit else None
-
-
-def find_reservation(book: Iterable[Reservation], gang: GangKey) -> Reservation | None:
-    """Find what is kept for a gang."""
-    return next((each for each in book if each.key == gang), None)
+    if not fit:
+        return None
+    return structs.replace(reservation, members=fit.members, problem=fit.problem)

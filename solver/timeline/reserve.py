@@ -10,7 +10,7 @@ Source: EASY backfill (Lifka, 1995), by states of all devices instead of counts.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from msgspec import Struct
@@ -35,6 +35,8 @@ class Reservation(Struct, frozen=True, kw_only=True):
     members: Members
     proven: bool
     """True if it can start no earlier, by what is known."""
+    problem: str = ""
+    """Hash of the Problem that was answered with these places."""
     after: tuple[GangKey, ...] = ()
     """Gangs that hold some of it now; the last to end comes last."""
 
@@ -64,24 +66,27 @@ class _Step(Struct, frozen=True):
     """How many of the runs have ended by then, in their order."""
 
 
+class Scene(Struct, frozen=True, kw_only=True):
+    """What is known of the time to come."""
+
+    snapshot: Snapshot
+    runs: Sequence[Run]
+    """In the order of their ends."""
+    kept: Sequence[Reservation] = ()
+    """What is kept for others."""
+    now_s: Seconds
+
+
 def reserve(
-    asker: Asker,
-    snapshot: Snapshot,
-    record: GangRecord,
-    runs: Sequence[Run],
-    kept: Sequence[Reservation],
-    now_s: Seconds,
+    asker: Asker, scene: Scene, record: GangRecord
 ) -> Asking[Reservation | None]:
     """Find the earliest start of a gang that waits; None: it has none, ever.
-
-    `runs` in the order of their ends; `kept` is what is kept for others.
 
     Raises:
         VerdictMissingError: a selector was not evaluated for all devices.
     """
-    search = _Search(asker, snapshot, record, runs, kept)
-    steps = _list_steps(runs, kept, now_s)
-    for _, group in groupby(steps, key=search.find_company):
+    search = _Search(asker, scene, record)
+    for _, group in groupby(_list_steps(scene), key=search.find_company):
         step = yield from search.find_first(list(group))
         if step is not None:
             return (yield from search.reserve_at(step))
@@ -91,21 +96,14 @@ def reserve(
 class _Search:
     """What is asked about one gang."""
 
-    def __init__(
-        self,
-        asker: Asker,
-        snapshot: Snapshot,
-        record: GangRecord,
-        runs: Sequence[Run],
-        kept: Sequence[Reservation],
-    ) -> None:
+    def __init__(self, asker: Asker, scene: Scene, record: GangRecord) -> None:
         self._asker = asker
         self._record = record
-        self._runs = runs
-        self._kept = kept
+        self._runs = scene.runs
+        self._kept = scene.kept
         self._duration_s = duration_of(record)
         self._proven = True
-        self._states = {0: snapshot}
+        self._states = {0: scene.snapshot}
         """By how many of the runs have ended."""
 
     def find_company(self, step: _Step) -> tuple[int, ...]:
@@ -139,6 +137,7 @@ class _Search:
             until_s=self._end_of(step.start_s),
             members=fit.members,
             proven=self._proven,
+            problem=fit.problem,
             after=_list_holders(self._runs[: step.ended], fit.members),
         )
 
@@ -164,12 +163,11 @@ class _Search:
         return start_s + self._duration_s
 
 
-def _list_steps(
-    runs: Sequence[Run], kept: Iterable[Reservation], now_s: Seconds
-) -> list[_Step]:
+def _list_steps(scene: Scene) -> list[_Step]:
     """List the times at which something ends, in their order, and now."""
+    runs, now_s = scene.runs, scene.now_s
     ends = [run.ends_s for run in runs if run.ends_s is not None]
-    kept_ends = [each.until_s for each in kept if each.until_s is not None]
+    kept_ends = [each.until_s for each in scene.kept if each.until_s is not None]
     times = sorted({now_s, *ends, *(end for end in kept_ends if end > now_s)})
     steps = [_Step(time_s, bisect_right(ends, time_s)) for time_s in times]
     unknown = range(len(ends) + 1, len(runs) + 1)

@@ -7,6 +7,7 @@ first. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil
 
 from msgspec import Struct
@@ -42,6 +43,11 @@ def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:
     records = snapshot.gangs.values()
     runs = [_make_run(r, now_s) for r in records if r.placed is not None]
     return sorted(runs, key=_order_of)
+
+
+def list_ended(runs: Iterable[Run], time_s: Seconds) -> list[GangRecord]:
+    """List who has ended by then, of those of whom it is known."""
+    return [r.record for r in runs if r.ends_s is not None and r.ends_s <= time_s]
 
 
 def _make_run(record: GangRecord, now_s: Seconds) -> Run:

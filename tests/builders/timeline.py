@@ -6,7 +6,7 @@ from typing import Any
 
 from contracts.ids import GangUID, SolveID
 from contracts.lifecycle import GangRecord, LifecycleMessage
-from contracts.messages import GatesOpened, SubmitGang
+from contracts.messages import GatesOpened, ObjectGone, SubmitGang
 from contracts.names import GANG_UID
 from solver.allocate import allocate
 from solver.problem.assemble import find_missing_verdicts, resolve_gangs
@@ -43,15 +43,39 @@ class World:
         return next(r for r in self.snapshot.gangs.values() if r.name == name)
 
     def submit(
-        self, name: str, pods: int = 1, gpus: int = 8, cpu: int = 0, **spec: Any
+        self,
+        name: str,
+        pods: int = 1,
+        gpus: int = 8,
+        cpu: int = 0,
+        at_s: float = 0.0,
+        **spec: Any,
     ) -> GangRecord:
         """Submit a gang of equal pods; it waits."""
-        self._came += 1
         claims = member_claim(request(count=gpus))
         worker = member(claims, count=pods, resources={"cpu": cpu} if cpu else None)
         made = gang(worker, name=name, uid=name, **spec)
-        self._believe(SubmitGang(cluster=CLUSTER, uid=GangUID(name), gang=made))
+        message = SubmitGang(cluster=CLUSTER, uid=GangUID(name), gang=made)
+        self._believe(message, at_s)
         return self[name]
+
+    def wait_for(self, name: str, at_s: float = 0.0, **spec: Any) -> GangRecord:
+        """Submit a gang at a time that is tried in vain."""
+        record = self.submit(name, at_s=at_s, **spec)
+        (answer,) = allocate(self.asker(record).question(self.snapshot, record)).gangs
+        assert not answer.members
+        message = make_decision(
+            answer, record, cluster=CLUSTER, solve=SolveID("s"), epoch=1
+        )
+        assert message is not None
+        self._believe(message, at_s)
+        return self[name]
+
+    def remove(self, node: str) -> None:
+        """Let a node go."""
+        self.snapshot = apply(
+            self.snapshot, ObjectGone(cluster=CLUSTER, kind="Node", key=node)
+        )
 
     def start(
         self, name: str, pods: int = 1, gpus: int = 8, at_s: float = 0.0, **spec: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hypothesis import given
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from contracts.lifecycle import GangRecord
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
-from solver.timeline.book import keep_clear, list_in_the_way, move_aside
+from solver.timeline.book import keep_clear, list_in_the_way, make_way
 from solver.timeline.futures import Members, with_gang
-from solver.timeline.reserve import Reservation, reserve
+from solver.timeline.reserve import Reservation, Scene, reserve
 from solver.timeline.runs import list_runs
 from tests.builders.timeline import World
 from tests.oracles.brute_time import NEVER, Device, Taken
@@ -83,46 +84,43 @@ def test_backfill_moves_no_start_later(
         found = _reserve(world, record, book)
         if found is not None and found.start_s is not None:
             book = (*book, found)
-    for number, asked in enumerate(fill):
+    # Of a higher priority they would need to leave nothing alone.
+    equals = (asked._replace(priority=0) for asked in fill)
+    for number, asked in enumerate(equals):
         record = _submit(world, f"fills-{number}", asked)
         begun, book = _backfill(world, record, book)
         if begun:
             lasts = asked.lasts or NEVER
             taken.take(_devices_of(begun), NOW, NOW + lasts)
             world.snapshot = with_gang(world.snapshot, record, begun, at_s=NOW)
-            _check(taken, book, record, NOW + lasts)
+            _check(taken, book)
 
 
 def _backfill(
     world: World, record: GangRecord, book: tuple[Reservation, ...]
 ) -> tuple[Members, tuple[Reservation, ...]]:
     """Start a gang that leaves the book as it is, or as early as it was."""
-    asker, runs = world.asker(record), list_runs(world.snapshot, NOW)
+    place = world.asker(record).place
     aside = list_in_the_way(record, book, NOW)
-    fit = answer_all(asker.place(keep_clear(world.snapshot, aside), record), allocate)
+    fit = answer_all(place(keep_clear(world.snapshot, aside), record), allocate)
     if fit or not aside:
         SEEN["clear" if fit and aside else "free"] += bool(fit)
         return fit.members, book
-    fit = answer_all(asker.place(world.snapshot, record), allocate)
-    if not fit:
-        return (), book
-    started = (record, fit.members)
-    asking = move_aside(asker, world.snapshot, started, runs, book, aside)
+    asking = make_way(world.asker, _look(world, book), record)
     moved = answer_all(asking, allocate)
     SEEN["moved aside" if moved else "refused"] += 1
-    return (fit.members, moved) if moved else ((), book)
+    if moved is None:
+        return (), book
+    aside = list_in_the_way(record, moved, NOW)
+    fit = answer_all(place(keep_clear(world.snapshot, aside), record), allocate)
+    assert fit
+    return fit.members, moved
 
 
-def _check(
-    taken: Taken, book: tuple[Reservation, ...], record: GangRecord, until: int
-) -> None:
-    """Require a place for each that is before the gang, all of them together."""
+def _check(taken: Taken, book: tuple[Reservation, ...]) -> None:
+    """Require a place for each, all of them together."""
     later = Taken(taken.devices, {d: list(times) for d, times in taken.times.items()})
     for each in book:
-        if each.record.submission and record.submission:
-            kept = each.record.submission.gang.spec.priority
-            if kept < record.submission.gang.spec.priority:
-                continue
         assert each.start_s is not None
         end = NEVER * 2 if each.until_s is None else each.until_s
         later.take(_devices_of(each.members), each.start_s, end)
@@ -155,11 +153,15 @@ def _submit(world: World, name: str, asked: Asked) -> GangRecord:
 
 
 def _reserve(
-    world: World, record: GangRecord, kept: list[Reservation] | tuple[Reservation, ...]
+    world: World, record: GangRecord, kept: Sequence[Reservation]
 ) -> Reservation | None:
-    runs = list_runs(world.snapshot, NOW)
-    asking = reserve(world.asker(record), world.snapshot, record, runs, kept, NOW)
+    asking = reserve(world.asker(record), _look(world, kept), record)
     return answer_all(asking, allocate)
+
+
+def _look(world: World, kept: Sequence[Reservation]) -> Scene:
+    runs = list_runs(world.snapshot, NOW)
+    return Scene(snapshot=world.snapshot, runs=runs, kept=kept, now_s=NOW)
 
 
 def _devices_of(members: Members) -> list[Device]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
-from solver.timeline.reserve import Reservation, reserve
+from solver.timeline.reserve import Reservation, Scene, reserve
 from solver.timeline.runs import list_runs
 from tests.builders.timeline import World
 
@@ -15,8 +15,13 @@ def reserve_for(
     world: World, name: str, *kept: Reservation, now_s: int = NOW
 ) -> Reservation | None:
     record = world[name]
-    runs = list_runs(world.snapshot, now_s)
-    asking = reserve(world.asker(record), world.snapshot, record, runs, kept, now_s)
+    scene = Scene(
+        snapshot=world.snapshot,
+        runs=list_runs(world.snapshot, now_s),
+        kept=kept,
+        now_s=now_s,
+    )
+    asking = reserve(world.asker(record), scene, record)
     return answer_all(asking, allocate)
 
 

@@ -1,0 +1,189 @@
+"""Keeps reservations: who gets one, whether it still holds, and when it must move.
+
+One for the first gang in order of each namespace that was tried in vain and has waited
+for long, and few at a time. A start that was promised moves later only for a reason
+that is told. Pure: time, Snapshot and answers come from outside.
+
+Source: docs/queues-and-time.md, "Reservations".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from contracts.ids import Namespace
+from contracts.lifecycle import GangRecord, is_answer
+from solver.decision import (
+    Decision,
+    GangDecision,
+    Statistics,
+    Status,
+    TierValue,
+)
+from solver.judge.rules import judge
+from solver.problem.problem import Problem
+from solver.queueing.gang_queue import urgency_of
+from solver.snapshot.snapshot import Snapshot
+from solver.tiers import Tier
+from solver.timeline.asking import AskerOf, Asking
+from solver.timeline.book import keep_clear
+from solver.timeline.futures import Members, without_gangs
+from solver.timeline.reserve import Reservation, Scene, reserve
+from solver.timeline.runs import Run, Seconds, list_ended, list_runs
+
+MOST_RESERVATIONS = 16
+NEVER = -1
+"""A patience that never ends."""
+
+
+class Look(Struct, frozen=True, kw_only=True):
+    """What is known when reservations are looked at."""
+
+    snapshot: Snapshot
+    now_s: Seconds
+    asker_of: AskerOf
+    patience_s: int
+    """How long a gang waits before it gets a reservation; `NEVER`: none does."""
+
+
+class Book(Struct, frozen=True, kw_only=True):
+    """All reservations, those that were made first at the front."""
+
+    kept: tuple[Reservation, ...] = ()
+    late: tuple[tuple[Reservation, str], ...] = ()
+    """Those that moved later when this was made, as they were, and why."""
+
+    def find(self, record: GangRecord) -> Reservation | None:
+        """Find what is kept for a gang."""
+        return next((each for each in self.kept if each.key == record.key), None)
+
+
+def keep_book(book: Book, look: Look) -> Asking[Book]:
+    """Look at all reservations once more, and make those that are due.
+
+    Raises:
+        VerdictMissingError: a selector was not evaluated for all devices.
+    """
+    waiting = look.snapshot.waiting
+    old = [each for each in book.kept if each.key in waiting]
+    candidates = list_candidates(look, old)
+    if not old and not candidates:
+        return Book()
+    runs = list_runs(look.snapshot, look.now_s)
+    kept, late = list[Reservation](), list[tuple[Reservation, str]]()
+    for number, each in enumerate(old):
+        fault = _find_fault(each, look, runs, [*kept, *old[number + 1 :]])
+        if not fault:
+            kept.append(each)
+            continue
+        moved = yield from _move(each, look, runs, (kept, old[number + 1 :]))
+        if moved is None or _is_later(moved, each):
+            late.append((each, fault))
+        if moved is not None:
+            kept.append(moved)
+    for record in candidates:
+        made = yield from _reserve(record, look, runs, kept)
+        if made is not None:
+            kept.append(made)
+    return Book(kept=tuple(kept), late=tuple(late))
+
+
+def list_candidates(look: Look, kept: Iterable[Reservation]) -> list[GangRecord]:
+    """List who gets a reservation next: of each namespace without one the first."""
+    if look.patience_s == NEVER:
+        return []
+    taken = {each.record.namespace for each in kept}
+    room = MOST_RESERVATIONS - len(taken)
+    first: dict[Namespace, GangRecord] = {}
+    for record in look.snapshot.waiting.values():
+        if record.namespace in taken or not _is_due(record, look):
+            continue
+        best = first.get(record.namespace)
+        if best is None or urgency_of(record) < urgency_of(best):
+            first[record.namespace] = record
+    return sorted(first.values(), key=urgency_of)[: max(room, 0)]
+
+
+def _is_due(record: GangRecord, look: Look) -> bool:
+    """True if a gang was tried in vain, and has waited for long enough."""
+    if record.decision is None or not is_answer(record.decision):
+        return False
+    return record.waits_since_s + look.patience_s <= look.now_s
+
+
+def _reserve(
+    record: GangRecord, look: Look, runs: Sequence[Run], kept: Sequence[Reservation]
+) -> Asking[Reservation | None]:
+    asker = look.asker_of(record)
+    if asker is None:
+        return None
+    scene = Scene(snapshot=look.snapshot, runs=runs, kept=kept, now_s=look.now_s)
+    return (yield from reserve(asker, scene, record))
+
+
+def _move(
+    old: Reservation,
+    look: Look,
+    runs: Sequence[Run],
+    others: tuple[Sequence[Reservation], Sequence[Reservation]],
+) -> Asking[Reservation | None]:
+    """Keep something else; if need be, what is kept for those that came after it."""
+    before, after = others
+    record = look.snapshot.waiting.get(old.key) or old.record
+    beside = yield from _reserve(record, look, runs, [*before, *after])
+    if beside is not None and not _is_later(beside, old):
+        return beside
+    return (yield from _reserve(record, look, runs, before)) if after else beside
+
+
+def _is_later(new: Reservation, old: Reservation) -> bool:
+    if new.start_s is None or old.start_s is None:
+        return new.start_s is None and old.start_s is not None
+    return new.start_s > old.start_s
+
+
+def _find_fault(
+    kept: Reservation, look: Look, runs: Sequence[Run], others: Iterable[Reservation]
+) -> str:
+    """Say why a reservation does not hold as it is; empty: it does."""
+    start_s, holders = kept.start_s, frozenset(kept.after)
+    late = [run for run in runs if run.overruns and run.record.key in holders]
+    if late:
+        names = ", ".join(run.record.name for run in late[:3])
+        return f"{names} runs for longer than its duration"
+    if start_s is None:
+        ended = [run.record for run in runs if run.record.key in holders]
+        if not ended:
+            return "the gangs that it waited for have ended"
+    elif start_s < look.now_s:
+        return "it could not start when it was to"
+    else:
+        ended = list_ended(runs, start_s)
+    asker = look.asker_of(kept.record)
+    if asker is None:
+        return ""
+    beside = (e for e in others if e.is_during(start_s, kept.until_s))
+    state = keep_clear(without_gangs(look.snapshot, ended), beside)
+    fits = _judge_places(asker.question(state, kept.record, Tier.GANGS), kept.members)
+    return "" if fits else "its devices or nodes cannot be used any more"
+
+
+def _judge_places(problem: Problem, members: Members) -> bool:
+    """True if the judge lets a gang that is asked about alone have these places."""
+    (gang,) = problem.gangs
+    answer = GangDecision(
+        uid=gang.uid, namespace=gang.namespace, name=gang.name, members=members
+    )
+    value = TierValue(
+        tier=Tier.GANGS, priority=gang.priority, value=gang.weight, bound=None
+    )
+    decision = Decision(
+        problem=problem.hash,
+        status=Status.FEASIBLE,
+        objective=(value,),
+        gangs=(answer,),
+        statistics=Statistics(),
+    )
+    return not gang.refused and not judge(problem, decision)

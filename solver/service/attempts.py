@@ -25,6 +25,7 @@ from runtime.refusals import Refusals
 from solver.errors import SolverError, UndecidedError
 from solver.service import metrics
 from solver.service.decide import Changes, Decider
+from solver.service.reserving import Reserving
 from solver.service.suspects import Sign, Suspects
 from solver.snapshot.snapshot import Snapshot
 
@@ -44,10 +45,12 @@ class Attempts:
         *,
         guard_s: float,
         snapshot: Callable[[], Snapshot],
+        reserving: Reserving,
         believe: Callable[[Changes], None],
         rest: Callable[[GangRecord, float], None],
     ) -> None:
         """`believe` takes what was published, `rest` who waits until when."""
+        self._reserving = reserving
         self._decider = decider
         self._refusals = refusals
         self._guard_s = guard_s
@@ -87,7 +90,9 @@ class Attempts:
             return
         began = monotonic()
         try:
-            changes = await self._decider.decide(self._snapshot(), batch, guard_s)
+            changes = await self._decider.decide(
+                self._reserving.clear(batch), batch, guard_s, self._reserving.explain
+            )
         except ServiceError as error:
             if not isinstance(error, PublishRefusedError) or error.kind != "other":
                 raise

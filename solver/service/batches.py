@@ -15,6 +15,7 @@ from solver.queueing.rounds import BatchLimits
 from solver.service.attempts import Attempts
 from solver.service.config import SolverConfig
 from solver.service.decide import Decider
+from solver.service.reserving import Reserving
 from solver.snapshot.snapshot import Snapshot
 
 
@@ -29,12 +30,14 @@ class Batches:
         attempts: Attempts,
         snapshot: Callable[[], Snapshot],
         *,
+        reserving: Reserving,
         work: QueueMetrics[GangKey],
     ) -> None:
         self._limits = BatchLimits(gangs=config.batch_gangs, pods=config.batch_pods)
         self._queue = queue
         self._decider = decider
         self._attempts = attempts
+        self._reserving = reserving
         self._snapshot = snapshot
         self._work = work
 
@@ -46,11 +49,12 @@ class Batches:
             BusUnavailableError: the bus is away; try again.
         """
         snapshot = self._snapshot()
+        quotas, aside = self._decider.admission(snapshot), self._reserving.admission()
         batch = self._queue.choose(
             snapshot,
             self._limits,
             now=monotonic(),
-            admits=self._decider.admission(snapshot).takes,
+            admits=lambda record: aside.takes(record) and quotas.takes(record),
         )
         if not batch:
             return False

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from contracts.durations import parse_duration
 from contracts.features import (
     DEFAULT_VERSION,
     Features,
@@ -16,6 +17,7 @@ from contracts.features import (
 from contracts.fence import MAX_LEASE_S
 from runtime.settings import ServiceConfig, Subdomain
 from solver.quotas import Quotas
+from solver.timeline.keeper import NEVER
 
 
 class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
@@ -52,6 +54,9 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     gang_quotas: tuple[str, ...] = ()
     """Most waiting gangs of a namespace that are tried, as `NAMESPACE=NUMBER`, the most
     urgent first; `*` as above."""
+    patience: str = "30m"
+    """How long a gang is tried in vain before devices are kept for it, such as `30m`;
+    `never`: for no gang."""
     census_s: Annotated[float, Meta(gt=0)] = 10.0
     """Seconds between counts of the whole cluster for /metrics."""
     retention_s: float = 86_400.0
@@ -60,6 +65,7 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         self.read_device_quotas()
         self.read_gang_quotas()
+        self.read_patience()
 
     def read_device_quotas(self) -> Quotas:
         """Return how many devices namespaces may hold.
@@ -76,6 +82,21 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
             QuotaError: a quota cannot be read.
         """
         return Quotas.read(self.gang_quotas, of_drivers=False)
+
+    def read_patience(self) -> int:
+        """Return how many seconds a gang waits before devices are kept for it.
+
+        Raises:
+            ValueError: it is no duration.
+        """
+        if self.patience == "never":
+            return NEVER
+        if self.patience == "0s":
+            return 0
+        try:
+            return parse_duration(self.patience)
+        except ValueError as error:
+            raise ValueError(f"patience: {error}, `0s` or `never`") from error
 
     def features_of(self, release: str) -> Features:
         """Return what the cluster's allocator may do.

@@ -34,7 +34,11 @@ from solver.errors import (
     WorkerError,
 )
 from solver.judge.rules import judge
-from solver.problem.assemble import assemble, resolve_gangs
+from solver.problem.assemble import (
+    assemble,
+    find_missing_verdicts,
+    resolve_gangs,
+)
 from solver.problem.expected import PastDemand, list_last
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Parameters, Problem, QuotaPart
@@ -53,6 +57,7 @@ from solver.service.verdicts import Verdicts
 from solver.service.worker import SolveWorker
 from solver.snapshot.snapshot import Snapshot
 from solver.stages import stage, told_to
+from solver.timeline.asking import Asker
 from solver.versions import VERSION
 
 log = get_logger(__name__)
@@ -107,12 +112,16 @@ class Decider:
         return QuotaAdmission(snapshot, self._quotas, features)
 
     async def decide(
-        self, snapshot: Snapshot, batch: Sequence[GangRecord], guard_s: float
+        self,
+        snapshot: Snapshot,
+        batch: Sequence[GangRecord],
+        guard_s: float,
+        explain: Callable[[GangRecord], tuple[Reason, ...]],
     ) -> Changes:
         """Decide a batch; return what it means for the snapshot, with sequences.
 
         The caller applies the changes: they are not read back first. `guard_s` is how
-        long the solve may take.
+        long the solve may take; `explain` says why a gang waits that no solve knows.
 
         Raises:
             UndecidedError: the solve gave no answer.
@@ -132,14 +141,44 @@ class Decider:
             seconds = perf_counter() - started
             decision = DECISION.decode(data)
             with stage("publish"):
+                answers = [
+                    _with_reasons(answer, explain(record))
+                    for answer, record in zip(decision.gangs, batch, strict=True)
+                ]
                 changes = await self._publish_answers(
-                    batch, decision.gangs, opened.solve, began_s
+                    batch, answers, opened.solve, began_s
                 )
         await self._ledger.close(opened, decision, data, seconds)
         metrics.observe_stages(clock.seconds)
         metrics.observe_decision(decision)
         _log_decision(opened, decision, seconds)
         return changes
+
+    def make_asker(self, snapshot: Snapshot, record: GangRecord) -> Asker | None:
+        """Return who asks about a gang; None: not all of its selectors are known."""
+        parameters, table = self._follow_release(snapshot), self._verdicts.table
+        gangs = resolve_gangs(snapshot, [record], parameters.features)
+        refused = any(gang.refused for gang in gangs)
+        if refused or find_missing_verdicts(snapshot, gangs, table):
+            return None
+        return Asker(table=table, parameters=parameters)
+
+    async def ask(self, problem: Problem, guard_s: float) -> bytes:
+        """Solve what is asked beside the decisions.
+
+        Raises:
+            WorkerError: the solve gave no answer.
+        """
+        return await self._worker.solve(problem, guard_s)
+
+    async def record(self, problem: Problem, decision: Decision, data: bytes) -> None:
+        """Record what was asked and answered.
+
+        Raises:
+            BusUnavailableError: the bus is away; try again.
+        """
+        opened = await self._ledger.open(problem, self._leadership.epoch)
+        await self._ledger.close(opened, decision, data, 0.0)
 
     async def evaluate(
         self, stop: asyncio.Event, on_judged: Callable[[Iterable[GangKey]], None]
@@ -339,6 +378,13 @@ class Decider:
             trace_id=trace_id_of(headers),
         )
         return structs.replace(outgoing, headers={**outgoing.headers, **headers})
+
+
+def _with_reasons(answer: GangDecision, more: tuple[Reason, ...]) -> GangDecision:
+    """Add to why a gang waits, if it does."""
+    if answer.members or answer.rejected or answer.failed:
+        return answer
+    return structs.replace(answer, reasons=(*answer.reasons, *more))
 
 
 def _is_repeated(message: DecisionMessage, record: GangRecord) -> bool:

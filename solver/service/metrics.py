@@ -79,6 +79,10 @@ VOIDED = Counter(
 # A rate of what never happened is 0, and not unknown.
 VOIDED.labels(AllocationRefused.__name__)
 VOIDED.labels(AllocationLost.__name__)
+MOVED_LATER = Counter(
+    "moorings_promises_moved_later",
+    "Expected starts that were moved later than promised.",
+)
 GANGS = Gauge("moorings_gangs", "Gangs that are known, by phase.", ("phase",))
 WAITING = Gauge(
     "moorings_gangs_waiting",

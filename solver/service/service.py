@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from time import monotonic, perf_counter
+from time import monotonic, perf_counter, time
 from typing import Any
 
 from contracts import topics
@@ -46,6 +46,7 @@ from solver.service.notices import Notices
 from solver.service.paced import PACED_TOPICS, PacedReader
 from solver.service.past import passes_over
 from solver.service.presence import Presence
+from solver.service.reserving import Reserving
 from solver.service.retention import Retention
 from solver.service.telemetry import Telemetry
 from solver.snapshot.snapshot import (
@@ -109,9 +110,13 @@ class SolverService:
         self._endings = Endings(
             config.cluster, leadership, self._refusals, self._past.has
         )
+        self._reserving = Reserving(
+            config, decider, lambda: self._snapshot, self._queue.retry
+        )
         attempts = Attempts(
             decider,
             self._refusals,
+            reserving=self._reserving,
             guard_s=config.guard_s,
             snapshot=lambda: self._snapshot,
             believe=self._apply,
@@ -123,6 +128,7 @@ class SolverService:
             decider,
             attempts,
             lambda: self._snapshot,
+            reserving=self._reserving,
             work=telemetry.work,
         )
         self._unknown: frozenset[GangKey] = frozenset()
@@ -242,7 +248,7 @@ class SolverService:
             self._refusals.note_parts(incoming, refused)
         self._telemetry.note(incoming, is_news=self._ready)
         if not self._deferred.defer(message, incoming.sequence):
-            self._believe(message, incoming.sequence)
+            self._believe(message, incoming.sequence, incoming.time_s)
         if isinstance(message, AllocationRefused | AllocationLost):
             pause = min(REST_S * 2 ** min(message.attempt, 16), MAX_REST_S)
             self._queue.rest(message.key, monotonic() + pause)
@@ -258,9 +264,13 @@ class SolverService:
         record = self._snapshot.gangs.get(ended.key)
         return record is not None and not record.is_over
 
-    def _believe(self, message: SnapshotMessage, sequence: int = 0) -> None:
+    def _believe(
+        self, message: SnapshotMessage, sequence: int = 0, time_s: float = 0.0
+    ) -> None:
         """Let the Snapshot and the queue follow a message."""
-        self._snapshot = apply(self._snapshot, message, sequence=sequence)
+        self._snapshot = apply(
+            self._snapshot, message, sequence=sequence, time_s=time_s or time()
+        )
         if isinstance(message, LifecycleMessage):
             record = self._snapshot.gangs.get(message.key)
             if record is not None:
@@ -309,6 +319,7 @@ class SolverService:
             self._worker_warm = True
         if await self._leadership.tend():
             self._unfinished = True
+            self._reserving.begin()
             log.info("epoch.claimed", epoch=self._leadership.epoch, **self._sizes())
             self._wake.set()
 
@@ -389,10 +400,13 @@ class SolverService:
             return True
         epoch = self._leadership.epoch
         notices = self._notices.make(self._snapshot, monotonic(), epoch)
-        said = await self._endings.publish(self._snapshot, notices)
+        promises = self._reserving.make_promises(self._snapshot, epoch)
+        said = await self._endings.publish(self._snapshot, (*notices, *promises))
         self._apply([*said])
         self._wake_gangs()
         # However many gangs end: after some of them others are decided.
+        # Before others are decided: what was promised is kept from the first batch on.
+        await self._reserving.look()
         decided = await self._batches.decide_next()
         return decided or bool(said)
 

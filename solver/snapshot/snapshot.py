@@ -112,6 +112,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     gangs: FrozenMap[GangKey, GangRecord] = FrozenMap()
     waiting: FrozenMap[GangKey, GangRecord] = FrozenMap()
     """The gangs that want a decision."""
+    promised: FrozenMap[GangKey, GangRecord] = FrozenMap()
+    """Those of them that were told when they start."""
     growing: FrozenMap[GangKey, GangRecord] = FrozenMap()
     """The gangs that are in and want places for more pods."""
     ending: FrozenMap[GangKey, GangRecord] = FrozenMap()
@@ -215,6 +217,11 @@ def _with_gang(
         ended=ended,
         unknown=_keep_if(snapshot.unknown, after, keep=after.submission is None),
         waiting=_keep_if(snapshot.waiting, after, keep=after.wants_decision),
+        promised=_keep_if(
+            snapshot.promised,
+            after,
+            keep=after.wants_decision and after.expected is not None,
+        ),
         growing=_keep_if(snapshot.growing, after, keep=after.wants_growth),
         ending=_keep_if(snapshot.ending, after, keep=after.ending is not None),
     )

@@ -53,7 +53,13 @@ def with_gang(
         epoch=0,
         members=members,
     )
-    return apply(snapshot, begun, sequence=record.decision_sequence, time_s=at_s)
+    sequence = _last_sequence(snapshot, record)
+    return apply(snapshot, begun, sequence=sequence, time_s=at_s)
+
+
+def _last_sequence(snapshot: Snapshot, record: GangRecord) -> int:
+    """Give the sequence that the last decision about a gang has by now."""
+    return (snapshot.gangs.get(record.key) or record).decision_sequence
 
 
 def _without_gang(
@@ -67,7 +73,7 @@ def _without_gang(
         epoch=placed.epoch,
         outcome=ReleaseOutcome.COMPLETED,
     )
-    snapshot = apply(snapshot, released, sequence=record.decision_sequence)
+    snapshot = apply(snapshot, released, sequence=_last_sequence(snapshot, record))
     for kind, key in _list_objects(snapshot, record, placed):
         gone = ObjectGone(cluster=placed.cluster, kind=kind, key=key)
         snapshot = apply(snapshot, gone)

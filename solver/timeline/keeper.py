@@ -10,8 +10,9 @@ Source: docs/queues-and-time.md, "Reservations".
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from contracts.ids import Namespace
 from contracts.lifecycle import GangRecord, is_answer
@@ -68,8 +69,9 @@ def keep_book(book: Book, look: Look) -> Asking[Book]:
     """
     waiting = look.snapshot.waiting
     old = [each for each in book.kept if each.key in waiting]
-    candidates = list_candidates(look, old)
-    if not old and not candidates:
+    promised = _list_promised(look, old)
+    candidates = list_candidates(look, [*old, *promised])
+    if not old and not promised and not candidates:
         return Book()
     runs = list_runs(look.snapshot, look.now_s)
     kept, late = list[Reservation](), list[tuple[Reservation, str]]()
@@ -82,7 +84,13 @@ def keep_book(book: Book, look: Look) -> Asking[Book]:
         if moved is None or _is_later(moved, each):
             late.append((each, fault))
         if moved is not None:
-            kept.append(moved)
+            kept.append(structs.replace(moved, since_s=each.since_s))
+    for each in promised:
+        made = yield from _reserve(each.record, look, runs, kept)
+        if made is None or _is_later(made, each):
+            late.append((each, "things changed before this solver led"))
+        if made is not None:
+            kept.append(structs.replace(made, since_s=each.since_s))
     for record in candidates:
         made = yield from _reserve(record, look, runs, kept)
         if made is not None:
@@ -104,6 +112,28 @@ def list_candidates(look: Look, kept: Iterable[Reservation]) -> list[GangRecord]
         if best is None or urgency_of(record) < urgency_of(best):
             first[record.namespace] = record
     return sorted(first.values(), key=urgency_of)[: max(room, 0)]
+
+
+def _list_promised(look: Look, kept: Iterable[Reservation]) -> list[Reservation]:
+    """List what others have promised, without places; made first at the front."""
+    known = {each.key for each in kept}
+    promised = [
+        Reservation(
+            record=record,
+            start_s=_read_time(record.expected.time),
+            until_s=None,
+            members=(),
+            proven=False,
+            since_s=_read_time(record.expected.since) or 0,
+        )
+        for record in look.snapshot.promised.values()
+        if record.expected is not None and record.key not in known
+    ]
+    return sorted(promised, key=lambda each: (each.since_s, urgency_of(each.record)))
+
+
+def _read_time(text: str) -> Seconds | None:
+    return round(datetime.fromisoformat(text).timestamp()) if text else None
 
 
 def _is_due(record: GangRecord, look: Look) -> bool:

@@ -35,6 +35,8 @@ class Reservation(Struct, frozen=True, kw_only=True):
     members: Members
     proven: bool
     """True if it can start no earlier, by what is known."""
+    since_s: Seconds = 0
+    """Since when something is kept."""
     problem: str = ""
     """Hash of the Problem that was answered with these places."""
     after: tuple[GangKey, ...] = ()
@@ -99,6 +101,7 @@ class _Search:
     def __init__(self, asker: Asker, scene: Scene, record: GangRecord) -> None:
         self._asker = asker
         self._record = record
+        self._now_s = scene.now_s
         self._runs = scene.runs
         self._kept = scene.kept
         self._duration_s = duration_of(record)
@@ -137,6 +140,7 @@ class _Search:
             until_s=self._end_of(step.start_s),
             members=fit.members,
             proven=self._proven,
+            since_s=self._now_s,
             problem=fit.problem,
             after=_list_holders(self._runs[: step.ended], fit.members),
         )

@@ -6,7 +6,13 @@ from typing import Any
 
 from contracts.ids import GangUID, SolveID
 from contracts.lifecycle import GangRecord, LifecycleMessage
-from contracts.messages import GatesOpened, ObjectGone, SubmitGang
+from contracts.messages import (
+    ExpectedStart,
+    GangPending,
+    GatesOpened,
+    ObjectGone,
+    SubmitGang,
+)
 from contracts.names import GANG_UID
 from solver.allocate import allocate
 from solver.problem.assemble import find_missing_verdicts, resolve_gangs
@@ -70,6 +76,22 @@ class World:
         assert message is not None
         self._believe(message, at_s)
         return self[name]
+
+    def tell(self, name: str, expected: ExpectedStart) -> None:
+        """Promise a gang that waits when it starts."""
+        record = self[name]
+        message = GangPending(
+            cluster=CLUSTER,
+            namespace=record.namespace,
+            name=name,
+            uid=record.uid,
+            solve=SolveID("s"),
+            attempt=record.attempt,
+            epoch=1,
+            reasons=record.reasons,
+            expected=expected,
+        )
+        self._believe(message)
 
     def remove(self, node: str) -> None:
         """Let a node go."""

@@ -27,6 +27,7 @@ from solver.queueing.rounds import BatchLimits
 from solver.service.attempts import Attempts
 from solver.service.decide import Changes, Decider
 from solver.service.messages import address_decision, make_decision
+from solver.service.reserving import Reserving
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import decisions, gang, member, member_claim, request
 from tests.builders.problems import CLUSTER, snapshot_of
@@ -68,9 +69,14 @@ class Deciding:
         return resolve_gangs(snapshot, batch, Features())
 
     async def decide(
-        self, _: Snapshot, batch: Sequence[GangRecord], guard_s: float
+        self,
+        _: Snapshot,
+        batch: Sequence[GangRecord],
+        guard_s: float,
+        explain: Callable[[GangRecord], tuple[Reason, ...]],
     ) -> Changes:
         """Decide them all, or none."""
+        assert not any(map(explain, batch))
         self.asked.append(len(batch))
         self.guards.append(guard_s)
         if any(record.name in self.bad for record in batch):
@@ -113,6 +119,21 @@ class Deciding:
         return [(waiting, 1)]
 
 
+class KeepingNothing:
+    """Nothing is kept for anybody."""
+
+    def __init__(self, snapshot: Callable[[], Snapshot]) -> None:
+        self._snapshot = snapshot
+
+    def clear(self, _: Sequence[GangRecord]) -> Snapshot:
+        """All of the cluster may be used."""
+        return self._snapshot()
+
+    def explain(self, _: GangRecord) -> tuple[Reason, ...]:
+        """Nobody waits for what is kept."""
+        return ()
+
+
 class Trial:
     """Gangs that wait, and who decides them."""
 
@@ -133,6 +154,7 @@ class Trial:
             Refusals(),
             guard_s=GUARD_S,
             snapshot=lambda: self.snapshot,
+            reserving=cast("Reserving", KeepingNothing(lambda: self.snapshot)),
             believe=self._believe,
             rest=self._rest,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts.messages import ExpectedStart
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
 from solver.timeline.futures import with_gang, without_gangs
@@ -58,3 +59,15 @@ def test_a_place_may_be_held_twice_for_a_while() -> None:
     assert not answer_all(asker.find(without_gangs(kept, [runs]), other), allocate)
     free = without_gangs(kept, [runs, kept.gangs.get(waits.key) or runs])
     assert answer_all(asker.find(free, other), allocate)
+
+
+def test_what_is_kept_stays_kept_when_its_gang_is_told_so() -> None:
+    world = World(nodes=1)
+    waits = world.submit("waits")
+    other = world.submit("other")
+    asker = world.asker(waits, other)
+    fit = answer_all(asker.place(world.snapshot, waits), allocate)
+    world.tell("waits", ExpectedStart(because="it is next"))
+
+    kept = with_gang(world.snapshot, waits, fit.members)
+    assert not answer_all(asker.find(kept, other), allocate)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from contracts.messages import ExpectedStart
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
 from solver.timeline.futures import with_gang, without_gangs
@@ -100,3 +101,21 @@ def test_a_gang_that_began_or_went_keeps_nothing() -> None:
     assert book.find(waits)
     world.snapshot = with_gang(world.snapshot, waits, book.kept[0].members)
     assert keep(world, book) == Book()
+
+
+def test_what_another_solver_promised_is_kept() -> None:
+    world = World(nodes=2)
+    world.start("short", at_s=NOW, duration="10m")
+    world.start("long", at_s=NOW, duration="1h")
+    world.wait_for("second", at_s=1, duration="1h")
+    world.wait_for("first", at_s=2, duration="1h", namespace="team-b")
+    for name, start, since in (("first", "26", "01"), ("second", "26", "02")):
+        told = ExpectedStart(
+            time=f"1970-01-01T00:{start}:40Z", since=f"1970-01-01T00:00:{since}Z"
+        )
+        world.tell(name, told)
+
+    book = keep(world, patience_s=NEVER)
+    assert starts_of(book) == {"first": NOW + 600, "second": NOW + 3600}
+    assert [was.record.name for was, _ in book.late] == ["second"]
+    assert [each.since_s for each in book.kept] == [1, 2]

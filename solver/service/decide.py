@@ -163,6 +163,15 @@ class Decider:
             return None
         return Asker(table=table, parameters=parameters)
 
+    async def learn(self, snapshot: Snapshot, records: Iterable[GangRecord]) -> None:
+        """Evaluate the selectors of gangs, as far as that is done before a batch.
+
+        Raises:
+            SandboxUnavailableError: no selector can be evaluated here.
+        """
+        features = self._follow_release(snapshot).features
+        await self._verdicts.judge(snapshot, resolve_gangs(snapshot, records, features))
+
     async def ask(self, problem: Problem, guard_s: float) -> bytes:
         """Solve what is asked beside the decisions.
 

@@ -127,6 +127,8 @@ class Reserving:
             patience_s=self._patience_s,
         )
         before = self._book
+        if not before.kept and snapshot.promised:
+            await self._decider.learn(snapshot, snapshot.promised.values())
         self._book = await self._answer(keep_book(before, look))
         for was, why in self._book.late:
             metrics.MOVED_LATER.inc()
@@ -190,6 +192,7 @@ class Reserving:
             if record is not None
             and isinstance(record.decision, GangPending)
             and record.expected != kept.get(record.key)
+            and record.key not in self._book.unknown
             and self._due_s
         )
 

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from msgspec import Struct, structs
 
-from contracts.ids import Namespace
+from contracts.ids import GangKey, Namespace
 from contracts.lifecycle import GangRecord, is_answer
 from solver.decision import (
     Decision,
@@ -55,6 +55,8 @@ class Book(Struct, frozen=True, kw_only=True):
     kept: tuple[Reservation, ...] = ()
     late: tuple[tuple[Reservation, str], ...] = ()
     """Those that moved later when this was made, as they were, and why."""
+    unknown: frozenset[GangKey] = frozenset()
+    """Those promised by others about which nothing can be asked yet."""
 
     def find(self, record: GangRecord) -> Reservation | None:
         """Find what is kept for a gang."""
@@ -69,7 +71,7 @@ def keep_book(book: Book, look: Look) -> Asking[Book]:
     """
     waiting = look.snapshot.waiting
     old = [each for each in book.kept if each.key in waiting]
-    promised = _list_promised(look, old)
+    promised, unknown = _list_promised(look, old), set[GangKey]()
     candidates = list_candidates(look, [*old, *promised])
     if not old and not promised and not candidates:
         return Book()
@@ -86,6 +88,9 @@ def keep_book(book: Book, look: Look) -> Asking[Book]:
         if moved is not None:
             kept.append(structs.replace(moved, since_s=each.since_s))
     for each in promised:
+        if look.asker_of(each.record) is None:
+            unknown.add(each.key)
+            continue
         made = yield from _reserve(each.record, look, runs, kept)
         if made is None or _is_later(made, each):
             late.append((each, "things changed before this solver led"))
@@ -95,7 +100,7 @@ def keep_book(book: Book, look: Look) -> Asking[Book]:
         made = yield from _reserve(record, look, runs, kept)
         if made is not None:
             kept.append(made)
-    return Book(kept=tuple(kept), late=tuple(late))
+    return Book(kept=tuple(kept), late=tuple(late), unknown=frozenset(unknown))
 
 
 def list_candidates(look: Look, kept: Iterable[Reservation]) -> list[GangRecord]:

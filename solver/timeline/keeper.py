@@ -83,19 +83,23 @@ def keep_book(book: Book, look: Look) -> Asking[Book]:
             kept.append(each)
             continue
         moved = yield from _move(each, look, runs, (kept, old[number + 1 :]))
-        if moved is None or _is_later(moved, each):
+        is_late = moved is None or _is_later(moved, each)
+        if is_late:
             late.append((each, fault))
         if moved is not None:
-            kept.append(structs.replace(moved, since_s=each.since_s))
+            why = fault if is_late else each.moved
+            kept.append(structs.replace(moved, since_s=each.since_s, moved=why))
     for each in promised:
         if look.asker_of(each.record) is None:
             unknown.add(each.key)
             continue
         made = yield from _reserve(each.record, look, runs, kept)
-        if made is None or _is_later(made, each):
-            late.append((each, "things changed before this solver led"))
+        is_late = made is None or _is_later(made, each)
+        why = "things changed before this solver led" if is_late else ""
+        if is_late:
+            late.append((each, why))
         if made is not None:
-            kept.append(structs.replace(made, since_s=each.since_s))
+            kept.append(structs.replace(made, since_s=each.since_s, moved=why))
     for record in candidates:
         made = yield from _reserve(record, look, runs, kept)
         if made is not None:

@@ -37,6 +37,8 @@ class Reservation(Struct, frozen=True, kw_only=True):
     """True if it can start no earlier, by what is known."""
     since_s: Seconds = 0
     """Since when something is kept."""
+    moved: str = ""
+    """Why it was moved later, if it was."""
     problem: str = ""
     """Hash of the Problem that was answered with these places."""
     after: tuple[GangKey, ...] = ()

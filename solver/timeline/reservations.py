@@ -1,0 +1,131 @@
+"""Reservations as whoever decides batches uses them: beside the service, in simulation.
+
+Holds the book from one look to the next, and whom it bars. Pure: time, Snapshot and
+answers come from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from contracts.allocation import Reason, Rule
+from contracts.counts import listed
+from contracts.ids import GangKey
+from contracts.lifecycle import GangRecord
+from solver.snapshot.snapshot import Snapshot
+from solver.timeline.asking import Asking
+from solver.timeline.book import keep_clear, list_in_the_way, make_way
+from solver.timeline.keeper import Book, Look, keep_book
+from solver.timeline.reserve import Reservation, Scene
+from solver.timeline.runs import Seconds, duration_of, list_runs
+
+MOST_WAYS = 4
+"""Gangs in one look for which others are moved aside."""
+MOST_NAMED = 3
+
+
+class Reservations:
+    """What is kept for whom, and who waits because of it."""
+
+    def __init__(self) -> None:
+        self.book = Book()
+        self._barred: dict[GangKey, None] = {}
+        """Gangs in whose way something is that is kept for others; those that were
+        asked about longest ago come first."""
+
+    # --- beside a batch --------------------------------------------------------------
+
+    def list_aside(self, record: GangRecord, now_s: Seconds) -> tuple[Reservation, ...]:
+        """List what a gang must leave alone if it starts now."""
+        kept = self.book.kept
+        return list_in_the_way(record, kept, now_s) if kept else ()
+
+    def admission(self, now_s: Seconds) -> OneWay:
+        """Begin a batch: who may be tried beside whom, as far as something is kept."""
+        return OneWay(self, now_s)
+
+    def clear(
+        self, snapshot: Snapshot, batch: Sequence[GangRecord], now_s: Seconds
+    ) -> Snapshot:
+        """Return the cluster as the gangs of a batch may use it."""
+        return keep_clear(snapshot, self.list_aside(batch[0], now_s))
+
+    def explain(self, record: GangRecord, now_s: Seconds) -> tuple[Reason, ...]:
+        """Say what a gang that waits must leave alone, and remember that it must."""
+        aside = self.list_aside(record, now_s)
+        if not aside:
+            self._barred.pop(record.key, None)
+            return ()
+        self._barred[record.key] = None
+        names = listed([name_gang(each.record) for each in aside[:MOST_NAMED]])
+        known = "runs for longer" if duration_of(record) else "gives no duration"
+        message = (
+            f"devices are kept for {names}, which come first; this gang could have "
+            f"them if it ended before, but it {known}"
+        )
+        return (Reason(rule=Rule.RESERVED, message=message),)
+
+    # --- between batches -------------------------------------------------------------
+
+    def look(self, look: Look) -> Asking[list[GangKey]]:
+        """Look at the book once more.
+
+        Returns:
+            Gangs that are to be tried again: less is in their way, or something else.
+
+        Raises:
+            VerdictMissingError: a selector was not evaluated for all devices.
+        """
+        before = self.book.kept
+        self.book = yield from keep_book(self.book, look)
+        waiting = look.snapshot.waiting
+        self._barred = {gang: None for gang in self._barred if gang in waiting}
+        if self.book.kept:
+            yield from self._make_ways(look)
+        if self.book.kept == before:
+            return []
+        barred, self._barred = list(self._barred), {}
+        return barred
+
+    def _make_ways(self, look: Look) -> Asking[None]:
+        runs = list_runs(look.snapshot, look.now_s)
+        for gang in list(self._barred)[:MOST_WAYS]:
+            record = look.snapshot.waiting.get(gang)
+            if record is None:
+                continue
+            del self._barred[gang]
+            self._barred[gang] = None
+            scene = Scene(
+                snapshot=look.snapshot,
+                runs=runs,
+                kept=self.book.kept,
+                now_s=look.now_s,
+            )
+            moved = yield from make_way(look.asker_of, scene, record)
+            if moved is not None:
+                self.book = structs.replace(self.book, kept=moved)
+
+
+class OneWay:
+    """Lets gangs into one batch in whose way the same is kept for others."""
+
+    def __init__(self, reservations: Reservations, now_s: Seconds) -> None:
+        self._reservations = reservations
+        self._now_s = now_s
+        self._aside: frozenset[GangKey] | None = None
+        """What is kept from the gangs that are in the batch; None: none is."""
+
+    def takes(self, record: GangRecord) -> bool:
+        """Take a gang into the batch; False: it is for another one."""
+        kept = self._reservations.list_aside(record, self._now_s)
+        aside = frozenset(each.key for each in kept)
+        if self._aside is None:
+            self._aside = aside
+        return self._aside == aside
+
+
+def name_gang(record: GangRecord) -> str:
+    """Name a gang to people."""
+    return f"{record.namespace}/{record.name}"

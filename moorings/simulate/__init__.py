@@ -1,0 +1,1 @@
+"""The scheduler in virtual time: traces in, waits, utilisation and promises out."""

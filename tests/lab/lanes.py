@@ -30,8 +30,19 @@ INSTALLED = (
     "test_rbac_writes",
 )
 """Modules with the fixture `installed`: a control plane apart."""
-LONGEST = ("test_kubelet", "test_cli", "test_console", "test_devices")
-"""Modules that take longest alone."""
+LONGEST = (
+    "test_cli",
+    "test_kubelet",
+    "test_cluster_kills",
+    "test_kubernetes_metrics",
+    "test_kubernetes_lease",
+    "test_upgrade",
+    "test_console",
+    "test_up_kills",
+    "test_floods",
+    "test_subscribers",
+)
+"""Modules that take longest alone, a minute or so."""
 FOLDERS = ("e2e", "integration", "property", "unit")
 """Those whose modules take longer come first."""
 MOST_LANES = 8

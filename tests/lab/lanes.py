@@ -46,6 +46,8 @@ LONGEST = (
 FOLDERS = ("e2e", "integration", "property", "unit")
 """Those whose modules take longer come first."""
 MOST_LANES = 8
+FIRST_LANE = "MOORINGS_FIRST_LANE"
+"""The variable that says how many lanes another run beside this one may have."""
 PORTS = range(12_000, 20_000)
 """Those of all lanes; what `moorings up` chooses is above."""
 
@@ -58,7 +60,8 @@ def take_ports() -> None:
     """
     lane = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
     if lane:
-        process._PORTS = PORTS[int(lane) % MOST_LANES :: MOST_LANES]
+        number = int(os.environ.get(FIRST_LANE, "0")) + int(lane)
+        process._PORTS = PORTS[number % MOST_LANES :: MOST_LANES]
 
 
 def schedule(config: pytest.Config, log: object) -> LoadFileScheduling:

@@ -5,14 +5,13 @@
 set -euo pipefail
 bin=.venv/bin
 name=start
-types=""
-beside=""
+declare -A running said # what runs beside the steps: its process, and the file of its words
 
 finish() {
-  local status=$?
+  local status=$? each
   trap "" INT TERM
-  if [ -n "$types" ]; then kill "$types" 2>/dev/null || true; fi
-  rm -f "$beside"
+  for each in "${running[@]}"; do kill "$each" 2>/dev/null || true; done
+  rm -f "${said[@]}"
   if [ "$status" -eq 0 ]; then
     echo "== all passed after $SECONDS s"
   else
@@ -35,16 +34,24 @@ no_conflicts() { # Python and YAML fail by themselves
   ! grep -rnE '^(<<<<<<<|>>>>>>>) ' --include='*.md' --include='*.sh' ./*.md docs k8s scripts
 }
 
-await_types() {
-  local checked=0
-  wait "$types" || checked=$?
-  types=""
-  cat "$beside"
-  return "$checked"
+beside() { # Starts a step that others need not wait for; it gives way to them.
+  local what=$1
+  shift
+  said[$what]=$(mktemp)
+  nice -n 5 "$@" >"${said[$what]}" 2>&1 &
+  running[$what]=$!
+}
+
+joined() {
+  local status=0
+  wait "${running[$1]}" || status=$?
+  unset "running[$1]"
+  cat "${said[$1]}"
+  return "$status"
 }
 
 # Tests that run servers mostly wait, so four lanes share even two processors; each has a
-# control plane of its own (tests/lab/lanes.py). The others compute.
+# control plane of its own (tests/lab/lanes.py). The others compute, in what those leave.
 waiting=(-q -n 4)
 computing=(-q -n 2)
 
@@ -56,9 +63,11 @@ if [ -z "$drawn" ]; then
   drawn=${releases[$((16#$commit % ${#releases[@]}))]}
 fi
 unset MOORINGS_KUBERNETES
-emulated() {
+emulated() { # Others are not even imported.
+  local marked
+  mapfile -t marked < <(grep -rl --include='test_*.py' every_release tests/integration tests/e2e)
   MOORINGS_KUBERNETES=$1 step "Kubernetes $1, emulated" \
-    "$bin/pytest" -q -n 2 -m every_release tests/integration tests/e2e
+    "$bin/pytest" -q -n 2 -m every_release "${marked[@]}"
 }
 
 next() { # A pre-release; nothing but this runs on it.
@@ -117,11 +126,10 @@ if [ "$1" = lint ]; then
   step "types" "$bin/mypy"
   exit 0
 fi
-beside=$(mktemp)
-"$bin/mypy" >"$beside" 2>&1 & # one processor's work for minutes, beside the tests
-types=$!
+beside "types" "$bin/mypy" # one processor's work for minutes
+MOORINGS_FIRST_LANE=4 beside "units" "$bin/pytest" "${computing[@]}" tests/unit tests/property
 programs
-step "unit and property tests" "$bin/pytest" "${computing[@]}" tests/unit tests/property
-step "types" await_types
 step "integration and end-to-end tests" "$bin/pytest" "${waiting[@]}" tests/integration tests/e2e
+step "types" joined "types"
 if [ -n "$kubernetes" ]; then emulated "$drawn"; fi
+step "unit and property tests" joined "units"

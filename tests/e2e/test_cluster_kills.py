@@ -1,6 +1,6 @@
 """Whatever fails beside a real control plane: no half-open gang, nothing twice or lost.
 
-Three NATS servers with TLS and tokens, two solvers, two publishers, two callouts. 12
+Three NATS servers with TLS and tokens, two solvers, two publishers, two callouts. 6
 faults (tests/lab/faults.py) of drawn kinds in `make test`; in `make soak` 1,000, or as
 many as MOORINGS_KILLS says, by MOORINGS_SEED. `faults.txt` counts them.
 """
@@ -34,7 +34,7 @@ from tests.lab.secured_cluster import TokenPlatform, secured_stack
 from tests.lab.services import eventually
 from tests.lab.soak import sized
 
-KILLS = int(os.environ.get("MOORINGS_KILLS", sized(12, 1_000)))
+KILLS = int(os.environ.get("MOORINGS_KILLS", sized(6, 1_000)))
 SEED = os.environ.get("MOORINGS_SEED", str(KILLS))
 ONLY = os.environ.get("MOORINGS_FAULTS", "")
 """Kinds of faults between commas; empty: all."""

@@ -42,6 +42,11 @@ TIMEOUT_MS = 60_000
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 expect.set_options(timeout=TIMEOUT_MS)
 Theme = Literal["light", "dark"]
+ALSO_SHOWN = [
+    pytest.param(*form, marks=pytest.mark.soak)
+    for form in ((WIDE, "dark"), (NARROW, "light"))
+]
+"""Forms of a page besides those that show each size and each theme once."""
 
 
 def gang_of(name: str, *, pods: int = 2, gpus: int = 4) -> Gang:
@@ -294,8 +299,9 @@ async def open_each_view(page: Page, console: ConsoleLinks) -> AsyncIterator[str
         yield f"one of {view}"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [WIDE, NARROW])
+@pytest.mark.parametrize(
+    ("size", "theme"), [(WIDE, "light"), (NARROW, "dark"), *ALSO_SHOWN]
+)
 async def test_every_view_fits_its_page_and_can_be_used_by_all(
     browser: Browser, console: ConsoleLinks, size: tuple[int, int], theme: Theme
 ) -> None:

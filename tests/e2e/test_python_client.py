@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from moorings import bus_client
 from moorings.client import (
     BadInputError,
     CannotReadError,
@@ -114,7 +115,7 @@ def test_the_page_submits_and_looks(capsys: pytest.CaptureFixture[str]) -> None:
     assert "team-a train Completed" in capsys.readouterr().out
 
 
-def test_what_is_wrong_is_said(stack: str) -> None:
+def test_what_is_wrong_is_said(stack: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with connect() as session:
         with pytest.raises(UnknownNameError, match="nobody"):
             session.find("nobody")
@@ -122,6 +123,7 @@ def test_what_is_wrong_is_said(stack: str) -> None:
             session.submit({**gang("typo", 1), "spec": {"member": []}})
         with pytest.raises(BadInputError, match="expected an object"):
             session.submit("gang.yaml")  # type: ignore[arg-type]
+    monkeypatch.setattr(bus_client, "CONNECT_S", 1.0)
     with pytest.raises(UsageError, match="no user 'root'"), connect(user="root"):
         pass
     with pytest.raises(BadInputError, match="refuses user"), connect(stack):

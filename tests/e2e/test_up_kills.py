@@ -1,7 +1,7 @@
 """`moorings up` among a user's `kill -9`: it goes on, the bus too, and all is decided.
 
 Any of its processes is killed, `moorings up` itself as well, or stopped for a while.
-12 kills in `make test`; in `make soak` 200, or as many as MOORINGS_KILLS says, by
+6 kills in `make test`; in `make soak` 200, or as many as MOORINGS_KILLS says, by
 MOORINGS_SEED. `faults.txt` counts them.
 """
 
@@ -26,7 +26,7 @@ from tests.lab.processes import command_of, descendants, resident_mebibytes
 from tests.lab.services import eventually
 from tests.lab.soak import sized
 
-KILLS = int(os.environ.get("MOORINGS_KILLS", sized(12, 200)))
+KILLS = int(os.environ.get("MOORINGS_KILLS", sized(6, 200)))
 SEED = os.environ.get("MOORINGS_SEED", str(KILLS))
 PAUSED_EVERY = 4
 """Kills between two pauses."""

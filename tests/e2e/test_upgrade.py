@@ -1,14 +1,16 @@
 """From one build to the next and back, service by service, while a gang runs.
 
-The two builds are wheels of these sources with different versions, each in an
-environment of its own: what is tried is the exchange of the services, not a change of
-formats.
+The builds are this checkout and a wheel of it with another version, in an environment
+of its own: what is tried is the exchange of the services, not a change of formats.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ import pytest
 
 from tests.lab import cluster, image
 from tests.lab.cluster import create_pods, is_running, name_of, template
+from tests.lab.command_line import MAIN
 from tests.lab.controlplane import fleet
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.fleet import Fleet
@@ -28,20 +31,16 @@ from tests.lab.waits import pods_of
 
 LEADS = {"solver": '"epoch.claimed"', "publisher": '"lease.acquired"'}
 """What a service logs when it leads."""
+Build = list[str]
 
 
 @pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Environment]:
-    """Two environments, by version."""
-    folder = tmp_path_factory.mktemp("builds")
-    return {
-        version: Environment.of(
-            image.build_wheel(folder / version, version),
-            folder / version / "venv",
-            *image.extras(),
-        )
-        for version in ("0.1.0", "0.2.0")
-    }
+def builds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Build, Build]:
+    """This one and the next: what runs their Python."""
+    folder = tmp_path_factory.mktemp("next")
+    wheel = image.build_wheel(folder, "0.2.0")
+    made = Environment.of(wheel, folder / "venv", *image.extras())
+    return [sys.executable], [str(made.folder / "bin" / "python"), "-I"]
 
 
 class Site:
@@ -52,7 +51,7 @@ class Site:
         self._running: dict[str, Process] = {}
         self._started = 0
 
-    async def roll(self, service: str, build: Environment) -> None:
+    async def roll(self, service: str, build: Build) -> None:
         """Start a new one, end the old one, and wait until the new one leads."""
         self._started += 1
         name = f"{service}-{self._started}"
@@ -60,7 +59,7 @@ class Site:
             new = solver(self._nats.url, self._folder, name)
         else:
             new = cluster.publisher(self._nats.url, self._plane, self._folder, name)
-        new.python = [str(build.folder / "bin" / "python"), "-I"]
+        new.python = build
         old = self._running.pop(service, None)
         new.start()
         self._running[service] = new
@@ -100,32 +99,40 @@ async def held(there: Fleet, gang: str) -> dict[str, object]:
     }
 
 
-def replay_last(build: Environment, server: str) -> None:
+def replay_last(build: Build, server: str) -> None:
     """Solve the last recorded solve again, whichever build recorded it."""
-    told = {"MOORINGS_SERVER": server}
-    listed = build.run("moorings", "solves", "list", "-o", "json", **told)
-    assert listed.returncode == 0, listed.stderr
-    solve = json.loads(listed.stdout)[-1]["opened"]["solve"]
-    again = build.run("moorings", "replay", solve, **told)
-    assert again.returncode == 0, again.stdout + again.stderr
+
+    def moorings(*words: str) -> str:
+        done = subprocess.run(
+            [*build, *MAIN[1:], *words],
+            env={**os.environ, "MOORINGS_SERVER": server},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    listed = json.loads(moorings("solves", "list", "-o", "json"))
+    moorings("replay", listed[-1]["opened"]["solve"])
 
 
 async def test_services_are_exchanged_while_a_gang_runs(
     kube: Kube,
     namespace: str,
     site: Site,
-    builds: dict[str, Environment],
+    builds: tuple[Build, Build],
     nats_server: LabServer,
 ) -> None:
     """Forth and back: devices stay, new gangs are decided, records are read."""
     async with fleet.running(kube, namespace) as there:
         await template(there, count=1)
         kept: dict[str, dict[str, object]] = {}
-        for number, version in enumerate(("0.1.0", "0.2.0", "0.1.0")):
+        this, later = builds
+        for number, build in enumerate((this, later, this)):
             for service in LEADS:
-                await site.roll(service, builds[version])
+                await site.roll(service, build)
             if kept:
-                build = builds[version]
                 await asyncio.to_thread(replay_last, build, nats_server.url)
             gang = f"gang-{number}"
             await create_pods(there, gang, range(2), size=2)

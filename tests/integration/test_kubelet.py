@@ -23,7 +23,11 @@ from tests.lab.node.light_site import LightSite
 from tests.lab.node.scenarios import hear_of_health, restart_agent_and_kubelet, roll
 from tests.lab.node.site import Site
 from tests.lab.services import eventually
+from tests.lab.soak import sized
 from tests.lab.waits import until_told
+
+PODS = sized(10, 50)
+"""Started while one instance of the agent replaces another."""
 
 
 @pytest.fixture(scope="module")
@@ -238,6 +242,6 @@ async def eventually_tainted(site: Site) -> Json:
     return pod
 
 
-async def test_fifty_pods_start_while_one_instance_replaces_another(site: Site) -> None:
+async def test_pods_start_while_one_instance_replaces_another(site: Site) -> None:
     """The newer one is there before the older one leaves: no start fails."""
-    await roll(site, 50)
+    await roll(site, PODS)

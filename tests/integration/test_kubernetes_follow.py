@@ -7,8 +7,9 @@ import base64
 import gc
 import json
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -19,8 +20,7 @@ from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import InvalidError, NotFoundError
 from runtime.kube.kinds import GANG_OWNERS, RESOURCE_CLAIM, Kind
 from runtime.kube.lenient import ALTERED
-from tests.conftest import OwnControlPlane
-from tests.lab.controlplane import objects
+from tests.lab.controlplane import objects, server
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.options import API_SERVER, ETCD, Options, User
 from tests.lab.controlplane.server import ControlPlane
@@ -28,6 +28,30 @@ from tests.lab.services import eventually
 
 SMALL = Options(programs=(ETCD, API_SERVER), users=(User("stranger"), User("outsider")))
 GADGET = Kind(group="example.com", plural="gadgets", name="Gadget", namespaced=True)
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+
+
+@pytest.fixture(scope="module")
+def started(
+    control_plane_programs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
+    """A control plane that each test leaves running; it may kill parts of it."""
+    folder = tmp_path_factory.mktemp("small")
+    with server.running(control_plane_programs, folder, SMALL) as running:
+        yield running
+
+
+@pytest.fixture
+async def small(started: ControlPlane) -> ControlPlane:
+    """The same without claims."""
+    await forget_claims(started)
+    return started
+
+
+async def forget_claims(control_plane: ControlPlane) -> None:
+    """Delete what earlier tests left."""
+    async with control_plane.client() as kube:
+        await kube.request("DELETE", CLAIMS)
 
 
 class Seen:
@@ -115,13 +139,12 @@ async def compact(control_plane: ControlPlane) -> None:
             assert answer.status == 200, await answer.text()
 
 
-async def test_every_change_is_seen(own_control_plane: OwnControlPlane) -> None:
+async def test_every_change_is_seen(small: ControlPlane) -> None:
     """From before and after the beginning, each once, the last one last."""
-    control_plane = own_control_plane(SMALL)
-    async with control_plane.client() as kube:
+    async with small.client() as kube:
         for number in range(510):
             await kube.create(claim(f"old-{number}"))
-        async with following(control_plane, RESOURCE_CLAIM) as seen:
+        async with following(small, RESOURCE_CLAIM) as seen:
             await until(lambda: seen.synced, "the list is complete")
             assert len(seen.objects) == seen.changes == 510
             await asyncio.gather(
@@ -134,7 +157,7 @@ async def test_every_change_is_seen(own_control_plane: OwnControlPlane) -> None:
             expected |= {f"new-{n}": "1" for n in range(100)}
             await until(lambda: seen.labels() == expected, "the changes are seen")
             assert seen.changes == 510 + 300
-    async with KubernetesApi.open(str(control_plane.kubeconfig())) as api:
+    async with KubernetesApi.open(str(small.kubeconfig())) as api:
         never = asyncio.Event()
         with pytest.raises(InvalidError):
             await anext(follow(api, RESOURCE_CLAIM, never, field_selector="none=1"))
@@ -143,32 +166,31 @@ async def test_every_change_is_seen(own_control_plane: OwnControlPlane) -> None:
 
 
 async def test_what_happens_meanwhile_is_seen_once(
-    own_control_plane: OwnControlPlane, capsys: pytest.CaptureFixture[str]
+    small: ControlPlane, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The API server was away and the history is lost: only differences come."""
-    control_plane = own_control_plane(SMALL)
-    api_server = control_plane.programs[API_SERVER]
-    async with control_plane.client() as kube:
+    api_server = small.programs[API_SERVER]
+    async with small.client() as kube:
         for name in ("changed", "deleted", "kept", "recreated"):
             await kube.create(claim(name))
-        async with following(control_plane, RESOURCE_CLAIM) as seen:
+        async with following(small, RESOURCE_CLAIM) as seen:
             await until(lambda: seen.synced, "the list is complete")
-            control_plane.kill(API_SERVER)
+            small.kill(API_SERVER)
             await until(
                 lambda: "outage.began" in capsys.readouterr().out, "it is noticed"
             )
             port, api_server.port = api_server.port, find_free_port()
-            await control_plane.restart(API_SERVER)
-            async with control_plane.client() as elsewhere:
+            await small.restart(API_SERVER)
+            async with small.client() as elsewhere:
                 await elsewhere.patch(claim("changed"), change("2"))
                 await elsewhere.delete(claim("deleted"))
                 await elsewhere.delete(claim("recreated"))
                 await elsewhere.create(claim("recreated", "2"))
                 await elsewhere.create(claim("created"))
-            await compact(control_plane)
-            control_plane.kill(API_SERVER)
+            await compact(small)
+            small.kill(API_SERVER)
             api_server.port = port
-            await control_plane.restart(API_SERVER)
+            await small.restart(API_SERVER)
             expected = {"changed": "2", "kept": "1", "recreated": "2", "created": "1"}
             await until(lambda: seen.labels() == expected, "the changes are seen")
     assert seen.changes == 4 + 4
@@ -178,38 +200,36 @@ async def test_what_happens_meanwhile_is_seen_once(
     assert (log.count("outage.began"), log.count("outage.ended")) == (1, 2)
 
 
-async def test_etcd_may_be_away_too(own_control_plane: OwnControlPlane) -> None:
+async def test_etcd_may_be_away_too(small: ControlPlane) -> None:
     """The API server stays and answers 5xx, or nothing; then all goes on."""
-    control_plane = own_control_plane(SMALL)
-    async with control_plane.client() as kube:
+    async with small.client() as kube:
         await kube.create(claim("a"))
-        async with following(control_plane, RESOURCE_CLAIM) as seen:
+        async with following(small, RESOURCE_CLAIM) as seen:
             await until(lambda: seen.synced, "the list is complete")
-            control_plane.kill(ETCD)
-            async with following(control_plane, RESOURCE_CLAIM) as late:
+            small.kill(ETCD)
+            async with following(small, RESOURCE_CLAIM) as late:
                 await asyncio.sleep(1)
                 assert not late.synced
-                await control_plane.restart(ETCD)
+                await small.restart(ETCD)
                 await until(lambda: late.synced, "a follower that began meanwhile")
             await kube.patch(claim("a"), change("2"))
             await until(lambda: seen.labels() == {"a": "2"}, "the change is seen")
 
 
-async def test_a_kind_may_come_and_go(own_control_plane: OwnControlPlane) -> None:
+async def test_a_kind_may_come_and_go(small: ControlPlane) -> None:
     """Nothing is there while it is not served; an API server that restarts is none."""
-    control_plane = own_control_plane(SMALL)
     gadget = {**named("example.com/v1", "Gadget", "g", "default"), "spec": {}}
     async with (
-        control_plane.client() as kube,
-        following(control_plane, GADGET, may_be_absent=True) as seen,
+        small.client() as kube,
+        following(small, GADGET, may_be_absent=True) as seen,
     ):
         await until(lambda: seen.synced, "nothing is there")
         definition = await kube.create(definition_of(GADGET))
         await kube.until(definition, is_established)
         await kube.create(gadget)
         await until(lambda: set(seen.objects) == {"default/g"}, "it is seen")
-        control_plane.kill(API_SERVER)
-        await control_plane.restart(API_SERVER)
+        small.kill(API_SERVER)
+        await small.restart(API_SERVER)
         await kube.patch(gadget, change("2"))
         await until(lambda: seen.labels() == {"g": "2"}, "it is still there")
         assert seen.changes == 2
@@ -218,10 +238,9 @@ async def test_a_kind_may_come_and_go(own_control_plane: OwnControlPlane) -> Non
 
 
 async def test_a_missing_permission_is_waited_for(
-    own_control_plane: OwnControlPlane, capsys: pytest.CaptureFixture[str]
+    small: ControlPlane, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is named once, and followed once it is granted."""
-    control_plane = own_control_plane(SMALL)
     printed: list[str] = []
 
     def named_once() -> bool:
@@ -229,8 +248,8 @@ async def test_a_missing_permission_is_waited_for(
         return "verb list on resourceclaims" in "".join(printed)
 
     async with (
-        control_plane.client() as kube,
-        following(control_plane, RESOURCE_CLAIM, "stranger") as seen,
+        small.client() as kube,
+        following(small, RESOURCE_CLAIM, "stranger") as seen,
     ):
         await until(named_once, "the rule is named")
         await kube.create(
@@ -252,11 +271,11 @@ async def test_a_missing_permission_is_waited_for(
 
 
 async def test_a_kind_that_may_be_denied_keeps_nobody_waiting(
-    own_control_plane: OwnControlPlane, capsys: pytest.CaptureFixture[str]
+    small: ControlPlane, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It has no objects for us; the missing right is named once."""
-    control_plane, stop = own_control_plane(SMALL), asyncio.Event()
-    kubeconfig = str(control_plane.kubeconfig("outsider"))
+    stop = asyncio.Event()
+    kubeconfig = str(small.kubeconfig("outsider"))
     job = next(kind for kind in GANG_OWNERS if kind.name == "Job")
     async with KubernetesApi.open(kubeconfig) as api:
         async for page in follow(api, job, stop, may_be_denied=True):
@@ -296,20 +315,20 @@ def is_established(definition: Json) -> bool:
     )
 
 
-def test_what_is_left_leaves_no_connection(own_control_plane: OwnControlPlane) -> None:
+def test_what_is_left_leaves_no_connection(started: ControlPlane) -> None:
     """Nobody waits for the farewell of an API server that is slow to say it.
 
     Neither who follows nor who gives up a request, ours and that of these tests.
     """
-    control_plane = own_control_plane(SMALL)
-    api_server = control_plane.programs[API_SERVER]
+    api_server = started.programs[API_SERVER]
 
     async def follow_and_leave() -> None:
-        async with following(control_plane, RESOURCE_CLAIM) as seen:
+        await forget_claims(started)
+        async with following(started, RESOURCE_CLAIM) as seen:
             await until(lambda: seen.synced, "the list is complete")
-            kubeconfig = str(control_plane.kubeconfig())
+            kubeconfig = str(started.kubeconfig())
             async with (
-                control_plane.client() as kube,
+                started.client() as kube,
                 KubernetesApi.open(kubeconfig) as api,
             ):
                 await kube.create(claim("a"))
@@ -332,7 +351,6 @@ def test_what_is_left_leaves_no_connection(own_control_plane: OwnControlPlane) -
     assert [str(item.message) for item in said] == []
 
 
-CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 PARAMETERS = {
     "deep": b"[" * 4500 + b"]" * 4500,
     "half": b'"\\ud800"',

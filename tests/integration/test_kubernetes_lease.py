@@ -94,7 +94,7 @@ async def somebody_else(
         await process.wait()
 
 
-async def line(process: Process, limit_s: float = 20.0) -> str:
+async def line(process: Process, limit_s: float = 60.0) -> str:
     """Read what it says next, besides its log."""
     assert process.stdout is not None
     async with asyncio.timeout(limit_s):

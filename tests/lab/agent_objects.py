@@ -36,6 +36,7 @@ from tests.lab.controlplane import objects
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.nats_server import LabServer
+from tests.lab.services import eventually
 
 WAIT_S = 120.0
 
@@ -116,18 +117,16 @@ class Agents(Struct, frozen=True, kw_only=True):
         """Wait until something holds of the driver's slices, in their order."""
         slices: list[Json] = []
         select = f"spec.driver={self.driver}"
-        try:
-            async with asyncio.timeout(WAIT_S):
-                while True:
-                    slices = await self.kube.list(
-                        objects.RESOURCE, "ResourceSlice", fieldSelector=select
-                    )
-                    slices.sort(key=lambda entry: str(entry["metadata"]["name"]))
-                    if holds(slices):
-                        return slices
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            raise AssertionError(f"not as awaited: {slices}") from None
+
+        async def hold() -> bool:
+            slices[:] = await self.kube.list(
+                objects.RESOURCE, "ResourceSlice", fieldSelector=select
+            )
+            slices.sort(key=lambda entry: str(entry["metadata"]["name"]))
+            return holds(slices)
+
+        await eventually(hold, lambda: f"as awaited: {slices}", WAIT_S)
+        return slices
 
 
 async def agents_of(
@@ -196,9 +195,11 @@ def taints(slices: list[Json]) -> dict[str, list[str]]:
 
 async def said(capsys: pytest.CaptureFixture[str], words: str) -> str:
     """Wait until the log says something; gives all that it said since it was read."""
-    output = ""
-    async with asyncio.timeout(WAIT_S):
-        while words not in output:
-            await asyncio.sleep(0.02)
-            output += capsys.readouterr().out
-    return output
+    output: list[str] = []
+
+    def is_said() -> bool:
+        output.append(capsys.readouterr().out)
+        return words in "".join(output)
+
+    await eventually(is_said, lambda: f"{words} in {output}", WAIT_S)
+    return "".join(output)

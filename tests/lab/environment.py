@@ -21,9 +21,12 @@ class Environment:
 
     @classmethod
     def of(cls, wheel: Path, folder: Path, *extras: str) -> Self:
-        """Install a wheel alone; what its extras need is linked from where we run."""
+        """Install a wheel alone; what its extras need is linked from where we run.
+
+        Compiled once: where nobody may write bytecode, every start would do it again.
+        """
         made = cls(folder)
-        made.install("--no-index", "--no-deps", "--no-compile", str(wheel))
+        made.install("--no-index", "--no-deps", "--compile", str(wheel))
         image.link(image.packages(*extras), made.packages)
         return made
 

@@ -86,17 +86,20 @@ def assemble(folder: Path) -> Path:
 def link(
     distributions: Mapping[str, importlib.metadata.Distribution], content: Path
 ) -> None:
-    """Put the files of packages into a folder, as they are installed here."""
+    """Put the files of packages into a folder, as they are installed here.
+
+    What was compiled here stays valid there: files keep their times.
+    """
     for distribution in distributions.values():
         for file in distribution.files or ():
-            if ".." in file.parts or file.suffix == ".pyc":
+            source, target = Path(str(file.locate())), content / file
+            if ".." in file.parts or not source.exists():
                 continue
-            target = content / file
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
-                os.link(file.locate(), target)
+                os.link(source, target)
             except OSError:
-                shutil.copy(file.locate(), target)
+                shutil.copy2(source, target)
 
 
 def run(content: Path, *arguments: str, **variables: str) -> tuple[int, str]:

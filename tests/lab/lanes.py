@@ -30,11 +30,24 @@ INSTALLED = (
     "test_rbac_writes",
 )
 """Modules with the fixture `installed`: a control plane apart."""
-LONGEST = ("test_kubelet", "test_cli", "test_console", "test_devices")
-"""Modules that take longest alone."""
+LONGEST = (
+    "test_cli",
+    "test_kubelet",
+    "test_cluster_kills",
+    "test_kubernetes_metrics",
+    "test_kubernetes_lease",
+    "test_upgrade",
+    "test_console",
+    "test_up_kills",
+    "test_floods",
+    "test_subscribers",
+)
+"""Modules that take longest alone, a minute or so."""
 FOLDERS = ("e2e", "integration", "property", "unit")
 """Those whose modules take longer come first."""
 MOST_LANES = 8
+FIRST_LANE = "MOORINGS_FIRST_LANE"
+"""The variable that says how many lanes another run beside this one may have."""
 PORTS = range(12_000, 20_000)
 """Those of all lanes; what `moorings up` chooses is above."""
 
@@ -47,7 +60,8 @@ def take_ports() -> None:
     """
     lane = os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw")
     if lane:
-        process._PORTS = PORTS[int(lane) % MOST_LANES :: MOST_LANES]
+        number = int(os.environ.get(FIRST_LANE, "0")) + int(lane)
+        process._PORTS = PORTS[number % MOST_LANES :: MOST_LANES]
 
 
 def schedule(config: pytest.Config, log: object) -> LoadFileScheduling:

@@ -37,6 +37,9 @@ def command_of(pid: int) -> str:
 
 
 def resident_mebibytes(pid: int) -> int:
-    """Return how much memory a process holds."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    """Return how much memory a process holds; nothing if it is gone."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except OSError:
+        return 0
     return pages * os.sysconf("SC_PAGE_SIZE") >> 20

@@ -33,6 +33,8 @@ from tests.builders import device_class
 CLUSTER = ClusterName("local")
 PATIENCE_S = 120.0
 """What is waited for comes in a second or two; on a machine that others use, later."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.2
+"""Between two looks at it."""
 
 
 class Process:
@@ -187,8 +189,12 @@ async def eventually(
     what: str | Callable[[], str],
     within_s: float = PATIENCE_S,
 ) -> None:
-    """Wait until something holds, asked as a function or a coroutine function."""
+    """Wait until something holds, asked as a function or a coroutine function.
+
+    What is asked often takes from what is waited for, so it is asked less and less.
+    """
     deadline = time.monotonic() + within_s
+    pause_s = FIRST_PAUSE_S
     while True:
         answer = holds()
         if await answer if isinstance(answer, Awaitable) else answer:
@@ -196,4 +202,5 @@ async def eventually(
         if time.monotonic() >= deadline:
             said = what if isinstance(what, str) else what()
             raise AssertionError(f"not within {within_s} s: {said}")
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(pause_s)
+        pause_s = min(1.5 * pause_s, LONGEST_PAUSE_S)

@@ -8,7 +8,6 @@ has agreed to each answer (`allocate`).
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
@@ -19,11 +18,12 @@ from solver.kinds.affinity.resolve import resolve_affinity
 from solver.problem.problem import Problem
 from solver.tiers import Tier
 from tests.draw.everything import FEATURES, MIDDLE, draw_everything
+from tests.lab.soak import SOAK
 from tests.oracles.greedy_floor import GreedyFloor
 from tests.oracles.linear_bound import LinearBound
 
-BATCHES = 500 if os.environ.get("MOORINGS_SOAK") else 10
-AT_ONCE = BATCHES // 10
+BATCHES, AT_ONCE = (500, 50) if SOAK else (2, 1)
+"""Most take two processors a quarter of a minute."""
 SEEN: Counter[str] = Counter()
 
 

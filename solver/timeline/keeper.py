@@ -47,6 +47,9 @@ class Look(Struct, frozen=True, kw_only=True):
     asker_of: AskerOf
     patience_s: int
     """How long a gang waits before it gets a reservation; `NEVER`: none does."""
+    is_worse: bool = True
+    """False: nothing was lost since the last look, nobody overran and nobody of a
+    higher priority began; what is kept holds."""
 
 
 class Book(Struct, frozen=True, kw_only=True):
@@ -200,6 +203,8 @@ def _find_fault(
         return "it could not start when it was to"
     else:
         ended = list_ended(runs, start_s)
+    if not look.is_worse:
+        return ""
     asker = look.asker_of(kept.record)
     if asker is None:
         return ""

@@ -31,9 +31,9 @@ class Reservations:
 
     def __init__(self) -> None:
         self.book = Book()
-        self._barred: dict[GangKey, None] = {}
-        """Gangs in whose way something is that is kept for others; those that were
-        asked about longest ago come first."""
+        self._barred: dict[GangKey, bool] = {}
+        """Gangs in whose way something is that is kept for others: True where nobody
+        has looked yet whether those could make way."""
 
     # --- beside a batch --------------------------------------------------------------
 
@@ -58,7 +58,7 @@ class Reservations:
         if not aside:
             self._barred.pop(record.key, None)
             return ()
-        self._barred[record.key] = None
+        self._barred[record.key] = True
         names = listed([name_gang(each.record) for each in aside[:MOST_NAMED]])
         known = "runs for longer" if duration_of(record) else "gives no duration"
         message = (
@@ -81,7 +81,7 @@ class Reservations:
         before = self.book.kept
         self.book = yield from keep_book(self.book, look)
         waiting = look.snapshot.waiting
-        self._barred = {gang: None for gang in self._barred if gang in waiting}
+        self._barred = {g: new for g, new in self._barred.items() if g in waiting}
         if self.book.kept:
             yield from self._make_ways(look)
         if self.book.kept == before:
@@ -90,13 +90,13 @@ class Reservations:
         return barred
 
     def _make_ways(self, look: Look) -> Asking[None]:
-        runs = list_runs(look.snapshot, look.now_s)
-        for gang in list(self._barred)[:MOST_WAYS]:
+        new = [gang for gang, is_new in self._barred.items() if is_new][:MOST_WAYS]
+        runs = list_runs(look.snapshot, look.now_s) if new else ()
+        for gang in new:
+            self._barred[gang] = False
             record = look.snapshot.waiting.get(gang)
             if record is None:
                 continue
-            del self._barred[gang]
-            self._barred[gang] = None
             scene = Scene(
                 snapshot=look.snapshot,
                 runs=runs,

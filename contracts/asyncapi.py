@@ -15,9 +15,18 @@ from typing import Any, get_args
 import msgspec
 
 from contracts.cloud_events import describe_headers
+from contracts.pages import PageHead, PageRequest
 from contracts.quantity import Quantity
 from contracts.streams import STREAMS, Stream
-from contracts.topics import BLOBS, GANG_TOPICS, TOPICS, VERSION, SubjectFamily, Topic
+from contracts.topics import (
+    BLOBS,
+    FENCE,
+    GANG_TOPICS,
+    TOPICS,
+    VERSION,
+    SubjectFamily,
+    Topic,
+)
 
 ASYNCAPI = "3.0.0"
 _SCHEMA = "#/components/schemas/{name}"
@@ -29,8 +38,9 @@ A name in a subject is one token: letters of ASCII, digits and `-` as they are, 
 `_`, anything else as `=XX`, the hex of its UTF-8 bytes. A message belongs on the
 subject of the names that it carries; elsewhere it is refused. What travels is stored by
 JetStream: the acknowledgement of the server is the acceptance. In an account of its own
-an application reaches JetStream below `JS.CORE.API`, as docs/bus.md says. Who was away
-asks for pages on `page.request`; each comes on `pages`.
+an application reaches JetStream below `JS.CORE.API`, as docs/bus.md says. Whoever
+follows asks for one page after the other on `page.request`; what comes on `evt` tells
+when, and some of it may be lost.
 """
 _QUANTITY = {
     "type": "string",
@@ -45,10 +55,10 @@ def describe(version: str) -> dict[str, Any]:
     operations: dict[str, Any] = {}
     for family in families:
         operations |= _describe_operations(family)
-        if _stream_of(family).republish:
+        if _stream_of(family).republish and family is not FENCE:
             name = f"{_stream_of(family).republish}.{family.entity}"
             channels[name] = _describe_republished(family)
-            operations[f"send.{name}"] = _make_operation("send", name, ("nats-server",))
+            operations[f"send.{name}"] = _make_operation("send", name, _RELAYS)
     channels |= _describe_page_channels()
     operations |= _describe_page_operations()
     return {
@@ -73,7 +83,7 @@ def describe(version: str) -> dict[str, Any]:
         "operations": operations,
         "components": {
             "messages": dict(_describe_messages()) | _PAGE_MESSAGES,
-            "schemas": _describe_schemas() | {"PageRequest": _PAGE_REQUEST},
+            "schemas": _describe_schemas(),
             "securitySchemes": {
                 "user": {
                     "type": "userPassword",
@@ -103,12 +113,12 @@ def _describe_channel(family: SubjectFamily) -> dict[str, Any]:
 
 
 def _describe_republished(family: SubjectFamily) -> dict[str, Any]:
-    """Describe what subscribers get without a consumer, once it is stored."""
+    """Describe what subscribers hear once it is stored."""
     channel = _describe_channel(family)
     prefix = channel["x-stream"]["republish"]
     description = (
-        "What was stored, as it is stored, for whoever listens at the time; its "
-        "sequence is in the header Nats-Sequence."
+        "News: what was stored, as it is stored, for whoever listens at the time; its "
+        "sequence is in the header Nats-Sequence. Some may be lost; pages have all."
     )
     del channel["x-stream"]
     return {
@@ -190,86 +200,38 @@ def _escape_pointer(name: str) -> str:
 
 # --- pages -----------------------------------------------------------------------
 
-_ACCOUNTS = {
-    "description": "The account of the user: of `platform` or of `viewer`.",
-    "enum": ["PLATFORMS", "VIEWERS"],
-}
-_PAGE_REQUEST = {
-    "type": "object",
-    "title": "PageRequest",
-    "description": "Asks for up to 500 messages of a subject from a sequence on.",
-    "properties": {
-        "seq": {"type": "integer", "minimum": 1},
-        "next_by_subj": {
-            "type": "string",
-            "description": "`*` and `>` may stand in it.",
-        },
-        "to": {
-            "type": "string",
-            "pattern": "^[A-Za-z0-9]{8,64}$",
-            "description": "The name in the channel `pages`.",
-        },
-    },
-    "required": ["seq", "next_by_subj", "to"],
-}
-
-
-def _describe_headers(**meanings: str) -> dict[str, Any]:
-    """Describe headers by their names, with `_` for `-`."""
-    properties = {
-        name.replace("_", "-"): {"type": "string", "description": meaning}
-        for name, meaning in meanings.items()
-    }
-    return {"type": "object", "properties": properties}
-
-
+_RELAYS = ("solver", "publisher")
+"""Services that answer those outside of their account, and tell them what is new."""
 _PAGE_MESSAGES: dict[str, Any] = {
-    "PageRequest": {
-        "name": "PageRequest",
-        "summary": _PAGE_REQUEST["description"],
-        "payload": {"$ref": _SCHEMA.format(name="PageRequest")},
+    PageRequest.__name__: {
+        "name": PageRequest.__name__,
+        "summary": inspect.getdoc(PageRequest),
+        "payload": {"$ref": _SCHEMA.format(name=PageRequest.__name__)},
     },
-    "PageMessage": {
-        "name": "PageMessage",
-        "summary": "A message as it is stored; its channel says what is in it.",
-        "headers": _describe_headers(
-            Nats_Subject="Where it was published.",
-            Nats_Sequence="Its place in the stream.",
-            Nats_Last_Sequence="That of the message before it in the page, or 0.",
-        ),
-    },
-    "PageEnd": {
-        "name": "PageEnd",
-        "summary": "Ends a page, and has no payload.",
-        "headers": _describe_headers(
-            Status="204; 404 where there are no such messages.",
-            Nats_Last_Sequence="That of the last message of the page.",
-            Nats_Num_Pending="How many are still to come.",
-        ),
+    "Page": {
+        "name": "Page",
+        "summary": "A line of JSON, and behind it the bodies of its messages.",
+        "description": "The payload is that line. An answer with a header `Status` is "
+        "no page: ask again.",
+        "payload": {"$ref": _SCHEMA.format(name=PageHead.__name__)},
     },
 }
 
 
 def _describe_page_channels() -> dict[str, Any]:
     streams = sorted({topic.stream for topic in TOPICS if _is_read_outside(topic)})
-    parameters = {
-        "account": _ACCOUNTS,
-        "name": {"description": "`to` of the request."},
-    }
     return {
         "page.request": {
             "address": "JS.CORE.API.DIRECT.GET.{stream}",
-            "description": "A request; the answer says that the page was sent.",
-            "messages": _refer_to_messages("PageRequest"),
+            "messages": _refer_to_messages(PageRequest.__name__),
             "parameters": {
                 "stream": {"description": "Whose messages.", "enum": streams}
             },
         },
-        "pages": {
-            "address": "pages.{account}.{name}",
-            "description": "The messages of a page in their order, and then its end.",
-            "messages": _refer_to_messages("PageMessage", "PageEnd"),
-            "parameters": parameters,
+        "page": {
+            "address": None,
+            "description": "The reply subject of the request.",
+            "messages": _refer_to_messages("Page"),
         },
     }
 
@@ -279,12 +241,12 @@ def _is_read_outside(topic: Topic[Any]) -> bool:
 
 
 def _describe_page_operations() -> dict[str, Any]:
-    relays = ("solver", "publisher")
-    answered = {"reply": {"channel": {"$ref": "#/channels/pages"}}}
+    asked = _make_operation("receive", "page.request", _RELAYS)
     return {
-        "receive.page.request": _make_operation("receive", "page.request", relays)
-        | answered,
-        "send.pages": _make_operation("send", "pages", ("nats-server",)),
+        "receive.page.request": {
+            **asked,
+            "reply": {"channel": {"$ref": "#/channels/page"}},
+        }
     }
 
 
@@ -326,6 +288,7 @@ _ZSTD = {
 
 def _describe_schemas() -> dict[str, Any]:
     kinds = [kind for topic in TOPICS for kind in messages_of(topic)]
+    kinds += (PageRequest, PageHead)
     _, schemas = msgspec.json.schema_components(
         kinds, schema_hook=_describe_type, ref_template=_SCHEMA
     )

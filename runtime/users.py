@@ -91,9 +91,9 @@ def relay_prefix(account: str) -> str:
     return f"relay.{account}"
 
 
-def page_subject(account: str, name: str) -> str:
-    """Name where users of an account hear the pages that they asked for."""
-    return f"pages.{account}.{name}"
+def news_subject(account: str, subject: str) -> str:
+    """Name where an account is sent what it imports as `subject`."""
+    return f"news.{account}.{subject}"
 
 
 def max_message_bytes(user: str, server_bytes: int) -> int:

@@ -26,6 +26,8 @@ _NANOSECONDS = re.compile(r"(\.\d{6})\d+")
 ENCODING = "Content-Encoding"
 OVERSIZED = "Moorings-Oversized-Headers"
 """Stands for headers that were too large to be read, with their bytes."""
+TOO_LARGE = "Moorings-Too-Large"
+"""Stands for a body that no page has room for, with its bytes."""
 MESSAGE_ID = "Nats-Msg-Id"
 _CREDENTIALS = re.compile(r"^([^/@]*://)?.*@")
 EXPECTED_LAST_SUBJECT_SEQUENCE = "Nats-Expected-Last-Subject-Sequence"
@@ -247,6 +249,8 @@ def unpack(
     """
     if size := headers.get(OVERSIZED):
         raise MessageError(subject, f"has {size} bytes of headers", sequence)
+    if size := headers.get(TOO_LARGE):
+        raise MessageError(subject, f"has {size} bytes, more than a page", sequence)
     try:
         data = _decode_body(subject, body, headers.get(ENCODING, ""))
     except MessageError as error:

@@ -36,7 +36,7 @@ from runtime.users import (
     inbox_prefix,
     is_outside,
     logins_of,
-    page_subject,
+    news_subject,
     password_variable,
     relay_prefix,
     role_of,
@@ -49,26 +49,30 @@ CALLOUT_KEYS = "callout/callout.conf"
 CREATORS = ("solver", "publisher")
 """Users that create missing streams, and update older ones."""
 RELAYS = ("solver", "publisher")
-"""Users whose relays ask for those outside."""
+"""Users whose relays ask for those outside, and tell them what is new."""
 _RELAYED_ANSWERS = "_R_.>"
 """Where nats-server passes answers on to the account of who asked."""
 RETIRER = "solver"
 """The user that removes gangs that ended long ago."""
 SUBSCRIBERS = (PLATFORM, VIEWER)
-"""Users that may subscribe to republished messages, and read streams by pages."""
+"""Users that may subscribe to news, and read streams by pages."""
 MAX_CONSUMERS = 4_096
 """Of one stream, whoever made them (nats-server counts so)."""
+_SUBSCRIPTIONS = 128
+"""Of one connection: who asks under many is answered under each."""
 _READING = ("CONSUMER.CREATE", "CONSUMER.INFO", "CONSUMER.DELETE", "CONSUMER.MSG.NEXT")
 _API = api_prefix("")
 _CALLOUT_ACCOUNT = "CALLOUT"
 _PREFIXES = {stream.name: stream.republish for stream in STREAMS}
 
 
-def _outside_limits(user: str, *, subscriptions: int, connections: int = 0) -> str:
+def _outside_limits(user: str, *, connections: int) -> str:
     """Write the limits of the account of a user outside of CORE."""
-    limits = [f"max_connections: {connections}"] if connections else []
-    limits += [f"max_subscriptions: {subscriptions}"]
-    limits += [f"max_payload: {MAX_MESSAGE_MIB[user]}MB"]
+    limits = (
+        f"max_connections: {connections}",
+        f"max_subscriptions: {_SUBSCRIPTIONS}",
+        f"max_payload: {MAX_MESSAGE_MIB[user]}MB",
+    )
     return f"limits {{ {', '.join(limits)} }}"
 
 
@@ -76,11 +80,12 @@ _LIMITS = {
     CORE: (
         f"jetstream {{ max_streams: {len(STREAMS)}, max_consumers: {MAX_CONSUMERS} }}",
     ),
-    "AGENTS": (_outside_limits(NODEAGENT, subscriptions=65_536),),
-    "PLATFORMS": (_outside_limits(PLATFORM, subscriptions=512, connections=4_096),),
-    "VIEWERS": (_outside_limits(VIEWER, subscriptions=512, connections=256),),
+    "AGENTS": (_outside_limits(NODEAGENT, connections=16_384),),
+    "PLATFORMS": (_outside_limits(PLATFORM, connections=512),),
+    "VIEWERS": (_outside_limits(VIEWER, connections=64),),
 }
-"""So that no account uses up a server."""
+"""So that no account uses up a server. An agent has a connection, and a second while a
+newer one takes its place."""
 
 
 class Permissions(Struct, frozen=True, kw_only=True):
@@ -113,6 +118,12 @@ def republished(topic: Topic[Any], subjects: str) -> str:
     return f"{_PREFIXES[topic.stream]}.{subjects}"
 
 
+def news_of(account: str) -> tuple[str, ...]:
+    """List what users of an account may hear, as streams republish it in CORE."""
+    users = filter(SUBSCRIBERS.__contains__, _users_in(account))
+    return _order_subjects(s for user in users for s in _list_news(user))
+
+
 def server_configuration(*, tokens: bool = False) -> str:
     """Write the accounts of nats-server.
 
@@ -127,7 +138,7 @@ def server_configuration(*, tokens: bool = False) -> str:
     lines += ["accounts {"]
     for account in dict.fromkeys(ACCOUNTS.values()):
         lines += [f"  {account} {{", *(f"    {line}" for line in _LIMITS[account])]
-        lines += _exports() if account == CORE else _imports(account)
+        lines += _between_core() if account == CORE else _between_outside(account)
         lines += ["    users: ["]
         for user in _users_in(account):
             lines += _list_logins(user)
@@ -200,27 +211,40 @@ def _write_list(what: str, subjects: tuple[str, ...]) -> Iterator[str]:
     yield "  ] }"
 
 
-def _exports() -> Iterator[str]:
-    """Yield the exports of the account of the streams."""
+def _between_core() -> Iterator[str]:
+    """Yield what the account of the streams gives others, and how it tells them news.
+
+    News go to an account as requests without an answer. As a stream that it imports
+    they would need a subscription in CORE for each in that account, and with many of
+    them whatever is published here waits whenever somebody there subscribes.
+    """
     yield "    exports: ["
-    for kind, subjects_of in (
-        ("service", _list_published),
-        ("stream", _list_subscribed),
-    ):
-        importers: dict[str, list[str]] = {}
-        for user in filter(is_outside, USERS):
-            for subject in _order_subjects(subjects_of(user)):
-                exported = _exported_subject(user, subject)
-                importers.setdefault(exported, []).append(ACCOUNTS[user])
-        for subject in sorted(importers):
-            accounts = ", ".join(importers[subject])
-            yield f'      {{ {kind}: "{subject}", accounts: [{accounts}] }}'
+    importers: dict[str, list[str]] = {}
+    for user in filter(is_outside, USERS):
+        for subject in _order_subjects(_list_published(user)):
+            exported = _exported_subject(user, subject)
+            importers.setdefault(exported, []).append(ACCOUNTS[user])
+    for subject in sorted(importers):
+        accounts = ", ".join(importers[subject])
+        yield f'      {{ service: "{subject}", accounts: [{accounts}] }}'
+    yield "    ]"
+    yield "    imports: ["
+    for account in OUTSIDE_ACCOUNTS:
+        for subject in news_of(account):
+            source = f'{{ account: {account}, subject: "{subject}" }}'
+            sent = news_subject(account, subject)
+            yield f'      {{ service: {source}, to: "{sent}" }}'
     yield "    ]"
 
 
-def _imports(account: str) -> Iterator[str]:
-    """Yield the imports of an account outside of CORE."""
+def _between_outside(account: str) -> Iterator[str]:
+    """Yield what an account outside of CORE asks there, and what it is told."""
     users = _users_in(account)
+    if news := news_of(account):
+        yield "    exports: ["
+        for subject in news:
+            yield f'      {{ service: "{subject}", accounts: [{CORE}] }}'
+        yield "    ]"
     yield "    imports: ["
     for subject in _order_subjects(s for user in users for s in _list_published(user)):
         local = _local_subject(users[0], subject)
@@ -230,8 +254,6 @@ def _imports(account: str) -> Iterator[str]:
         shared = ", share: true" if exported != subject else ""
         source = f'{{ account: {CORE}, subject: "{exported}" }}'
         yield f"      {{ service: {source}{renamed}{shared} }}"
-    for subject in _order_subjects(s for user in users for s in _list_subscribed(user)):
-        yield f'      {{ stream: {{ account: {CORE}, subject: "{subject}" }} }}'
     yield "    ]"
 
 
@@ -289,6 +311,8 @@ def _list_relayed() -> Iterator[str]:
         yield from (s for s in _list_published(user) if s.startswith(_API))
     yield from (f"{_API}.DIRECT.GET.{stream.name}" for stream in STREAMS)
     yield _RELAYED_ANSWERS
+    for account in OUTSIDE_ACCOUNTS:
+        yield from (news_subject(account, subject) for subject in news_of(account))
 
 
 def _name_lookup(user: str, family: SubjectFamily) -> str:
@@ -312,14 +336,19 @@ def _list_read(user: str, stream: str) -> Iterator[str]:
 
 
 def _list_subscribed(user: str) -> Iterator[str]:
-    """Name what a user hears of CORE: what is republished, and its pages."""
+    """Name what a user hears: news; and a relay what it is asked, and what is new."""
     if user in SUBSCRIBERS:
-        yield page_subject(ACCOUNTS[user], "*")
+        yield from _list_news(user)
     if user in RELAYS:
-        yield from (f"{relay_prefix(account)}.>" for account in OUTSIDE_ACCOUNTS)
+        for account in OUTSIDE_ACCOUNTS:
+            yield f"{relay_prefix(account)}.>"
+            yield from news_of(account)
+
+
+def _list_news(user: str) -> Iterator[str]:
     for topic in TOPICS:
         if topic is FENCE:
             continue  # written every second, and looked up when it is needed
-        if user in SUBSCRIBERS and user in topic.receivers and _PREFIXES[topic.stream]:
+        if user in topic.receivers and _PREFIXES[topic.stream]:
             # As `*.*.*` it would forbid `local.>`, by which people subscribe.
             yield republished(topic, topic.subjects_below())

@@ -5,7 +5,11 @@ answers waits in one queue with the acknowledgements of what is stored there. Ne
 has a limit by user: whoever reaches it fills it, and decisions wait. So only services
 reach them. The accounts of the others import the relay's subjects under the names of
 JetStream's own, and a relay asks for them: little at once, by turns, and after each
-request it rests for as long as that took. Answers of streams go past it.
+request it rests for as long as that took.
+
+What outsiders hear is sent by the relay, to each account over a connection of its own,
+and nothing of it by a stream: nats-server hands a message to all who hear it before it
+goes on with what sent it, and a stream that does so acknowledges nothing meanwhile.
 
 A process of its own (relaying.py), since a flood takes all of its time.
 """
@@ -22,19 +26,15 @@ from msgspec import Struct, structs
 
 from contracts.streams import STREAMS
 from runtime.bus.connection import Connection
-from runtime.bus.relayed import (
-    MAX_BODY_BYTES,
-    PAGE_MESSAGES,
-    FairQueue,
-    Request,
-    read_page,
-    remake_body,
-)
+from runtime.bus.gathering import Gatherer, make_page
+from runtime.bus.outlet import MAX_NEWS_BYTES, Outlet
+from runtime.bus.permissions import news_of
+from runtime.bus.relayed import MAX_BODY_BYTES, FairQueue, Request, remake_body
 from runtime.bus.subscription import Delivery
-from runtime.errors import BusError
+from runtime.errors import BusError, BusRefusedError
 from runtime.log import get_logger
-from runtime.users import OUTSIDE_ACCOUNTS, page_subject, relay_prefix
-from runtime.waits import first_of, together
+from runtime.users import OUTSIDE_ACCOUNTS, news_subject, relay_prefix
+from runtime.waits import first_of, together, unless
 from runtime.wire import OVERSIZED, BusSettings
 
 _GROUP = "relays"
@@ -44,11 +44,10 @@ _API_AT_ONCE = 2
 """So that one which is not answered stops nobody."""
 _STREAM_AT_ONCE = 8
 _ANSWER_S = 5.0
+_NO_PAGE = "500"
 _LONGEST_REST_S = 3.0
-_PAGE_REST_S = PAGE_MESSAGES / 20_000
-"""So that a stream sends all who read it 20,000 messages a second."""
-_NOTHING = b'{"last_by_subj":"relay"}'
-"""A request that finds nothing: its answer comes after all that was asked before."""
+_MESSAGES_A_SECOND = 20_000
+"""Of a stream, in pages, to all who read it."""
 
 log = get_logger(__name__)
 
@@ -78,31 +77,40 @@ class Relay:
     def __init__(self, asking: Connection) -> None:
         """`asking` is how it asks JetStream."""
         self._asking = asking
+        self._pages = Gatherer(asking)
+        self._outlets: dict[str, Outlet] = {}
+        """By account."""
         self._lanes = {name: _Lane() for name in (_API, *(s.name for s in STREAMS))}
 
     @contextlib.asynccontextmanager
     async def listening(self, account: str) -> AsyncIterator[None]:
-        """Take what users of an account ask while the block runs.
+        """Take what users of an account ask, and give it the news, for the block.
 
         Each has a connection of its own: a flood ends it, and no other.
         """
         settings = self._asking.settings
         name = f"{settings.name}-{account.lower()}"
         connection = Connection(structs.replace(settings, name=name))
+        outlet = self._outlets[account] = Outlet(connection)
         prefix = relay_prefix(account)
         take = partial(self._take_delivery, account, len(prefix) + 1)
         async with connection.keep_up():
             await connection.subscribe(f"{prefix}.>", take, _GROUP)
+            for subject in news_of(account):
+                pass_on = partial(_pass_on, account, outlet)
+                await connection.subscribe(subject, pass_on, f"{_GROUP}-{account}")
             yield
 
     async def run(self, stop: asyncio.Event) -> None:
         """Carry out requests until `stop` is set."""
+        await self._pages.listen()
         works = [
             self._work(name, lane, stop)
             for name, lane in self._lanes.items()
             for _ in range(_API_AT_ONCE if name == _API else 1)
         ]
-        await together(works)
+        sending = together(outlet.run() for outlet in self._outlets.values())
+        await together([*works, unless(stop, sending)])
 
     def _take_delivery(self, account: str, begin: int, delivery: Delivery) -> None:
         if not delivery.reply or len(delivery.data) > MAX_BODY_BYTES:
@@ -130,15 +138,9 @@ class Relay:
                 lane.filled.clear()
                 await first_of(stop, lane.filled)
                 continue
-            with contextlib.suppress(BusError):
-                if requests[0].is_page:
-                    await self._send_page(requests[0])
-                else:
-                    await together(map(self._answer, requests))
+            sent = await asyncio.gather(*map(self._answer, requests))
             rest_s = min(loop.time() - began_s, _LONGEST_REST_S)
-            if requests[0].is_page:
-                rest_s = max(rest_s, _PAGE_REST_S)
-            await first_of(stop, within_s=rest_s)
+            await first_of(stop, within_s=max(rest_s, sum(sent) / _MESSAGES_A_SECOND))
 
     def _take_some(self, name: str, lane: _Lane) -> list[Request]:
         """Take what is carried out at once: a page, or some requests of a message."""
@@ -154,33 +156,37 @@ class Relay:
                 break
         return requests
 
-    async def _answer(self, request: Request) -> None:
-        """Ask for one message, or how a stream is, and pass the answer on."""
-        body = remake_body(request)
-        if body is None:
-            return
-        subject = self._asking.api_subject(request.operation)
-        with contextlib.suppress(BusError):
-            answer = await self._asking.request(subject, body, timeout_s=_ANSWER_S)
-            await self._asking.publish(
-                request.reply, answer.data, headers=_plain(answer.headers)
-            )
+    async def _answer(self, request: Request) -> int:
+        """Ask for what somebody wants and answer; gives the messages of a page.
 
-    async def _send_page(self, request: Request) -> None:
-        """Have a stream send a page to who asks, and wait until it has.
-
-        The server lets nobody name as the reply what it made to answer another account,
-        so a page goes where the account hears it. What the stream is asked next, it
-        answers next.
+        What cannot be asked, or is not answered in time, has no answer.
         """
-        page = read_page(request)
-        if page is None:
-            return
-        subject = self._asking.api_subject(request.operation)
-        reply = page_subject(request.account, page.to)
-        await self._asking.publish(subject, page.to_server(), reply=reply)
-        await self._asking.request(subject, _NOTHING, timeout_s=_ANSWER_S)
-        await self._asking.publish(request.reply, b"{}")
+        body, outlet = remake_body(request), self._outlets[request.account]
+        if body is None or not outlet.has_room():
+            return 0
+        with contextlib.suppress(BusError):
+            if request.is_page:
+                return await self._answer_page(request, body, outlet)
+            subject = self._asking.api_subject(request.operation)
+            answer = await self._asking.request(subject, body, timeout_s=_ANSWER_S)
+            outlet.put(request.reply, answer.data, _plain(answer.headers))
+        return 0
+
+    async def _answer_page(self, request: Request, body: bytes, outlet: Outlet) -> int:
+        gathered = await self._pages.ask(request.operation, body, _ANSWER_S)
+        try:
+            outlet.put(request.reply, make_page(gathered, outlet.max_bytes))
+        except BusRefusedError as error:
+            told = {"Status": _NO_PAGE, "Description": error.reason}
+            outlet.put(request.reply, b"", told)
+        return len(gathered.messages)
+
+
+def _pass_on(account: str, outlet: Outlet, delivery: Delivery) -> None:
+    """Send on what a stream told CORE; readers ask again without it, a little later."""
+    if OVERSIZED not in delivery.headers:
+        subject = news_subject(account, delivery.subject)
+        outlet.put(subject, delivery.data, delivery.headers, MAX_NEWS_BYTES)
 
 
 def _plain(headers: Mapping[str, str]) -> dict[str, str]:

@@ -8,10 +8,12 @@ account with many of them for its own.
 from __future__ import annotations
 
 from collections import deque
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
+
+from contracts.pages import PAGE_MESSAGES, PageRequest
 
 MAX_BODY_BYTES = 8 << 10
 """A request with more is not carried out."""
@@ -22,11 +24,10 @@ MAX_WAITING_IN_ALL = 65_536
 """Of all connections; where they are so many each has an equal share of them."""
 LATE_S = 10.0
 """Who asked so long ago has asked again."""
-PAGE_MESSAGES = 500
-PAGE_BYTES = 4 << 20
-"""Of a page; its last message may go beyond."""
+PAGE_BYTES = 2 << 20
+"""Of a page as a stream sends it, whose last message may go beyond. So that pages of
+all streams at once wait nowhere for long."""
 
-_MAX_SEQUENCE = (1 << 63) - 1
 _DIRECT = "DIRECT.GET."
 _INFO = "STREAM.INFO."
 _GET = "STREAM.MSG.GET."
@@ -57,48 +58,33 @@ class Request(NamedTuple):
         return self.operation == f"{_DIRECT}{self.stream}"
 
 
-class PageRequest(Struct, frozen=True):
-    """Asks for messages of a subject (or wildcard) from a sequence on."""
-
-    seq: Annotated[int, Meta(ge=1, le=_MAX_SEQUENCE)]
-    next_by_subj: str
-    to: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]{8,64}\Z")]
-    """Where they are sent: the last token of a subject of the asker's account."""
-    batch: Annotated[int, Meta(ge=1)] = PAGE_MESSAGES
-
-    def to_server(self) -> bytes:
-        """Write what the server is asked."""
-        page = {
-            "seq": self.seq,
-            "next_by_subj": self.next_by_subj,
-            "batch": min(self.batch, PAGE_MESSAGES),
-            "max_bytes": PAGE_BYTES,
-        }
-        return msgspec.json.encode(page)
-
-
 class _MessageRequest(Struct, frozen=True, omit_defaults=True):
     seq: int = 0
     next_by_subj: str = ""
 
 
-def read_page(request: Request) -> PageRequest | None:
-    """Read a request for a page; None: it is none."""
+def remake_body(request: Request) -> bytes | None:
+    """Write what the server is asked; None: nothing."""
     try:
-        return msgspec.json.decode(request.data, type=PageRequest)
+        if request.is_page:
+            return _remake_page(request)
+        if request.operation.startswith(_GET):
+            wanted = msgspec.json.decode(request.data, type=_MessageRequest)
+            return msgspec.json.encode(wanted)
     except (msgspec.DecodeError, RecursionError):
         return None
-
-
-def remake_body(request: Request) -> bytes | None:
-    """Write what the server is asked for one message; None: nothing."""
-    if request.operation.startswith(_GET):
-        try:
-            wanted = msgspec.json.decode(request.data, type=_MessageRequest)
-        except (msgspec.DecodeError, RecursionError):
-            return None
-        return msgspec.json.encode(wanted)
     return b"" if request.operation.startswith((_INFO, _DIRECT)) else None
+
+
+def _remake_page(request: Request) -> bytes:
+    wanted = msgspec.json.decode(request.data, type=PageRequest)
+    page = {
+        "seq": wanted.seq,
+        "next_by_subj": wanted.next_by_subj,
+        "batch": min(wanted.batch, PAGE_MESSAGES),
+        "max_bytes": PAGE_BYTES,
+    }
+    return msgspec.json.encode(page)
 
 
 class FairQueue:

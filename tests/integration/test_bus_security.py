@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ from contracts.codec import encode
 from contracts.kubernetes.decode import to_kubernetes
 from contracts.messages import StateMessage
 from contracts.solves import SolveMessage
-from contracts.topics import SOLVES, STATE, TOPICS, Topic
+from contracts.topics import DECISIONS, SOLVES, STATE, TOPICS, Topic
 from moorings.local.process import find_free_port
 from runtime.bus.bus import Bus
-from runtime.bus.permissions import PASSWORDS, SUBSCRIBERS
+from runtime.bus.permissions import PASSWORDS, RELAYS, SUBSCRIBERS
 from runtime.errors import BusRefusedError, BusUnavailableError, NotAllowedError
 from runtime.users import (
     USERS,
@@ -33,8 +33,9 @@ from runtime.users import (
     logins_of,
     password_variable,
 )
-from runtime.wire import BusSettings
+from runtime.wire import BusSettings, Outgoing
 from tests.builders import device_class, gang, member, member_claim, request
+from tests.builders.decisions import gang_released
 from tests.lab.controlplane.programs import REQUIRED
 from tests.lab.manifests import WITHOUT_KUBELET, environment
 from tests.lab.secured_nats import SecuredNats
@@ -262,8 +263,9 @@ async def test_nobody_does_what_no_service_does(
     assert may_remove == (user == "solver")
     assert await refusals.may_subscribe(f"_INBOX.{user}.x.>")
     for followed in ("evt.dec.v1.>", "evt.dec.v1.local.>", "evt.dec.v1.*.*.*"):
-        # As docs/bus.md and the programs of docs/subscribers do.
-        assert await refusals.may_subscribe(followed) == (user in SUBSCRIBERS)
+        # As docs/bus.md and the programs of docs/subscribers do; and relays, for them.
+        allowed = user in (*SUBSCRIBERS, *RELAYS)
+        assert await refusals.may_subscribe(followed) == allowed
     assert VIOLATION in secured.log()
 
 
@@ -308,6 +310,31 @@ async def test_stack_works_with_its_permissions(
     assert ": same bytes" in replayed
     assert "violation" not in logs.lower()
     assert secured.log().count(VIOLATION) == before
+
+
+async def test_news_of_decisions_come_once_to_whoever_listens_on_any_server(
+    secured: SecuredNats,
+) -> None:
+    """By a relay, under the subject and with the headers of the stream."""
+    stop = asyncio.Event()
+    async with AsyncExitStack() as stack:
+        solver = await stack.enter_async_context(open_bus_of(secured, "solver"))
+        await solver.ensure_streams()
+        heard = []
+        for user in SUBSCRIBERS:
+            for url in secured.urls:
+                settings = structs.replace(secured.settings(user), servers=(url,))
+                bus = await stack.enter_async_context(Bus.open(settings))
+                await bus.wait_connected(10)
+                heard.append(await bus.subscribe("evt.dec.v1.east.>", stop))
+        sent = [Outgoing.of(DECISIONS, gang_released(f"gang-{n}")) for n in range(3)]
+        last = await solver.publish_batch(sent)
+        for messages in heard:
+            async with asyncio.timeout(10):
+                got = [await anext(messages) for _ in sent]
+            assert [m.subject for m in got] == [m.subject for m in sent]
+            assert [m.sequence for m in got] == [last - 2, last - 1, last]
+        stop.set()
 
 
 async def _know_class(secured: SecuredNats) -> None:

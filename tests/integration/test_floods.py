@@ -9,6 +9,7 @@ acknowledged and the server grew by 200 MB a second.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
 import time
@@ -27,6 +28,7 @@ from runtime.bus.relaying import relaying
 from runtime.errors import BusUnavailableError
 from runtime.users import NODEAGENT, PLATFORM, VIEWER, inbox_prefix
 from runtime.wire import BusSettings, Outgoing
+from tests.lab.fanout import subscribed
 from tests.lab.flood import flooding
 from tests.lab.nats_server import LabServer
 
@@ -47,7 +49,7 @@ CREATE: dict[str, object] = {
         "mem_storage": True,
     },
 }
-PAGE = {"seq": 1, "next_by_subj": "dec.v1.*.*.*", "to": "flooding"}
+PAGE = {"seq": 1, "next_by_subj": "dec.v1.*.*.*"}
 NOWHERE = {"seq": 1, "next_by_subj": "dec.v1.*.*.nowhere"}
 LAST = "DIRECT.GET.DEC.dec.v1.local.team.1"
 Body = dict[str, object] | None
@@ -143,6 +145,35 @@ async def test_decisions_go_on_beside_floods_that_do_not_end(
     assert late == {}
 
 
+FAN_OUTS = {
+    "pages": (VIEWER, f"{inbox_prefix(VIEWER)}.many", True),
+    "pages that nobody reads": (VIEWER, f"{inbox_prefix(VIEWER)}.many", False),
+    "news": (VIEWER, "evt.dec.v1.>", True),
+    "news that nobody reads": (PLATFORM, "evt.dec.v1.>", False),
+}
+
+
+@pytest.mark.parametrize("what", FAN_OUTS)
+async def test_decisions_go_on_beside_thousands_of_subscriptions(
+    flooded: Flooded, what: str
+) -> None:
+    """Of those who hear the pages that they ask for, or the news, in each of them."""
+    user, subject, reads = FAN_OUTS[what]
+    login = flooded.users.password_file(user).read_text().strip()
+    is_news = subject.startswith("evt.")
+    async with contextlib.AsyncExitStack() as stack:
+        many = subscribed(
+            flooded.server.port, login, subject, reads=reads, anew=is_news
+        )
+        stack.enter_context(many)
+        if not is_news:
+            asked, told = "JS.CORE.API.DIRECT.GET.DEC", json.dumps(PAGE).encode()
+            port = flooded.server.port
+            stack.enter_context(flooding(port, login, asked, told, subject))
+        await asyncio.sleep(1)
+        assert await _decide_some(flooded, "DEC") < ANSWERED_S
+
+
 async def _decide_beside(
     flooded: Flooded, user: str, operation: str, body: Body
 ) -> float:
@@ -152,16 +183,21 @@ async def _decide_beside(
     login = flooded.users.password_file(user).read_text().strip()
     heard = f"{inbox_prefix(user)}.flood"
     subject = f"JS.CORE.API.{operation}"
-    took_s = [0.0]
     with flooding(flooded.server.port, login, subject, told, heard):
         await asyncio.sleep(1)
-        for number in range(ROUNDS):
-            try:
-                async with asyncio.timeout(2 * ANSWERED_S):
-                    took_s.append(await flooded.decide(stream, number))
-            except (BusUnavailableError, TimeoutError):
-                return math.inf
-            await asyncio.sleep(0.2)
+        return await _decide_some(flooded, stream)
+
+
+async def _decide_some(flooded: Flooded, stream: str) -> float:
+    """Give how long the slowest of some decisions took; inf: for ever."""
+    took_s = [0.0]
+    for number in range(ROUNDS):
+        try:
+            async with asyncio.timeout(2 * ANSWERED_S):
+                took_s.append(await flooded.decide(stream, number))
+        except (BusUnavailableError, TimeoutError):
+            return math.inf
+        await asyncio.sleep(0.2)
     return max(took_s)
 
 

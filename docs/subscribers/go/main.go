@@ -7,11 +7,11 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"log"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -19,6 +19,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 )
+
+// page is the first line of what a request for a page is answered with.
+type page struct {
+	Messages []struct{ Sequence, Bytes int }
+	Pending  int
+}
 
 func main() {
 	arguments := append(os.Args[1:], "", "")
@@ -34,62 +40,42 @@ func main() {
 		options = append(options, nats.RootCAs(authority), nats.TLSHandshakeFirst())
 	}
 	bus := must(nats.Connect(cmp.Or(os.Getenv("NATS_URL"), nats.DefaultURL), options...))
-	name := strings.TrimPrefix(nats.NewInbox(), nats.InboxPrefix)
-	pages := must(bus.SubscribeSync("pages." + strings.ToUpper(user) + "S." + name))
-	live := must(bus.SubscribeSync("evt.dec.v1." + cluster + ".>"))
-	live.SetPendingLimits(-1, -1)
+	news := make(chan struct{}, 1)
+	must(bus.Subscribe("evt.dec.v1."+cluster+".>", func(*nats.Msg) {
+		select {
+		case news <- struct{}{}:
+		default:
+		}
+	}))
 
-	// show prints a decision that was not printed before.
-	show := func(message *nats.Msg) {
-		if sequence := number(message, "Nats-Sequence"); sequence > last {
-			last = sequence
-			fmt.Println(sequence, string(message.Data))
+	for !bus.IsClosed() {
+		wanted := map[string]any{"seq": last + 1, "next_by_subj": "dec.v1." + cluster + ".>"}
+		answer, err := bus.Request("JS.CORE.API.DIRECT.GET.DEC", must(json.Marshal(wanted)), 10*time.Second)
+		var got page
+		var bodies []byte
+		if err == nil {
+			var line []byte
+			line, bodies, _ = bytes.Cut(answer.Data, []byte("\n"))
+			err = json.Unmarshal(line, &got)
 		}
-	}
-	// readPage prints the next page; true: it came whole and is the last.
-	readPage := func() (bool, error) {
-		wanted := map[string]any{"seq": last + 1, "next_by_subj": "dec.v1." + cluster + ".>", "to": name}
-		if _, err := bus.Request("JS.CORE.API.DIRECT.GET.DEC", must(json.Marshal(wanted)), 10*time.Second); err != nil {
-			return false, err
+		if err != nil {
+			log.Print("asking again: ", err)
+			time.Sleep(time.Second)
+			continue
 		}
-		for previous := 0; ; {
-			message, err := pages.NextMsg(10 * time.Second)
-			if err != nil {
-				return false, err
-			}
-			isNext := number(message, "Nats-Last-Sequence") == previous
-			if message.Header.Get("Status") != "" {
-				return isNext && number(message, "Nats-Num-Pending") == 0, nil
-			}
-			if isNext {
-				previous = number(message, "Nats-Sequence")
-				show(message)
-			}
+		for _, message := range got.Messages {
+			last = message.Sequence
+			fmt.Println(last, string(bodies[:message.Bytes]))
+			bodies = bodies[message.Bytes:]
 		}
-	}
-
-	for caughtUpIn := uint64(math.MaxUint64); !bus.IsClosed(); {
-		message, _ := live.NextMsg(time.Second)
-		for now := bus.Stats().Reconnects; now != caughtUpIn && !bus.IsClosed(); now = bus.Stats().Reconnects {
-			isLast, err := readPage()
-			if err != nil {
-				log.Print("asking again: ", err)
-				time.Sleep(time.Second)
-			} else if isLast {
-				caughtUpIn = now
+		if got.Pending == 0 {
+			select {
+			case <-news:
+			case <-time.After(time.Second):
 			}
-		}
-		if message != nil {
-			show(message)
 		}
 	}
 	log.Fatal(bus.LastError())
-}
-
-// number reads a header; 0 if the message lacks it.
-func number(message *nats.Msg, header string) int {
-	value, _ := strconv.Atoi(message.Header.Get(header))
-	return value
 }
 
 func must[T any](value T, err error) T {

@@ -4,7 +4,6 @@
 //       node subscriber.js [CLUSTER [LAST_SEQUENCE]]
 //
 // Needs `npm install` here. See docs/bus.md, "Log in and catch up".
-import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { connect } from "@nats-io/transport-node";
@@ -22,55 +21,26 @@ const bus = await connect({
   ...(NATS_CA && { tls: { caFile: NATS_CA, handshakeFirst: true } }),
 });
 bus.closed().then((error) => process.exit(error ? 1 : 0));
-const name = randomUUID().replaceAll("-", "");
 let last = Number(lastSequence);
-let pageMessage = () => {};
-bus.subscribe(`pages.${user.toUpperCase()}S.${name}`, { callback: (_, message) => pageMessage(message) });
-const live = bus.subscribe(`evt.dec.v1.${cluster}.>`);
+let hear = () => {};
+bus.subscribe(`evt.dec.v1.${cluster}.>`, { callback: () => hear() });
 
-const number = (message, header) => Number(message.headers.get(header));
-
-/** Print a decision that was not printed before. */
-function show(message) {
-  const sequence = number(message, "Nats-Sequence");
-  if (sequence <= last) return;
-  last = sequence;
-  console.log(sequence, message.string());
-}
-
-/** Print the next page; true: it came whole and is the last. */
-async function readPage() {
-  let previous = 0;
-  const page = new Promise((resolve) => {
-    pageMessage = (message) => {
-      const isNext = number(message, "Nats-Last-Sequence") === previous;
-      if (message.headers.code) resolve(isNext && number(message, "Nats-Num-Pending") === 0);
-      else if (isNext) {
-        previous = number(message, "Nats-Sequence");
-        show(message);
-      }
-    };
-  });
-  const wanted = { seq: last + 1, next_by_subj: `dec.v1.${cluster}.>`, to: name };
-  await bus.request("JS.CORE.API.DIRECT.GET.DEC", JSON.stringify(wanted), { timeout: 10_000 });
-  return Promise.race([page, setTimeout(10_000, false)]);
-}
-
-/** Print all that exists. */
-async function catchUp() {
-  for (let isLast = false; !isLast; ) {
-    isLast = await readPage().catch(async (error) => {
-      console.error("asking again:", error.message);
-      await setTimeout(1_000);
-    });
+const text = new TextDecoder();
+for (;;) {
+  const news = new Promise((resolve) => (hear = resolve));
+  try {
+    const wanted = { seq: last + 1, next_by_subj: `dec.v1.${cluster}.>` };
+    const { data } = await bus.request("JS.CORE.API.DIRECT.GET.DEC", JSON.stringify(wanted), { timeout: 10_000 });
+    let begin = data.indexOf(10) + 1;
+    const page = JSON.parse(text.decode(data.subarray(0, begin)));
+    for (const { sequence, bytes } of page.messages) {
+      last = sequence;
+      console.log(sequence, text.decode(data.subarray(begin, begin + bytes)));
+      begin += bytes;
+    }
+    if (page.pending === 0) await Promise.race([news, setTimeout(1_000)]);
+  } catch (error) {
+    console.error("asking again:", error.message);
+    await setTimeout(1_000);
   }
-}
-
-let caughtUp = catchUp();
-(async () => {
-  for await (const { type } of bus.status()) if (type === "disconnect") caughtUp = caughtUp.then(catchUp);
-})();
-for await (const message of live) {
-  await caughtUp;
-  show(message);
 }

@@ -13,10 +13,9 @@ from jsonschema import Draft202012Validator
 
 from contracts.asyncapi import describe, messages_of
 from contracts.codec import to_builtins
+from contracts.pages import PAGE_MESSAGES, PageHead, PageMessage, write_page
 from contracts.topics import BLOBS, DECISIONS, INVENTORIES, TOPICS
-from runtime.bus.permissions import SUBSCRIBERS, permissions_of
-from runtime.bus.relayed import PAGE_MESSAGES, PageRequest
-from runtime.users import ACCOUNTS
+from runtime.bus.permissions import RELAYS, SUBSCRIBERS, permissions_of
 from tests.builders.decisions import gang_allocated, submission
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "asyncapi.yaml"
@@ -35,7 +34,7 @@ def test_the_document_in_docs_is_the_one_of_this_version(
 
 
 def test_each_family_of_subjects_has_a_channel(document: dict[str, Any]) -> None:
-    """With a parameter for each name; decisions twice, as they are republished.
+    """With a parameter for each name; decisions and ends of batches twice, as news.
 
     Two more are for pages.
     """
@@ -46,7 +45,7 @@ def test_each_family_of_subjects_has_a_channel(document: dict[str, Any]) -> None
         assert channel["address"] == named
         assert tuple(channel["parameters"]) == family.names
     assert channels["evt.dec"]["address"] == f"evt.{channels['dec']['address']}"
-    assert len(channels) == len(TOPICS) + 1 + 3 + 2
+    assert len(channels) == len(TOPICS) + 1 + 2 + 2
 
 
 def test_who_sends_and_who_receives_is_said_of_services(
@@ -60,24 +59,30 @@ def test_who_sends_and_who_receives_is_said_of_services(
     assert "receive.dec" not in operations
 
 
-def test_pages_are_asked_for_and_come_as_relays_have_it(
-    document: dict[str, Any],
-) -> None:
-    """Subjects, accounts and fields."""
-    asked, pages = (document["channels"][name] for name in ("page.request", "pages"))
+def test_pages_are_asked_for_as_relays_have_it(document: dict[str, Any]) -> None:
+    """On subjects that a user may use for the streams that it may read."""
+    asked = document["channels"]["page.request"]
     for user in SUBSCRIBERS:
         for stream in asked["parameters"]["stream"]["enum"]:
             subject = asked["address"].format(stream=stream)
             is_read = any(t.stream == stream and user in t.receivers for t in TOPICS)
             assert (subject in permissions_of(user).publish) == is_read
-        heard = pages["address"].format(account=ACCOUNTS[user], name="*")
-        assert heard in permissions_of(user).subscribe
-    accounts = [ACCOUNTS[user] for user in SUBSCRIBERS]
-    assert pages["parameters"]["account"]["enum"] == accounts
+    operation = document["operations"]["receive.page.request"]
+    assert tuple(operation["x-users"]) == RELAYS
+    reply = operation["reply"]["channel"]["$ref"].removeprefix("#/channels/")
+    assert document["channels"][reply]["address"] is None
     schema = document["components"]["schemas"]["PageRequest"]
-    required = msgspec.json.schema_components([PageRequest])[1]["PageRequest"]
-    assert schema["required"] == required["required"]
-    assert f"up to {PAGE_MESSAGES} messages" in schema["description"]
+    assert f"{PAGE_MESSAGES} at most" in schema["description"]
+
+
+def test_a_page_is_as_its_schema_has_it(document: dict[str, Any]) -> None:
+    message = PageMessage(sequence=1, subject="a", time="t", bytes=2, headers={"a": ""})
+    line, _, _ = write_page(PageHead(messages=(message,), pending=0), []).partition(
+        b"\n"
+    )
+    schema = to_builtins({"$ref": "#/components/schemas/PageHead", **document})
+
+    Draft202012Validator(schema).validate(msgspec.json.decode(line))
 
 
 def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:

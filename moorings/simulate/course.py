@@ -30,7 +30,7 @@ from solver.service.messages import make_decision, make_release
 from solver.snapshot.snapshot import Snapshot, apply
 from solver.timeline.asking import Asker, answer_all
 from solver.timeline.book import is_before
-from solver.timeline.keeper import NEVER, Look, list_candidates
+from solver.timeline.keeper import NEVER, Outlook, list_candidates
 from solver.timeline.reservations import Reservations
 
 CLUSTER = ClusterName("simulated")
@@ -178,8 +178,8 @@ class Course:
         self._schedule(self.now_s + stay.arrival.runs_s, stay.arrival.submitted.key)
 
     def _look(self) -> bool:
-        """Look at what is kept; True: somebody is to be tried again."""
-        look = Look(
+        """Outlook at what is kept; True: somebody is to be tried again."""
+        look = Outlook(
             snapshot=self._snapshot,
             now_s=self.now_s,
             asker_of=lambda _: Asker(table=self._table, parameters=self._parameters),

@@ -28,7 +28,7 @@ from solver.service.decide import Decider
 from solver.service.ledger import solve_id
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asking
-from solver.timeline.keeper import Look
+from solver.timeline.keeper import Outlook
 from solver.timeline.reservations import (
     MOST_NAMED,
     OneWay,
@@ -89,7 +89,7 @@ class Reserving:
     # --- between batches -------------------------------------------------------------
 
     async def look(self) -> None:
-        """Look at what is kept if that is due.
+        """Outlook at what is kept if that is due.
 
         Raises:
             BusUnavailableError: the bus is away; try again.
@@ -106,7 +106,7 @@ class Reserving:
 
     async def _look(self) -> None:
         snapshot = self._snapshot()
-        look = Look(
+        look = Outlook(
             snapshot=snapshot,
             now_s=int(time()),
             asker_of=lambda record: self._decider.make_asker(snapshot, record),

@@ -39,7 +39,7 @@ NEVER = -1
 """A patience that never ends."""
 
 
-class Look(Struct, frozen=True, kw_only=True):
+class Outlook(Struct, frozen=True, kw_only=True):
     """What is known when reservations are looked at."""
 
     snapshot: Snapshot
@@ -66,8 +66,8 @@ class Book(Struct, frozen=True, kw_only=True):
         return next((each for each in self.kept if each.key == record.key), None)
 
 
-def keep_book(book: Book, look: Look) -> Asking[Book]:
-    """Look at all reservations once more, and make those that are due.
+def keep_book(book: Book, look: Outlook) -> Asking[Book]:
+    """Outlook at all reservations once more, and make those that are due.
 
     Raises:
         VerdictMissingError: a selector was not evaluated for all devices.
@@ -110,7 +110,7 @@ def keep_book(book: Book, look: Look) -> Asking[Book]:
     return Book(kept=tuple(kept), late=tuple(late), unknown=frozenset(unknown))
 
 
-def list_candidates(look: Look, kept: Iterable[Reservation]) -> list[GangRecord]:
+def list_candidates(look: Outlook, kept: Iterable[Reservation]) -> list[GangRecord]:
     """List who gets a reservation next: of each namespace without one the first."""
     if look.patience_s == NEVER:
         return []
@@ -126,7 +126,7 @@ def list_candidates(look: Look, kept: Iterable[Reservation]) -> list[GangRecord]
     return sorted(first.values(), key=urgency_of)[: max(room, 0)]
 
 
-def _list_promised(look: Look, kept: Iterable[Reservation]) -> list[Reservation]:
+def _list_promised(look: Outlook, kept: Iterable[Reservation]) -> list[Reservation]:
     """List what others have promised, without places; made first at the front."""
     known = {each.key for each in kept}
     promised = [
@@ -148,7 +148,7 @@ def _read_time(text: str) -> Seconds | None:
     return round(datetime.fromisoformat(text).timestamp()) if text else None
 
 
-def _is_due(record: GangRecord, look: Look) -> bool:
+def _is_due(record: GangRecord, look: Outlook) -> bool:
     """True if a gang was tried in vain, and has waited for long enough."""
     if record.decision is None or not is_answer(record.decision):
         return False
@@ -156,7 +156,7 @@ def _is_due(record: GangRecord, look: Look) -> bool:
 
 
 def _reserve(
-    record: GangRecord, look: Look, runs: Sequence[Run], kept: Sequence[Reservation]
+    record: GangRecord, look: Outlook, runs: Sequence[Run], kept: Sequence[Reservation]
 ) -> Asking[Reservation | None]:
     asker = look.asker_of(record)
     if asker is None:
@@ -167,7 +167,7 @@ def _reserve(
 
 def _move(
     old: Reservation,
-    look: Look,
+    look: Outlook,
     runs: Sequence[Run],
     others: tuple[Sequence[Reservation], Sequence[Reservation]],
 ) -> Asking[Reservation | None]:
@@ -187,7 +187,7 @@ def _is_later(new: Reservation, old: Reservation) -> bool:
 
 
 def _find_fault(
-    kept: Reservation, look: Look, runs: Sequence[Run], others: Iterable[Reservation]
+    kept: Reservation, look: Outlook, runs: Sequence[Run], others: Iterable[Reservation]
 ) -> str:
     """Say why a reservation does not hold as it is; empty: it does."""
     start_s, holders = kept.start_s, frozenset(kept.after)

@@ -17,7 +17,7 @@ from contracts.lifecycle import GangRecord
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asking
 from solver.timeline.book import keep_clear, list_in_the_way, make_way
-from solver.timeline.keeper import Book, Look, keep_book
+from solver.timeline.keeper import Book, Outlook, keep_book
 from solver.timeline.reserve import Reservation, Scene
 from solver.timeline.runs import Seconds, duration_of, list_runs
 
@@ -69,8 +69,8 @@ class Reservations:
 
     # --- between batches -------------------------------------------------------------
 
-    def look(self, look: Look) -> Asking[list[GangKey]]:
-        """Look at the book once more.
+    def look(self, look: Outlook) -> Asking[list[GangKey]]:
+        """Outlook at the book once more.
 
         Returns:
             Gangs that are to be tried again: less is in their way, or something else.
@@ -89,7 +89,7 @@ class Reservations:
         barred, self._barred = list(self._barred), {}
         return barred
 
-    def _make_ways(self, look: Look) -> Asking[None]:
+    def _make_ways(self, look: Outlook) -> Asking[None]:
         new = [gang for gang, is_new in self._barred.items() if is_new][:MOST_WAYS]
         runs = list_runs(look.snapshot, look.now_s) if new else ()
         for gang in new:

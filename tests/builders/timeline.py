@@ -7,6 +7,7 @@ from typing import Any
 from contracts.ids import GangUID, SolveID
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
+    CancelGang,
     ExpectedStart,
     GangPending,
     GatesOpened,
@@ -90,6 +91,14 @@ class World:
             epoch=1,
             reasons=record.reasons,
             expected=expected,
+        )
+        self._believe(message)
+
+    def cancel(self, name: str) -> None:
+        """Let nobody want a gang any longer."""
+        record = self[name]
+        message = CancelGang(
+            cluster=CLUSTER, namespace=record.namespace, uid=record.uid
         )
         self._believe(message)
 

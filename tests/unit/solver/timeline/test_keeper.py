@@ -8,7 +8,7 @@ from contracts.messages import ExpectedStart
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
 from solver.timeline.futures import with_gang, without_gangs
-from solver.timeline.keeper import NEVER, Book, Look, keep_book
+from solver.timeline.keeper import NEVER, Book, Outlook, keep_book
 from tests.builders.timeline import World
 
 NOW = 1000
@@ -21,8 +21,8 @@ def keep(
     return answer_all(keep_book(book or Book(), look), allocate)
 
 
-def look_at(world: World, now_s: int = NOW, patience_s: int = 0) -> Look:
-    return Look(
+def look_at(world: World, now_s: int = NOW, patience_s: int = 0) -> Outlook:
+    return Outlook(
         snapshot=world.snapshot,
         now_s=now_s,
         asker_of=world.asker,

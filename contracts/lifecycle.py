@@ -360,7 +360,14 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     @property
     def is_ended_by_publisher(self) -> bool:
         """True if only a publisher ended it: pods that wait are still wanted."""
-        return self.command is not None and is_by_publisher(self.command)
+        return self.ended_by is not None and is_by_publisher(self.ended_by)
+
+    @property
+    def ended_by(self) -> CommandMessage | None:
+        """The command that ends the gang, or ended it: the decision keeps it, too."""
+        if self.command is None and isinstance(self.decision, GangReleased):
+            return self.decision.command
+        return self.command
 
 
 def is_by_publisher(command: CommandMessage) -> bool:

@@ -348,6 +348,8 @@ class GangReleased(GangMessage, frozen=True, kw_only=True):
     name: str
     epoch: Count
     outcome: ReleaseOutcome
+    command: CancelGang | ReleaseGang | None = None
+    """What ended it, for readers from whose stream it has left."""
 
 
 class BatchSolved(ClusterMessage, frozen=True, kw_only=True):

@@ -15,6 +15,8 @@ from moorings.errors import BadInputError
 
 MOST_LOOKED_AT = 1 << 20
 """Bytes: no person writes more, and what a program writes has each key once."""
+MOST_KEYS = 20_000
+"""Of an object in YAML; the API server stores objects of 1.5 MiB at most."""
 _MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -89,7 +91,15 @@ class UniqueKeysLoader(yaml.CSafeLoader):
 
         Raises:
             DuplicateKeyError: a key is written twice.
+            ConstructorError: there are too many.
         """
+        if len(node.value) > MOST_KEYS:
+            problem = (
+                f"an object of {len(node.value)} keys; at most {MOST_KEYS} are read"
+            )
+            raise yaml.constructor.ConstructorError(
+                None, None, problem, node.start_mark
+            )
         if not getattr(node, "has_unique_keys", False):
             _check_pairs(node.value)
             node.has_unique_keys = True  # type: ignore[attr-defined]  # our mark

@@ -23,22 +23,15 @@ from contracts.kubernetes.decode import (
 from contracts.kubernetes.exact import ExactDecoder
 from moorings.duplicate_keys import (
     DuplicateKeyError,
-    UniqueKeysLoader,
     check_json,
     read_sequence,
 )
 from moorings.errors import BadInputError
 from moorings.nesting import MAX_LEVELS, TOO_DEEP, check_events, check_levels
+from moorings.yaml_scalars import KubernetesLoader
 
-
-class _Loader(UniqueKeysLoader):
-    """YAML without timestamps: Kubernetes keeps them as text."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    key: [(tag, pattern) for tag, pattern in tags if not tag.endswith(":timestamp")]
-    for key, tags in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
+MAX_YAML = 32 << 20
+"""Characters of YAML, which takes about a second for each million to read."""
 _DEEP_INDENT = re.compile(rf"^[ \t?:-]{{{MAX_LEVELS // 2}}}", re.MULTILINE)
 """Blocks are at most two levels a column: a sequence stands below its key."""
 _ODD_SEPARATOR = re.compile(
@@ -100,7 +93,8 @@ def parse_documents(
 
     Raises:
         BadInputError: the text is not YAML or JSON, or is nested too deeply, or its
-            aliases stand for too much, or a key is there twice, or a number is endless.
+            aliases stand for too much, or a key is there twice, or a number is endless,
+            or it is YAML and too long.
     """
     try:
         document = _read_json(text)
@@ -117,9 +111,12 @@ def parse_documents(
             check_levels(source, values_in_turn)
             yield from _number_documents(source, values_in_turn)
             return
+        if len(text) > MAX_YAML:
+            reason = f"is YAML of over {MAX_YAML >> 20} MiB; JSON may be larger"
+            raise BadInputError(source, reason)
         _check_yaml(source, text)
         yield from _number_documents(
-            source, yaml.load_all(text, _Loader)
+            source, yaml.load_all(text, KubernetesLoader)
         )  # a safe loader
     except yaml.YAMLError as error:
         reason = describe_yaml_error(error)
@@ -207,7 +204,7 @@ def _check_yaml(source: str, text: str) -> None:
     may_be_deep = text.count("[") + text.count("{") > MAX_LEVELS
     has_aliases = _MAY_BE_ALIAS.search(text) and _MAY_BE_ANCHOR.search(text)
     if may_be_deep or has_aliases or _DEEP_INDENT.search(text):
-        check_events(source, yaml.parse(text, _Loader))
+        check_events(source, yaml.parse(text, KubernetesLoader))
 
 
 def _read_json(text: str | bytes) -> _List | dict[str, msgspec.Raw] | None:

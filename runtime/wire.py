@@ -157,6 +157,8 @@ class Fetched(Struct, frozen=True, kw_only=True):
     """The stream is another one, or lost messages: what came before may be gone."""
     pending: int = 0
     """Messages that were stored and still to come behind these."""
+    read_up_to: int = 0
+    """The last sequence that was read, though it may have been passed over."""
 
 
 class Incoming(Struct, Generic[M], frozen=True, kw_only=True):
@@ -214,6 +216,8 @@ class TopicBatch(Struct, Generic[M], frozen=True, kw_only=True):
     """Everything that existed when the reader began was in this batch or before."""
     restarted: bool = False
     """The stream is another one, or lost messages: what came before may be gone."""
+    read_up_to: int = 0
+    """The last sequence that was read, though it may have been passed over."""
 
     @property
     def last_sequence(self) -> int:

@@ -21,6 +21,7 @@ from contracts.kubernetes.decode import (
 from contracts.kubernetes.exact import ExactDecoder
 from moorings.cli.output import notify
 from moorings.errors import BadInputError, UsageError
+from moorings.files import read_all, read_file
 from moorings.manifests import parse_documents, read_gang, read_source
 from moorings.plan.objects import PlanObject
 from moorings.plan.reading import Reader
@@ -66,7 +67,8 @@ def _name_source(name: str) -> str:
 
 def _read_texts(name: str) -> Iterator[tuple[str, str | bytes]]:
     if name == "-":
-        yield _name_source(name), read_source(_name_source(name), open_input().read())
+        source = _name_source(name)
+        yield source, read_source(source, read_all(source, open_input()))
         return
     path = Path(name)
     if path.is_dir():
@@ -91,11 +93,7 @@ def open_input() -> BinaryIO:
 
 
 def _read_text(path: Path) -> str | bytes:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise BadInputError(str(path), str(error.strerror)) from error
-    return read_source(str(path), data)
+    return read_source(str(path), read_file(path))
 
 
 class ReadObjects(Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ import yaml
 from rich.console import Console
 
 from contracts.codec import encode, to_builtins
+from moorings.yaml_scalars import is_text
 
 console = Console(highlight=False, soft_wrap=True)
 notices = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -72,14 +73,17 @@ def _write_json(value: Any) -> None:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what is repeated twice, and texts of several lines as such."""
+    """Writes what is repeated twice, and texts of several lines as such.
+
+    A text is in quotes where YAML 1.1 or Kubernetes would read something else.
+    """
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 # as PyYAML calls it
         return True
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
+    style = "|" if "\n" in text else None if is_text(text) else "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from contracts.features import DEFAULT_VERSION
 from moorings.errors import BadInputError, UsageError
+from moorings.files import read_file
 from moorings.manifests import parse_documents, read_source
 from moorings.plan.limits import read_features
 from moorings.plan.plan import NOTHING_UNDERSTOOD, Plan
@@ -31,11 +32,7 @@ def load(*paths: str | Path) -> list[Any]:
     """
     objects: list[Any] = []
     for path in map(Path, paths):
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise BadInputError(str(path), str(error.strerror)) from error
-        text = read_source(str(path), data)
+        text = read_source(str(path), read_file(path))
         objects += [raw for _, raw in parse_documents(str(path), text)]
     return objects
 

@@ -123,8 +123,8 @@ def _describe_wait(record: GangRecord, later: Sequence[GangRecord]) -> str:
         return UNDECIDED
     if record.ending is not None:
         return "ending"
-    if record.phase is GangPhase.CANCELLED and isinstance(record.command, CancelGang):
-        return record.command.reason.removeprefix(PUBLISHER)
+    if record.phase is GangPhase.CANCELLED and isinstance(record.ended_by, CancelGang):
+        return record.ended_by.reason.removeprefix(PUBLISHER)
     growing = count_growing(record, later)
     more = ", ".join(f"{count} of {name}" for name, count in growing.items())
     return f"{Rule.GROWING}: no room yet for {more}" if more else ""

@@ -111,12 +111,12 @@ def _current(look: Look) -> PodGangRecord | None:
     newest = max(look.records, key=lambda record: record.age, default=None)
     if newest is None or not newest.is_over:
         return newest
-    is_again = newest.is_ended_by_publisher or newest.command is not None
+    is_again = newest.is_ended_by_publisher or newest.ended_by is not None
     return None if is_again and not _is_cancelled_by_others(newest) else newest
 
 
 def _is_cancelled_by_others(record: PodGangRecord) -> bool:
-    is_cancelled = isinstance(record.command, CancelGang)
+    is_cancelled = isinstance(record.ended_by, CancelGang)
     return is_cancelled and not record.is_ended_by_publisher
 
 

@@ -284,7 +284,7 @@ def _plan_ended(
     context: PlanContext, record: PodGangRecord, wanted: ResourceClaim | None
 ) -> NextSteps:
     """Give back what is held, and remember what others decided while it is wanted."""
-    if not record.is_over or (record.is_released and record.command is None):
+    if not record.is_over or (record.is_released and record.ended_by is None):
         # It is still to be read how it ends, or who wanted that.
         return NextSteps()
     is_given_up = record.is_ended_by_publisher

@@ -135,7 +135,7 @@ def _plan_named(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
             plan = plan_finished
         elif record.is_open and not submitted.entitled:
             plan = plan_running
-        elif record.command is not None:
+        elif record.ended_by is not None:
             plan = plan_commanded
         elif record.is_open:
             plan = plan_closed_again

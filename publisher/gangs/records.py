@@ -89,7 +89,7 @@ class PodGangRecord(GangRecord, frozen=True, kw_only=True, dict=True):
     @property
     def is_recreating(self) -> bool:
         """True if a publisher began to delete its pods, so that others are made."""
-        command = self.command
+        command = self.ended_by
         return (
             isinstance(command, CancelGang)
             and command.recreate

@@ -139,6 +139,10 @@ class Bus:
         """Remove the messages of a subject (or wildcard), or those up to a sequence."""
         await jetstream.purge(self._connection, stream, subject, up_to)
 
+    async def subjects(self, stream: str, subjects: str) -> frozenset[str]:
+        """Return the subjects with messages that match a wildcard; it matches few."""
+        return await jetstream.list_subjects(self._connection, stream, subjects)
+
     async def usage(self, stream: str) -> StreamUsage:
         """Ask how full a stream is, and what time it is there."""
         return await stream_usage(self._connection, stream)

@@ -148,6 +148,7 @@ class _Reader:
                 synced=self._synced,
                 restarted=restarted,
                 pending=self._pending,
+                read_up_to=self._sequence,
             )
         usable = self._consumer is not None and self._consumer.usable
         pause_s = due_s if self._synced or not usable else min(due_s, _SETTLE_S)

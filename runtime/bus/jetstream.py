@@ -134,6 +134,14 @@ class _StoredAnswer(Struct, frozen=True):
     message: _StoredMessage
 
 
+class _Subjects(Struct, frozen=True):
+    subjects: dict[str, int] | None = None
+
+
+class _SubjectsInfo(Struct, frozen=True):
+    state: _Subjects
+
+
 class Nothing(Struct, frozen=True):
     """An answer of which only the success matters."""
 
@@ -293,6 +301,18 @@ async def _read_last_copy(
     if answer.status:
         raise BusRefusedError(asked, answer.headers.get("Description", answer.status))
     return republished(subject, answer.data, answer.headers)
+
+
+async def list_subjects(
+    connection: Connection, stream: str, subjects: str
+) -> frozenset[str]:
+    """Return the subjects with messages that match a wildcard.
+
+    The server goes through all that match, so it is for few.
+    """
+    operation, body = f"STREAM.INFO.{stream}", {"subjects_filter": subjects}
+    info = await call_retried(connection, operation, body, _SubjectsInfo)
+    return frozenset(info.state.subjects or ())
 
 
 async def purge(

@@ -167,4 +167,5 @@ def _read_fetched(
         refused=tuple(refused),
         caught_up=fetched.synced,
         restarted=fetched.restarted,
+        read_up_to=fetched.read_up_to,
     )

@@ -45,7 +45,7 @@ class Endings:
         self._is_past = is_past
         self._refused: dict[GangKey, Reason] = {}
         """Submissions that cannot be read: their senders are to get an answer."""
-        self._aside: set[GangKey] = set()
+        self.aside: set[GangKey] = set()
         """Gangs of which nothing can be said."""
 
     def note_refused(self, refused: Refused) -> None:
@@ -55,7 +55,7 @@ class Endings:
         except ContractsError:
             return  # nobody's subject: there is none for an answer either
         gang = GangKey(Namespace(namespace), GangUID(uid))
-        if gang not in self._aside and not self._is_past(gang):
+        if gang not in self.aside and not self._is_past(gang):
             reason = Reason(rule=Rule.INVALID, message=refused.reason)
             self._refused[gang] = reason
 
@@ -72,7 +72,7 @@ class Endings:
         words += [
             (notice, Outgoing.of(topics.DECISIONS, notice))
             for notice in notices
-            if notice.key not in self._aside
+            if notice.key not in self.aside
         ]
         said = await self._publish(words) if words else []
         for message, _ in said:
@@ -103,7 +103,7 @@ class Endings:
         words: list[_Word] = []
         for record in snapshot.ending.values():
             gang = record.key
-            if record.ending is None or gang in self._aside:
+            if record.ending is None or gang in self.aside:
                 continue
             with self._refusals.guard(f"dec/{gang}") as guarded:
                 message = make_release(
@@ -139,4 +139,4 @@ class Endings:
 
     def _put_aside(self, gang: GangKey) -> None:
         self._refused.pop(gang, None)
-        self._aside.add(gang)
+        self.aside.add(gang)

@@ -169,6 +169,7 @@ def make_release(
         uid=record.uid,
         epoch=epoch,
         outcome=outcome,
+        command=record.command,
     )
 
 

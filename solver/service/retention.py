@@ -28,7 +28,7 @@ from runtime.bus.bus import Bus
 from runtime.errors import BusError
 from runtime.log import get_logger
 from runtime.waits import first_of, together
-from runtime.wire import Incoming
+from runtime.wire import Incoming, Refused
 
 SWEEP_S = 600.0
 """The longest time between two looks."""
@@ -41,10 +41,8 @@ PRESSED = 0.5
 PRESSED_S = 600.0
 """With so much of a stream in use, ended gangs stay no longer."""
 ORPHAN_S = 600.0
-"""So long a command stays about a gang that was never submitted, or is gone: whoever
-sends commands could fill their stream with such, and nobody could cancel any more."""
-PRESSED_ORPHAN_S = 60.0
-"""And so long while its stream is pressed."""
+"""So long a command stays about a gang that was never submitted, or is gone. Many are
+dropped at once (backlog.py)."""
 IN_FLIGHT = 16
 """Gangs removed side by side."""
 
@@ -77,16 +75,16 @@ class Retention:
         self._leads = leads
         self._lives = lives
         self._removed = 0
-        self._pause_s = SWEEP_S
-        """Until the next look; shorter while commands press."""
         self._looked_up_to = 0
         """The last command that was old enough: of none before it the gang is unknown,
         and whoever removes the gang removes them."""
+        self._swept_up_to = 0
+        """How far commands went at the last sweep."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Look again and again, for as long as we lead."""
         while not stop.is_set():
-            await first_of(stop, within_s=min(self._retention_s, self._pause_s))
+            await first_of(stop, within_s=min(self._retention_s, SWEEP_S))
             if stop.is_set() or not self._leads():
                 continue
             try:
@@ -123,15 +121,13 @@ class Retention:
         return self._removed - before
 
     async def sweep_orphans(self, stop: asyncio.Event) -> None:
-        """Remove old commands about gangs of which nothing else is there.
+        """Remove old commands that nobody can read, or whose gang is not there.
 
         Raises:
             BusError: it could not be finished; what is left goes with the next one.
         """
         usage = await self._bus.usage(topics.COMMANDS.stream)
-        is_pressed = usage.share >= PRESSED
-        self._pause_s = PRESSED_ORPHAN_S if is_pressed else SWEEP_S
-        oldest_s = usage.time_s - (PRESSED_ORPHAN_S if is_pressed else ORPHAN_S)
+        oldest_s = usage.time_s - ORPHAN_S
         if usage.last_sequence < self._looked_up_to:
             self._looked_up_to = 0  # the stream was made anew
         done, slots = asyncio.Event(), asyncio.Semaphore(IN_FLIGHT)
@@ -142,8 +138,13 @@ class Retention:
             await together(self._remove_orphan(m, slots) for m in old)
             if old:
                 self._looked_up_to = old[-1].sequence
+            # Of these nobody says how old they are but those around them.
+            oldest = max(self._looked_up_to, self._swept_up_to)
+            unread = [r for r in batch.refused if r.sequence <= oldest]
+            await together(self._remove_unread(r, slots) for r in unread)
             if len(old) < len(batch.messages) or stop.is_set() or not self._leads():
                 done.set()
+        self._swept_up_to = usage.last_sequence
 
     async def _remove_orphan(
         self, command: Incoming[Any], slots: asyncio.Semaphore
@@ -155,6 +156,13 @@ class Retention:
                     return
             subject = topics.COMMANDS.subject(*command.names)
             await self._bus.purge(topics.COMMANDS.stream, subject, command.sequence)
+
+    async def _remove_unread(self, unread: Refused, slots: asyncio.Semaphore) -> None:
+        if {"*", ">"} & set(unread.subject.split(".")):
+            return  # a purge would take it for a wildcard
+        async with slots:
+            stream = topics.COMMANDS.stream
+            await self._bus.purge(stream, unread.subject, unread.sequence)
 
     async def _longest_s(self) -> float:
         """Tell of streams that are filling; returns how long ended gangs may stay."""

@@ -34,6 +34,7 @@ from runtime.waits import first_of, together
 from runtime.wire import Incoming, TopicBatch
 from solver.queueing.gang_queue import GangQueue
 from solver.service.attempts import Attempts
+from solver.service.backlog import Backlog
 from solver.service.batches import Batches
 from solver.service.config import SolverConfig
 from solver.service.decide import Changes, Decider
@@ -97,6 +98,8 @@ class SolverService:
         telemetry.follow_queue(self._queue)
         self._presence = Presence(config.heartbeat_grace_s, monotonic())
         self._caught_up = CaughtUp((*NODE_TOPICS, *topics.GANG_TOPICS))
+        self._read_up_to: dict[str, int] = {}
+        """The last sequence that was read of each topic, by entity."""
         self._decisions_read = asyncio.Event()
         self._past = PastGangs()
         self._worker_warm = False
@@ -151,6 +154,15 @@ class SolverService:
             leads=lambda: self._leadership.leads,
             lives=self._lives,
         )
+        backlog = Backlog(
+            self._bus,
+            self._config.cluster,
+            leads=lambda: self._leadership.leads,
+            snapshot=lambda: self._snapshot,
+            believe=self._believe_late,
+            read_up_to=lambda topic: self._read_up_to.get(topic.entity, 0),
+            unsaid=self._endings.aside,
+        )
         return {
             # What is known, read by every instance, so that one that begins to lead
             # knows it already: follow-inv, follow-dec, ...
@@ -168,6 +180,8 @@ class SolverService:
             "forget": self.forget,
             # Gangs that ended long ago leave the streams, while we lead.
             "retention": retention.run,
+            # Commands that come faster than they are read, while we lead.
+            "backlog": backlog.run,
             # Whatever waits, batch by batch, while we lead.
             "decide": self.decide,
             # Selectors that take long, beside the decisions.
@@ -199,6 +213,7 @@ class SolverService:
                 skips=skips,
             ):
                 self._take(topic, batch)
+                self._read_up_to[topic.entity] = batch.read_up_to
                 self._caught_up.note(topic, batch)
                 if topic is topics.DECISIONS and batch.caught_up:
                     self._decisions_read.set()
@@ -278,6 +293,11 @@ class SolverService:
                 self._notices.follow(record, monotonic())
                 if not record.wants_decision:
                     self._telemetry.note_gone(record.key)
+
+    def _believe_late(self, message: SnapshotMessage, sequence: int) -> None:
+        """Take in what was looked up, ahead of what is read."""
+        self._believe(message, sequence)
+        self._wake.set()
 
     def _wake_gangs(self) -> None:
         """Let gangs be tried again that may profit from what grew."""

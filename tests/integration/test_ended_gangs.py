@@ -267,3 +267,15 @@ async def test_commands_about_nobody_leave(
     await retention(bus, lives=True).sweep(asyncio.Event())
     assert (await bus.usage(topics.COMMANDS.stream)).subjects == 1
     assert await bus.read_last(topics.COMMANDS, CLUSTER, namespace, uid) is not None
+
+
+async def test_commands_that_nobody_can_read_leave(bus: Bus) -> None:
+    """At the second look: how old one is, nobody says."""
+    for name in ("one", "two"):
+        subject = topics.COMMANDS.subject(CLUSTER, "team-a", name)
+        await bus.publish(Outgoing(subject=subject, data=b"{}"))
+    sweeping = retention(bus)
+    await sweeping.sweep(asyncio.Event())
+    assert (await bus.usage(topics.COMMANDS.stream)).subjects == 2
+    await sweeping.sweep(asyncio.Event())
+    assert (await bus.usage(topics.COMMANDS.stream)).subjects == 0

@@ -121,7 +121,7 @@ def _plan_ended(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
         steps = replace(steps, forget=())
     if is_rejected:
         return steps + NextSteps(reports=(report_undecided(record, waiting),))
-    is_cancelled = isinstance(record.command, CancelGang)
+    is_cancelled = isinstance(record.ended_by, CancelGang)
     if is_held and is_cancelled and not record.is_ended_by_publisher:
         return steps + NextSteps(reports=(report_cancelled(waiting),))
     return replace(steps, kept=frozenset())

@@ -78,7 +78,7 @@ def keep_placed(record: PodGangRecord, *, runs: bool) -> PodGangRecord:
     decision, message = record.placed, record.submission
     if decision is None or message is None or not message.places:
         return record
-    if record.command is not None and not runs:
+    if record.ended_by is not None and not runs:
         return record
     members = message.gang.spec.members
     placed = Counter(member.member for member in decision.members)
@@ -108,7 +108,7 @@ def report_unplaced(
 
     None: there are none, or they are submitted anew.
     """
-    if placed.is_open or placed.is_over or placed.command is not None:
+    if placed.is_open or placed.is_over or placed.ended_by is not None:
         return None
     rest = whole.pods - placed.pods
     waiting = tuple(p for p in pods if p.metadata.uid in rest and not is_over(p))

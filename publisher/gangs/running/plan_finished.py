@@ -27,7 +27,7 @@ def plan_finished(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     is made anew.
     """
     record = submitted.record
-    if record.is_released and record.command is None:
+    if record.is_released and record.ended_by is None:
         # The command that ended it is still to be read: it says who wanted that.
         return NextSteps(kept=record.pods)
     waiting = _list_waiting(context, submitted)

@@ -92,7 +92,7 @@ def plan_running(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
 
 def _plan_end(context: PlanContext, record: PodGangRecord) -> NextSteps:
     """Say that a gang is over, of which no pod is left, unless somebody has."""
-    if record.command is not None:
+    if record.ended_by is not None:
         return NextSteps()
     address, end = context.address(record), describe_end(context, record)
     if not end:

@@ -27,7 +27,7 @@ def wants_recreation(context: PlanContext, record: PodGangRecord) -> bool:
     The Gang object says so now, or else the pods did when they were submitted.
     """
     message, gang = record.submission, context.gang
-    if record.command is not None or message is None:
+    if record.ended_by is not None or message is None:
         return False
     return (gang or message.gang).spec.recovery == RECREATE
 
@@ -72,7 +72,7 @@ def _extend_report(report: StatusReport, text: str) -> StatusReport:
 
 def plan_removal(submitted: SubmittedGang) -> NextSteps | None:
     """Delete what is left of a gang whose pods are made anew; None: nothing is."""
-    command, alive = submitted.record.command, submitted.alive
+    command, alive = submitted.record.ended_by, submitted.alive
     if not submitted.record.is_recreating or not isinstance(command, CancelGang):
         return None
     if not alive:

@@ -216,6 +216,15 @@ def test_of_commands_the_last_counts_and_never_the_publishers_own_before_others(
     assert record_of(OURS).is_ended_by_publisher
 
 
+def test_a_decision_keeps_the_command_that_ended_its_gang() -> None:
+    """Commands leave their stream while decisions about living gangs are kept."""
+    ended = structs.replace(released(ReleaseOutcome.CANCELLED), command=OURS)
+    record = record_of(ended)
+    assert record.ended_by == OURS
+    assert record.is_ended_by_publisher
+    assert record_of(ended, cancel("by hand")).ended_by == cancel("by hand")
+
+
 @pytest.mark.parametrize(
     ("messages", "outcome"),
     [

@@ -100,5 +100,5 @@ def test_aliases_of_each_document_count_by_themselves() -> None:
 
 def test_what_is_read_is_what_yaml_says() -> None:
     """Aliases of a common size are followed."""
-    text = "a: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2}"
+    text = "a: &a {x: 1}\nb: *a\nc: {<<: *a, z: 2}"
     assert read(text) == [yaml.safe_load(text)]

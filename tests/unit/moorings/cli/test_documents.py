@@ -132,7 +132,7 @@ def test_one_bad_file_leaves_the_others(
 
 def test_each_reader_refuses_other_kinds(tmp_path: Path) -> None:
     name = write(
-        tmp_path / "a.yaml", "{apiVersion: v1, kind: Node, metadata: {name: n}}"
+        tmp_path / "a.yaml", "{apiVersion: v1, kind: Node, metadata: {name: one}}"
     )
     with pytest.raises(BadInputError, match="expected a Gang, got Node"):
         read_gangs([name])
@@ -166,7 +166,7 @@ def test_an_empty_list_beside_other_objects_is_an_answer(tmp_path: Path) -> None
     """As of kubectl, of a kind of which there is none."""
     none = write(tmp_path / "a.yaml", "{apiVersion: v1, kind: List, items: []}")
     some = write(
-        tmp_path / "b.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: n}}"
+        tmp_path / "b.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: one}}"
     )
     assert not read_objects([none, some]).failed
     blank = write(tmp_path / "c.yaml", "# nothing\n---\n")

@@ -181,6 +181,8 @@ class PodSchedulingGroup(KubernetesExcerpt, frozen=True, kw_only=True):
 class PodSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     """The spec of a Pod."""
 
+    active_deadline_seconds: Int64 | None = None
+    """kubelet ends the pod so long after it began."""
     node_name: NodeName | None = None
     node_selector: dict[str, str] = {}
     tolerations: tuple[NodeToleration, ...] = ()

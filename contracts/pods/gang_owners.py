@@ -47,6 +47,8 @@ from contracts.pods.owner_excerpts import (
 from contracts.pods.templates import MAX_REPLICAS, read_workload
 from contracts.shapes import read
 
+MAX_EXECUTION = "kueue.x-k8s.io/max-exec-time-seconds"
+"""Label of a job: Kueue ends its pods so many seconds after it began them."""
 _INDEXES = re.compile(r"(?P<first>\d{1,10})(-(?P<last>\d{1,10}))?", re.ASCII)
 """Of a Job, one or from one to another."""
 
@@ -97,6 +99,8 @@ class GangOwner(Struct, frozen=True, kw_only=True):
     """The PriorityClass by which the API server sets the priority; empty: none."""
     preemption_policy: str | None = None
     """What kube-scheduler may preempt for it; None: it does not say."""
+    lasts_s: int | None = None
+    """Its pods are ended after so many seconds; None: never."""
     topology: tuple[GangTopology, ...] = ()
     """Topology rules of its pods, besides those that they declare themselves."""
     not_modelled: str = ""
@@ -184,11 +188,20 @@ def _read_job(raw: Mapping[str, Any], what: str) -> GangOwner:
             OwnerRole(count=count, least=least if least and least < count else None),
         ),
         is_gang=policy.basic is None,
+        lasts_s=_read_lasts(job.metadata, spec.active_deadline_seconds),
         topology=topology,
         not_modelled=not_modelled,
         scale=_scale_job(spec.parallelism, spec.completions),
         counts_succeeded=False,
     )
+
+
+def _read_lasts(metadata: ObjectMeta, deadline_s: int | None) -> int | None:
+    """Return after how many seconds pods are ended: by Kueue, or by a deadline."""
+    text = metadata.labels.get(MAX_EXECUTION, "")
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    return deadline_s
 
 
 def _scale_job(parallelism: int, completions: int | None) -> ScaledNumber:
@@ -237,6 +250,8 @@ def _deployment(raw: Mapping[str, Any], what: str) -> GangOwner:
 def _job_set(raw: Mapping[str, Any], what: str) -> GangOwner:
     found = read(raw, JobSetExcerpt, what, [])
     spec = found.spec
+    deadlines = [j.template.spec.active_deadline_seconds for j in spec.replicated_jobs]
+    longest = max((each for each in deadlines if each is not None), default=None)
     in_order = spec.startup_policy.startup_policy_order == "InOrder"
     roles: list[OwnerRole] = []
     for job in spec.replicated_jobs:
@@ -248,6 +263,7 @@ def _job_set(raw: Mapping[str, Any], what: str) -> GangOwner:
     return GangOwner(
         key=_owner_key("JobSet", found.metadata),
         uid=found.metadata.uid,
+        lasts_s=_read_lasts(found.metadata, None if None in deadlines else longest),
         roles=tuple(roles),
     )
 
@@ -290,6 +306,7 @@ def _kubeflow_job(raw: Mapping[str, Any], what: str) -> GangOwner:
         uid=found.metadata.uid,
         controller=found.metadata.controller,
         created=found.metadata.creation_timestamp or "",
+        lasts_s=_read_lasts(found.metadata, spec.run_policy.active_deadline_seconds),
         roles=_with_least(roles, spec.run_policy.scheduling_policy.min_available),
     )
 

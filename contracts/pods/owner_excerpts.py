@@ -43,6 +43,7 @@ class _JobScheduling(KubernetesExcerpt, frozen=True, kw_only=True):
 class _JobSpec(KubernetesExcerpt, frozen=True, kw_only=True):
     parallelism: int = 1
     completions: int | None = None
+    active_deadline_seconds: int | None = None
     scheduling: _JobScheduling = _JobScheduling()
 
     @property
@@ -141,6 +142,7 @@ class MPIJobExcerpt(KubernetesExcerpt, frozen=True, kw_only=True):
 
 class _RunPolicy(KubernetesExcerpt, frozen=True, kw_only=True):
     scheduling_policy: _MinAvailable = _MinAvailable()
+    active_deadline_seconds: int | None = None
 
 
 class _KubeflowSpec(KubernetesExcerpt, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from contracts.ids import ClusterName, GangUID
 from contracts.messages import (
     CommandMessage,
     ConfirmationMessage,
+    ExpectedStart,
     GangAllocated,
     SubmitGang,
 )
@@ -54,6 +55,8 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     cause: Reason | None = None
     """What this version of the solver would refuse."""
     decision: GangAllocated | None = None
+    expected: ExpectedStart | None = None
+    """When it starts at the latest; None: nothing is kept for it."""
 
 
 class NextSteps(Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from contracts.allocation import UNTRIED, Rule
 from contracts.claim import ResourceClaim
 from contracts.counts import counted
 from contracts.gang import Gang, GangPhase
-from contracts.messages import GangAllocated
+from contracts.messages import ExpectedStart, GangAllocated
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION, GATE
 from contracts.reports import WAITING
@@ -31,6 +31,7 @@ GANG = "Gang"
 _Lead = Gang | ResourceClaim | None
 """The object that a group is of; None: it is of pods alone."""
 ALLOCATED = "Allocated"
+START_EXPECTED = "StartExpected"
 UNOWNED = (
     "no driver, DeviceClass or node belongs to Moorings alone "
     "(PUBLISHER_OWNED_DRIVERS, _CLASSES, _NODES): it decides for pods at "
@@ -112,6 +113,8 @@ def list_notes(reports: Iterable[StatusReport], lead: _Lead) -> Iterator[Note]:
     for report in reports:
         if report.decision is not None:
             yield from _note_allocation(report, report.decision, lead)
+        if report.expected is not None and (lead is not None or report.pods):
+            yield _note_expected(report, report.expected, lead)
         if report.reason:
             by_reason.setdefault(report.reason, []).append(report)
     for reason, alike in by_reason.items():
@@ -181,6 +184,18 @@ def _make_note(
         reason=reason if lead else f"{GANG}{reason.removeprefix(GANG)}",
         message=f"{_cut_message(message, _MESSAGE - len(told))}{told}",
         after_s=_FLEETING.get(reason, 0.0),
+    )
+
+
+def _note_expected(report: StatusReport, expected: ExpectedStart, lead: _Lead) -> Note:
+    """Note when a gang starts at the latest, and what it waits for."""
+    ordered = sorted(report.pods, key=lambda pod: pod.metadata.name)
+    when = f"by {expected.time} at the latest" if expected.time else "in its turn"
+    return Note(
+        regarding=_choose_subject(ordered) if lead is None else _subject_of_lead(lead),
+        type="Normal",
+        reason=START_EXPECTED if lead else f"{GANG}{START_EXPECTED}",
+        message=f"devices are kept for it, and it starts {when}: {expected.because}",
     )
 
 

@@ -56,6 +56,7 @@ def report_undecided(
         reason=reason,
         message="; ".join((message[:MAX_REASON], *avoided)),
         pods=tuple(pods),
+        expected=decision.expected if isinstance(decision, GangPending) else None,
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from contracts.gang import Gang, GangPhase
+from contracts.messages import ExpectedStart
 from contracts.reports import PHASES_BY_URGENCY
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
@@ -72,7 +73,15 @@ def make_gang_status(
     if chief.decision is not None:
         status["attempt"] = chief.decision.attempt
         status["solve"] = chief.decision.solve
+    if chief.expected is not None:
+        status["expectedStart"] = _write_expected(chief.expected)
     return status
+
+
+def _write_expected(expected: ExpectedStart) -> dict[str, Any]:
+    """Write a promise; without a time where nobody knows when others end."""
+    known = {"time": expected.time} if expected.time else {}
+    return {**known, "proven": expected.proven, "because": expected.because}
 
 
 def is_past(pods: Sequence[Pod], present: Mapping[str, Any]) -> bool:

@@ -33,6 +33,7 @@ from publisher.gangs.running.growth_rules import DeviceRules, NodeRules, keep_ru
 from publisher.gangs.sizes import read_sizes
 from publisher.gangs.submit.compare import find_difference
 from publisher.gangs.submit.completeness import find_shortage
+from publisher.gangs.submit.durations import find_duration
 from publisher.gangs.submit.pod_groups import find_disagreement
 from publisher.gangs.submit.readiness import NotReady, find_contention, find_missing
 from publisher.gangs.submit.rules import find_rules
@@ -47,6 +48,7 @@ class _Demand(Struct, frozen=True, kw_only=True):
     places: dict[str, tuple[Place, ...]]
     rules: DeclaredRules
     recovery: str
+    duration: str
     joins: JoinedGang | None = None
     """Pods that run, where rules are about their devices, too."""
 
@@ -124,8 +126,15 @@ def _read_demand(
     recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
     if isinstance(recovery, NotReady):
         return recovery
+    duration = find_duration(pods, gang, owner)
+    if isinstance(duration, NotReady):
+        return duration
     return _Demand(
-        members=members, places=grouped.places, rules=rules, recovery=recovery
+        members=members,
+        places=grouped.places,
+        rules=rules,
+        recovery=recovery,
+        duration=duration,
     )
 
 
@@ -243,6 +252,7 @@ def _make_submission(
         ),
         constraints=demand.rules.constraints,
         topology=demand.rules.topology,
+        duration=demand.duration,
         hold=False,
     )
     uids = uids_of(unsubmitted.pods)

@@ -70,6 +70,40 @@ def test_only_a_parallel_stateful_set_is_a_gang(
     assert found.roles[0].count == 3
 
 
+def labelled(value: str, spec: Json) -> Json:
+    """Make a Job that Kueue is to end after so many seconds."""
+    raw = owner_object("Job", "train", spec)
+    raw["metadata"]["labels"] = {"kueue.x-k8s.io/max-exec-time-seconds": value}
+    return raw
+
+
+@pytest.mark.parametrize(
+    ("raw", "lasts_s"),
+    [
+        (owner_object("Job", "train", {}), None),
+        (owner_object("Job", "train", {"activeDeadlineSeconds": 3600}), 3600),
+        (
+            labelled("600", {"activeDeadlineSeconds": 3600}),
+            600,
+        ),
+        (
+            labelled("soon", {}),
+            None,
+        ),
+        (
+            owner_object(
+                "PyTorchJob", "train", {"runPolicy": {"activeDeadlineSeconds": 60}}
+            ),
+            60,
+        ),
+    ],
+)
+def test_an_owner_says_after_how_long_its_pods_are_ended(
+    raw: Json, lasts_s: int | None
+) -> None:
+    assert owner(raw).lasts_s == lasts_s
+
+
 def test_a_job_set_has_a_role_for_each_replicated_job() -> None:
     spec = job_set_spec(replicated_job("driver"), replicated_job("worker", 2, 4))
     assert roles(owner_object("JobSet", "set", spec)) == {"driver": 1, "worker": 8}

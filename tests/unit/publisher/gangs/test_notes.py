@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from contracts.allocation import Rule
 from contracts.gang import Gang, GangPhase
+from contracts.messages import ExpectedStart
 from contracts.meta import OwnerReference
 from contracts.reports import WAITING
 from contracts.workload import Pod, PodSpec
@@ -125,6 +126,19 @@ def test_a_pod_is_not_named_to_itself() -> None:
     assert only(alone, gang=gang).message.startswith("full (pod train-0000 waits at")
     opened = report(waiting_pod("a", opened_by="uid-red"))
     assert only(opened).message == "full"
+
+
+def test_a_start_that_is_promised_is_told_beside_why_it_waits() -> None:
+    expected = ExpectedStart(time="2026-11-28T14:05:00Z", because="it starts next")
+    waits = replace(report(*OF_A_JOB), expected=expected)
+    told = [note for note in list_notes([waits], None) if "Expected" in note.reason]
+    (note,) = told
+    assert about(note) == ("Job", "train")
+    assert (note.type, note.reason) == ("Normal", "GangStartExpected")
+    assert note.message == (
+        "devices are kept for it, and it starts by 2026-11-28T14:05:00Z at the latest: "
+        "it starts next"
+    )
 
 
 def test_message_fits_the_event() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from contracts.messages import ExpectedStart
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import list_notes
@@ -85,3 +86,23 @@ def test_a_refusal_is_a_warning() -> None:
     )
     (note,) = list_notes([told], None)
     assert (note.type, note.reason) == ("Warning", "GangSchedulerRefused")
+
+
+@pytest.mark.parametrize(
+    ("expected", "written"),
+    [
+        (None, None),
+        (
+            ExpectedStart(time=NOW, proven=True, because="a must end first"),
+            {"time": NOW, "proven": True, "because": "a must end first"},
+        ),
+        (ExpectedStart(because="x"), {"proven": False, "because": "x"}),
+    ],
+)
+def test_a_start_that_is_promised_is_in_the_status(
+    expected: ExpectedStart | None, written: dict[str, Any] | None
+) -> None:
+    gang = builders.gang(builders.member(count=2), name="red")
+    report = StatusReport(phase="Pending", reason="DevicesTaken", expected=expected)
+    status = make_gang_status(gang, [report], [], {}, NOW)
+    assert status.get("expectedStart") == written

@@ -38,10 +38,12 @@ from moorings.stories import GangQuery, name_story
 from moorings.views.gangs import is_recent, view_gang, view_pods, view_story
 from moorings.views.reasons import share_reasons
 from moorings.views.states import HEALTHS, STATES
+from moorings.views.times import show_time
 
 if TYPE_CHECKING:
     from moorings.bus_client import Client
 
+WIDE_COLUMNS = ("duration", "starts by", "uid")
 GANG_COLUMNS = (
     "namespace",
     "name",
@@ -355,12 +357,14 @@ async def _list_gangs(
 
 
 def _gang_columns(*, wide: bool = False) -> tuple[str, ...]:
-    return (*GANG_COLUMNS[:-1], *(("uid",) if wide else ()), GANG_COLUMNS[-1])
+    return (*GANG_COLUMNS[:-1], *(WIDE_COLUMNS if wide else ()), GANG_COLUMNS[-1])
 
 
 def _to_gang_row(view: dict[str, Any], reason: str, *, wide: bool = False) -> list[str]:
     columns = _gang_columns(wide=wide)[:-1]
-    return [*(_to_cell(view[column]) for column in columns), _to_cell(reason)]
+    expected = (view["expectedStart"] or {}).get("time", "")
+    shown = {**view, "starts by": show_time(expected) if expected else ""}
+    return [*(_to_cell(shown[column]) for column in columns), _to_cell(reason)]
 
 
 def show_gangs(records: Iterable[GangRecord], output: Format) -> None:

@@ -33,6 +33,8 @@ def print_explanation(explanation: dict[str, Any]) -> None:
         say(f"  waits since {show_time(since)} ({format_age(measure_age(since))})")
     if place := explanation.get("place"):
         say(f"  {_describe_place(place)}")
+    if expected := explanation.get("expectedStart"):
+        say(f"  {_describe_expected(expected)}")
     for reason in explanation["reasons"]:
         where = f" ({reason['subject']})" if reason["subject"] else ""
         field = f" {reason['field']}" if reason["field"] else ""
@@ -61,6 +63,16 @@ def print_explanation(explanation: dict[str, Any]) -> None:
     if decisions := explanation.get("decisions"):
         say("")
         show_table(_DECISION_COLUMNS, map(_to_decision_row, decisions))
+
+
+def _describe_expected(expected: dict[str, Any]) -> str:
+    """Say when it starts at the latest, and what it waits for until then."""
+    when = "starts in its turn, devices are kept for it"
+    if time := expected["time"]:
+        left_s = max(-measure_age(time), 0.0)
+        when = f"starts by {show_time(time)} (in {format_age(left_s)}) at the latest"
+    known = ", proven" if expected["proven"] else ", perhaps earlier"
+    return f"{when}{known}: {expected['because']}"
 
 
 def _describe_place(place: dict[str, Any]) -> str:

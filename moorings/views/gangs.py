@@ -19,6 +19,7 @@ from contracts.lifecycle import PUBLISHER, GangRecord
 from contracts.messages import (
     AllocationWritten,
     CancelGang,
+    ExpectedStart,
     MemberAllocated,
     PodWritten,
 )
@@ -63,6 +64,21 @@ def view_gang(
         "since": _submitted_at(record),
         "age": format_age(measure_age(_submitted_at(record))),
         "reason": reason,
+        "duration": spec.duration if spec is not None else "",
+        "expectedStart": view_expected(record.expected),
+    }
+
+
+def view_expected(expected: ExpectedStart | None) -> dict[str, Any] | None:
+    """Return when a gang starts at the latest; None: nothing is kept for it."""
+    if expected is None:
+        return None
+    return {
+        "time": expected.time,
+        "proven": expected.proven,
+        "because": expected.because,
+        "since": expected.since,
+        "solve": expected.solve,
     }
 
 
@@ -91,6 +107,8 @@ def view_story(story: GangStory, held: HeldObjects | None) -> dict[str, Any]:
         "since": since,
         "age": format_age(measure_age(since)),
         "reason": next(filter(None, reasons), ""),
+        "duration": rows[-1]["duration"] if rows else "",
+        "expectedStart": rows[-1]["expectedStart"] if rows else None,
         "submissions": [record.uid for record in story.records],
         "reports": [view_report(report) for report in story.reports],
     }

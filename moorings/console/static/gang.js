@@ -83,6 +83,9 @@ function whySection(story, reasons, reports) {
 function lineSection(explanations) {
   const places = explanations.map(({ place }) => el("p", {}, `Place ${place.place} of ${place.waiting}`,
     el("span", { class: "muted" }, place.higherPriority ? `: ${place.higherPriority} of higher priority` : "")));
+  const starts = explanations.flatMap(({ expectedStart }) => expectedStart ? [el("p", {},
+    ...(expectedStart.time ? ["Starts by ", clockOf(expectedStart.time), " at the latest"] : ["Starts in its turn"]),
+    el("span", { class: "muted" }, ` (${expectedStart.proven ? "proven" : "perhaps earlier"}): ${expectedStart.because}`))] : []);
   const devices = explanations.flatMap(({ contested }) => contested).map(({ driver, states, holders }) => {
     const counts = Object.entries(states).filter(([, number]) => number).map(([state, number]) => `${number} ${state.toLowerCase()}`);
     const held = holders.slice(0, MOST_HOLDERS).flatMap((holder, index) => {
@@ -93,7 +96,7 @@ function lineSection(explanations) {
     return el("div", {}, el("p", {}, el("b", {}, driver), `: ${counts.join(", ")}`),
       held.length ? el("p", { class: "muted" }, "held by ", held, hidden > 0 ? ` and ${hidden} more` : "") : null);
   });
-  return section("Its place in line", ...places, ...devices);
+  return section("Its place in line", ...places, ...starts, ...devices);
 }
 
 // The counts behind a reason, as bars of one scale; rules that left out nothing are left out.

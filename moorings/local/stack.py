@@ -214,6 +214,7 @@ class LocalStack:
                 **self._make_bus_variables("solver"),
                 "SOLVER_NAME": "local",
                 "SOLVER_LEASE_S": "5",
+                "SOLVER_PATIENCE": "10s",
                 "SOLVER_AGENT_DRIVERS": drivers,
             }
         )

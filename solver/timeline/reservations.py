@@ -62,8 +62,8 @@ class Reservations:
         names = listed([name_gang(each.record) for each in aside[:MOST_NAMED]])
         known = "runs for longer" if duration_of(record) else "gives no duration"
         message = (
-            f"devices are kept for {names}, which come first; this gang could have "
-            f"them if it ended before, but it {known}"
+            f"devices are kept for {names}; this gang could have them if it ended "
+            f"before they are needed, but it {known}"
         )
         return (Reason(rule=Rule.RESERVED, message=message),)
 

@@ -75,6 +75,8 @@ def make_gang_status(
         status["solve"] = chief.decision.solve
     if chief.expected is not None:
         status["expectedStart"] = _write_expected(chief.expected)
+    elif "expectedStart" in present:
+        status["expectedStart"] = None  # so that a patch takes it away
     return status
 
 

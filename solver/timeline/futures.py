@@ -17,6 +17,8 @@ from contracts.messages import (
     ObjectGone,
     ReleaseOutcome,
 )
+from solver.snapshot.device_uses import DeviceUse
+from solver.snapshot.parts import pool_key
 from solver.snapshot.snapshot import Snapshot, apply
 
 Members = tuple[MemberAllocated, ...]
@@ -84,13 +86,30 @@ def _list_objects(
     snapshot: Snapshot, record: GangRecord, placed: GangAllocated
 ) -> Iterator[tuple[str, str]]:
     """List what Kubernetes has of a gang: kind and key of its claims and its pods."""
-    claims = {str(claim.ref) for pod in placed.members for claim in pod.claims}
-    for key in sorted(claims):
+    for key in sorted(_list_claims(snapshot, placed)):
         if key in snapshot.claims:
             yield "ResourceClaim", key
     for node in sorted({pod.node for pod in placed.members}):
         for key in _list_pods(snapshot, node, record):
             yield "Pod", key
+
+
+def _list_claims(snapshot: Snapshot, placed: GangAllocated) -> set[str]:
+    """List the claims that hold what was decided, by `namespace/name`.
+
+    A decision may name a claim before Kubernetes has made it by another name.
+    """
+    claims = [claim for pod in placed.members for claim in pod.claims]
+    keys = {str(claim.ref) for claim in claims}
+    for result in (r for claim in claims for r in claim.allocation.devices.results):
+        uses = snapshot.inventory.holders.get(pool_key(result.driver, result.pool))
+        use = (uses or {}).get(result.device, DeviceUse())
+        holders = use.holders
+        if result.share_id is not None:
+            share = use.shares.get(result.share_id)
+            holders = frozenset() if share is None else share.holders
+        keys |= {h.removeprefix("claim/") for h in holders if h.startswith("claim/")}
+    return keys
 
 
 def _list_pods(snapshot: Snapshot, node: NodeName, record: GangRecord) -> list[str]:

@@ -133,8 +133,11 @@ class World:
         marks = {GANG_UID: record.uid}
         for placed in record.placed.members:
             for each in placed.claims:
-                held = claim(name=each.ref.name, allocated=each.allocation)
-                self.snapshot = observe(self.snapshot, str(each.ref), held)
+                # Kubernetes makes claims of templates by names of its own.
+                made_name = f"{each.ref.name}-x7f2k"
+                held = claim(name=made_name, allocated=each.allocation)
+                key = f"{each.ref.namespace}/{made_name}"
+                self.snapshot = observe(self.snapshot, key, held)
             made = pod(
                 f"{name}-{placed.member}-{placed.index}",
                 annotations=marks,

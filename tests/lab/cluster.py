@@ -100,19 +100,22 @@ def _starting(
     """Run NATS, one solver and one or two publishers while the block runs.
 
     The solver is told the feature gates of the control plane. `traces` is where both
-    send their traces.
+    send their traces; `more` are other settings of either.
     """
     nats = LabServer(folder / "nats")
     nats.start()
     more["PUBLISHER_TRACES_ENDPOINT"] = traces
     changed = control_plane.options.feature_gates
     gates = (gate for gate in changed if gate.partition("=")[0] in DRA_GATES)
+    of_solver = {name for name in more if name.startswith("SOLVER_")}
+    settings = {name: more.pop(name) for name in of_solver}
     processes = {
         "solver": solver(
             nats.url,
             folder,
             SOLVER_FEATURE_GATES=",".join(gates),
             SOLVER_TRACES_ENDPOINT=traces,
+            **settings,
         ),
         "publisher": publisher(nats.url, control_plane, folder, **more),
     }

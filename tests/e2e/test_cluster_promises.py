@@ -1,0 +1,78 @@
+"""On a control plane: a gang that waits for long is promised a start, by deadlines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from contracts.names import API_VERSION, DURATION
+from tests.lab import cluster
+from tests.lab.cluster import Stack, is_running, job, stateful_set, template
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.waits import pods_of, until_told
+
+HOUR_S = 3600
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stack(
+    control_plane_programs: Path,
+    control_plane: ControlPlane,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Stack]:
+    """A stack that sees Gangs, and keeps devices for who waits for a second."""
+    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
+    serve_gangs(kubectl)
+    folder = tmp_path_factory.mktemp("stack")
+    with cluster.started(control_plane, folder, SOLVER_PATIENCE="1s") as running:
+        yield running
+
+
+def is_promised(item: Json) -> bool:
+    return "time" in item.get("status", {}).get("expectedStart", {})
+
+
+async def test_the_deadline_of_pods_promises_a_start(site: Fleet, kube: Kube) -> None:
+    """The site has two nodes with four devices each; the Gang needs both whole."""
+    await template(site, "pair", count=2)
+    await template(site, "four", count=4)
+    early_job = job(site, "early", 1, "pair")
+    early_job["spec"]["template"]["spec"]["activeDeadlineSeconds"] = HOUR_S
+    await kube.create(early_job)
+    (early,) = await pods_of(site, "early", 1, is_running)
+    claims = [{"name": "d", "templateName": "four"}]
+    large = await kube.create(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "Gang",
+            "metadata": {"name": "large", "namespace": site.namespace},
+            "spec": {"members": [{"name": "pod", "count": 2, "claims": claims}]},
+        }
+    )
+    await kube.create(stateful_set(site, "large", 2, "four"))
+    promised = (await kube.until(large, is_promised))["status"]["expectedStart"]
+    assert promised["proven"]
+    assert promised["because"] == f"{site.namespace}/early must end first"
+    start = datetime.fromisoformat(promised["time"])
+    assert HOUR_S - 120 < (start - datetime.now(UTC)).total_seconds() <= HOUR_S
+    note = await until_told(kube, large, "StartExpected")
+    assert note.startswith("devices are kept for it, and it starts by 20")
+
+    # Two devices of one node and all of the other are free: for who ends before.
+    endless = await kube.create(job(site, "endless", 1, "pair"))
+    assert "gives no duration" in await until_told(kube, endless, "DevicesTaken")
+    short = job(site, "short", 1, "pair")
+    short["spec"]["template"]["metadata"]["annotations"][DURATION] = "10m"
+    await kube.create(short)
+    (filled,) = await pods_of(site, "short", 1, is_running)
+    site.kubelets.finish(early)
+    site.kubelets.finish(filled)
+    await pods_of(site, "large", 2, is_running)
+    now = await kube.until(large, lambda g: not is_promised(g))
+    assert now["status"]["phase"] == "Running"

@@ -50,7 +50,7 @@ class Asker(Struct, frozen=True, kw_only=True):
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
-        return _read_fit((yield self.question(snapshot, record)))
+        return read_fit((yield self.question(snapshot, record)))
 
     def find(self, snapshot: Snapshot, record: GangRecord) -> Asking[Fit]:
         """Ask for any place of a gang: less work.
@@ -58,7 +58,7 @@ class Asker(Struct, frozen=True, kw_only=True):
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
-        return _read_fit((yield self.question(snapshot, record, Tier.GANGS)))
+        return read_fit((yield self.question(snapshot, record, Tier.GANGS)))
 
     def question(
         self, snapshot: Snapshot, record: GangRecord, last: Tier | None = None
@@ -75,7 +75,8 @@ class Asker(Struct, frozen=True, kw_only=True):
         return assemble(snapshot, gangs, self.table, parameters)
 
 
-def _read_fit(decision: Decision) -> Fit:
+def read_fit(decision: Decision) -> Fit:
+    """Read where the only gang of a Problem has a place."""
     (answer,) = decision.gangs
     proven = decision.status is Status.OPTIMAL
     return Fit(members=answer.members, proven=proven)

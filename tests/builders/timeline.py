@@ -27,15 +27,23 @@ from tests.builders.problems import (
 )
 
 
+RACK = "topology.kubernetes.io/rack"
+
+
 class World:
     """A cluster of equal nodes, and its gangs by name."""
 
-    def __init__(self, nodes: int, gpus: int = 8) -> None:
+    def __init__(self, nodes: int, gpus: int = 8, rack: int = 0) -> None:
+        """Make the nodes; `rack`: so many of them are in one, 0: there are none."""
         names = (f"n-{number}" for number in range(nodes))
         pools = {name: [pool(*devices(gpus), name=name)] for name in names}
-        nodes_seen = (node(name) for name in pools)
+        nodes_seen = (
+            node(name, labels={RACK: f"r-{number // rack}"} if rack else None)
+            for number, name in enumerate(pools)
+        )
         self.snapshot: Snapshot = observe_core(snapshot_of(pools), *nodes_seen)
         self._came = 0
+        self._table = SelectorTable()
 
     def __getitem__(self, name: str) -> GangRecord:
         """Return the record of a gang by its name."""
@@ -100,10 +108,10 @@ class World:
     def asker(self, *records: GangRecord) -> Asker:
         """Return who asks about these gangs, selectors evaluated."""
         gangs = resolve_gangs(self.snapshot, records, PARAMETERS.features)
-        table = SelectorTable()
-        while wanted := find_missing_verdicts(self.snapshot, gangs, table):
-            table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])
-        return Asker(table=table, parameters=PARAMETERS)
+        while wanted := find_missing_verdicts(self.snapshot, gangs, self._table):
+            verdicts = [evaluate(*row) for row in wanted]
+            self._table = self._table.with_verdicts(wanted, verdicts)
+        return Asker(table=self._table, parameters=PARAMETERS)
 
     def _believe(self, message: LifecycleMessage) -> None:
         self._came += 1

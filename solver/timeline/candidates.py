@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from math import floor
 
 from msgspec import Struct
@@ -13,7 +14,7 @@ NOBODY = -(2**31) - 1
 """Stands for the priority of the highest victim where there is none."""
 
 
-class Candidate(Struct, frozen=True, kw_only=True):
+class Candidate(Struct, frozen=True, kw_only=True, dict=True):
     """A gang that has its place, and might have to give it up."""
 
     record: GangRecord
@@ -27,7 +28,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
         """Its priority."""
         return priority_of(self.record)
 
-    @property
+    @cached_property
     def devices(self) -> int:
         """Count the devices that it holds; a share counts as one."""
         placed = self.record.placed
@@ -85,9 +86,9 @@ def may_end(candidate: GangRecord, waits: GangRecord) -> bool:
     A gang that is ending is no victim, and one without a place would free nothing.
     """
     return (
-        candidate.in_force is not None
-        and candidate.submission is not None
+        candidate.submission is not None
         and priority_of(candidate) < priority_of(waits)
+        and candidate.in_force is not None
     )
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct, structs
 
 from contracts.allocation import AllocationResult
-from contracts.ids import DeviceID, NodeName
+from contracts.ids import DeviceID, GangKey, NodeName
 from contracts.lifecycle import GangRecord
+from contracts.messages import GangAllocated
 from solver.snapshot.node_state import NodeUse, add_amounts
 from solver.snapshot.pages import PAGES, Page, Pages, page_number_of
 from solver.snapshot.parts import NodePart, PartValue, UsePart
@@ -26,38 +27,39 @@ class Holding(Struct, frozen=True, kw_only=True):
 
 def read_holding(snapshot: Snapshot, record: GangRecord) -> Holding:
     """Read what a gang with a place holds."""
-    if record.placed is None:
+    placed = record.placed
+    if placed is None:
         return Holding()
-    nodes = sorted({pod.node for pod in record.placed.members})
     devices = frozenset(
         result.device_id
-        for allocation in _list_allocations(snapshot, record)
+        for allocation in _list_allocations(snapshot, placed)
         for result in allocation.devices.results
         if not result.admin_access
     )
+    nodes = sorted({pod.node for pod in placed.members})
     uses = {node: snapshot.inventory.node_uses.get(node) or {} for node in nodes}
-    amounts = {node: _sum_amounts(of.values(), record) for node, of in uses.items()}
+    amounts = {node: _sum_amounts(of.values(), record.key) for node, of in uses.items()}
     return Holding(devices=devices, amounts=amounts)
 
 
 def _list_allocations(
-    snapshot: Snapshot, record: GangRecord
+    snapshot: Snapshot, placed: GangAllocated
 ) -> Iterator[AllocationResult]:
     """List what was decided for a gang, and what its claims say that they have."""
-    for pod in () if record.placed is None else record.placed.members:
-        for placed in pod.claims:
-            yield placed.allocation
-            claim = snapshot.claims.get(str(placed.ref))
+    for pod in placed.members:
+        for each in pod.claims:
+            yield each.allocation
+            claim = snapshot.claims.get(str(each.ref))
             status = None if claim is None else claim.status
             if status is not None and status.allocation is not None:
                 yield status.allocation
 
 
-def _sum_amounts(uses: Iterable[NodeUse], record: GangRecord) -> dict[str, int]:
+def _sum_amounts(uses: Iterable[NodeUse], gang: GangKey) -> dict[str, int]:
     """Add up what a gang uses of a node: its decision, or its pods if that is more."""
     decided, bound = dict[str, int](), dict[str, int]()
     for use in uses:
-        if use.gang == record.key:
+        if use.gang == gang:
             add_amounts(decided if use.decided else bound, use.amounts)
     return {
         name: max(decided.get(name, 0), bound.get(name, 0))

@@ -4,11 +4,11 @@
 
 Gangs of 64 pods with 1 to 4 GPUs each wait for one rack of a full fleet: 1,000 nodes
 in racks of 40 (full: 1,000 draws on 20 fleets, the ages of all gangs drawn anew for
-each). The first question about a fleet is cold, and counts. `lost` are GPU-seconds since the last
-checkpoint. The peer is the rule of KEP-5710, workload-aware preemption: of each rack
-all gangs of lower priority are taken out, and those of higher priority, then the older
-ones, are put back while the gang still fits; the rack is chosen as kube-scheduler
-chooses a node. Its reprieve is given the same gangs and the same device counts.
+each). The first question about a fleet is cold, and counts. `lost` are GPU-seconds
+since the last checkpoint. The peer is the rule of KEP-5710, workload-aware preemption:
+of each rack all gangs of lower priority are taken out, and those of higher priority,
+then the older ones, are put back while the gang still fits; the rack is chosen as
+kube-scheduler chooses a node. It is given the same gangs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SIZES = {"small": (1_000, 2, 20), "full": (1_000, 20, 50)}
 PODS = 64
 
 
-class Drawn(Struct, frozen=True):
+class FoundVictims(Struct, frozen=True):
     """One gang that waits, and what was found for it."""
 
     found: Victims
@@ -131,10 +131,10 @@ class Finder:
 
 def draw_gangs(
     finder: Finder, nodes: int, gangs: int, seed: int
-) -> dict[int, list[Drawn]]:
+) -> dict[int, list[FoundVictims]]:
     """Find the victims for gangs on one fleet, by the GPUs of their pods."""
     draw, fleet = random.Random(-seed), fill(nodes, seed)
-    drawn: dict[int, list[Drawn]] = defaultdict(list)
+    drawn: dict[int, list[FoundVictims]] = defaultdict(list)
     for number in range(gangs):
         gpus = draw.choice((1, 2, 3, 4))
         priority = draw.choice((50, 150, 250))
@@ -144,11 +144,11 @@ def draw_gangs(
         candidates = draw_ages(fleet.records, seed * 1_000 + number)
         found, spent_s, cpu_s, asked = finder.find(snapshot, waits, candidates)
         peer = reprieve(candidates, waits, gpus)
-        drawn[gpus].append(Drawn(found, spent_s, cpu_s, asked, peer))
+        drawn[gpus].append(FoundVictims(found, spent_s, cpu_s, asked, peer))
     return drawn
 
 
-def row_of(name: str, nodes: int, drawn: list[Drawn]) -> Row:
+def row_of(name: str, nodes: int, drawn: list[FoundVictims]) -> Row:
     """Sum up what was found."""
     spent = [each.seconds * 1e3 for each in drawn]
     worked = [each.cpu_s * 1e3 for each in drawn]
@@ -182,7 +182,7 @@ def main() -> None:
     """Print a row for each size of pods, and one for all."""
     options = arguments(__doc__ or "")
     nodes, fleets, gangs = SIZES[options.size]
-    drawn: dict[int, list[Drawn]] = defaultdict(list)
+    drawn: dict[int, list[FoundVictims]] = defaultdict(list)
     with SelectorEvaluator() as evaluator:
         finder = Finder(evaluator)
         for number in range(fleets):

@@ -49,7 +49,7 @@ GPUS = (1, 1, 2, 2, 4, 8)
 HOLDS = "gpus"
 
 
-class Fleet(Struct, frozen=True):
+class FullFleet(Struct, frozen=True):
     """A full cluster, and what runs in it."""
 
     snapshot: Snapshot
@@ -86,7 +86,7 @@ class _Pieces:
         return rest
 
 
-def fill(nodes: int, seed: int) -> Fleet:
+def fill(nodes: int, seed: int) -> FullFleet:
     """Fill a fleet with gangs."""
     draw, snapshot = random.Random(seed), Snapshot()
     snapshot = apply(snapshot, observed_class(GPU, f'device.driver == "{GPU}"'))
@@ -109,11 +109,11 @@ def fill(nodes: int, seed: int) -> Fleet:
                 snapshot = _start(snapshot, draw, places, records)
         for place in pieces.take_rest():
             snapshot = _start(snapshot, draw, [place], records)
-    return Fleet(snapshot, tuple(records))
+    return FullFleet(snapshot, tuple(records))
 
 
 def wait_for_rack(
-    fleet: Fleet, age: int, pods: int, gpus: int, priority: int
+    fleet: FullFleet, age: int, pods: int, gpus: int, priority: int
 ) -> tuple[Snapshot, SubmitGang]:
     """Submit a gang that must be in one rack."""
     message = _submission(age, pods, gpus, priority)

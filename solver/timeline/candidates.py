@@ -45,7 +45,7 @@ class Candidate(Struct, frozen=True, kw_only=True, dict=True):
         return self.record.namespace, self.record.name, self.record.uid
 
     def lost_s(self, now_s: float) -> int:
-        """Count the device-seconds of work that its end would lose, in whole seconds."""
+        """Count the device-seconds of work that its end would lose."""
         since = self.started_s if self.checkpointed_s is None else self.checkpointed_s
         return self.devices * max(floor(now_s - since), 0)
 

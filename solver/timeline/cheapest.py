@@ -47,7 +47,7 @@ class Lack(Struct, frozen=True):
         return ended <= self.ended if self.is_final else ended == self.ended
 
 
-class Chosen(Struct, frozen=True):
+class CheapestSet(Struct, frozen=True):
     """A set of gangs, and the nodes that then hold the gang that waits."""
 
     ended: frozenset[int]
@@ -83,7 +83,9 @@ def bound_loss(
 ) -> float:
     """Bound what is lost at least where gangs up to a priority may end."""
     kinds = range(len(counts.pods))
-    return max((_bound_kind(counts, region, prices, level, k) for k in kinds), default=0)
+    return max(
+        (_bound_kind(counts, region, prices, level, k) for k in kinds), default=0
+    )
 
 
 def _has_room(
@@ -120,7 +122,9 @@ def _bound_kind(
         limits = [(dict(limit.needs).get(kind, 0), limit) for limit in node.limits]
         limits = [(need, limit) for need, limit in limits if need]
         need, limit = min(
-            limits, key=lambda pair: pair[1].left / pair[0], default=(1, Limit((), most))
+            limits,
+            key=lambda pair: pair[1].left / pair[0],
+            default=(1, Limit((), most)),
         )
         missing -= min(limit.left / need, most)
         for gang, amount in limit.given if limit.left / need < most else ():
@@ -141,7 +145,7 @@ def _bound_kind(
     return inf
 
 
-class Limits(Struct, frozen=True):
+class SolveLimits(Struct, frozen=True):
     """What each call of CP-SAT may spend."""
 
     work: float
@@ -211,8 +215,8 @@ class RegionModel:
         self._model.add(total([*missing, *ended]) >= 1 - len(ended))
 
     def choose(
-        self, below: Sums | None, limits: Limits
-    ) -> tuple[Chosen | Infeasible | None, float]:
+        self, below: Sums | None, limits: SolveLimits
+    ) -> tuple[CheapestSet | Infeasible | None, float]:
         """Choose the cheapest set that costs at most so much by its sums.
 
         None: neither a set nor a proof was found within the limit. And the work.
@@ -237,8 +241,8 @@ class RegionModel:
         return None if solved is None else self._read(solved, proven=proven), work
 
     def choose_younger(
-        self, chosen: Chosen, order: Sequence[int], limits: Limits
-    ) -> tuple[Chosen | None, float]:
+        self, chosen: CheapestSet, order: Sequence[int], limits: SolveLimits
+    ) -> tuple[CheapestSet | None, float]:
         """Choose among sets of equal sums that with the youngest gangs.
 
         `order`: all gangs, the youngest first. None: not found within the limit. And
@@ -292,10 +296,12 @@ class RegionModel:
             most = most * step + allowed[part]
         return [*weighings, (weights, None if weighings else most)]
 
-    def _read(self, solved: Solved, *, proven: bool) -> Chosen:
+    def _read(self, solved: Solved, *, proven: bool) -> CheapestSet:
         ended = frozenset(g for g, v in self._gangs.items() if solved.value(v))
         used = (n for n, pods in self._pods.items() if any(map(solved.value, pods)))
-        return Chosen(ended, sum_prices(self._prices, ended), frozenset(used), proven)
+        return CheapestSet(
+            ended, sum_prices(self._prices, ended), frozenset(used), proven
+        )
 
 
 def _clip(below: Sums, largest: Sequence[int]) -> list[int]:

@@ -20,7 +20,6 @@ from solver.devices.gather import Cluster
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
-from solver.kinds.query import Query
 from solver.kinds.shapes import NodeView
 from solver.kinds.topology import PREFERRED
 from solver.problem.gangs import GangPart, MemberPart
@@ -203,9 +202,7 @@ class _RoomReader:
             limits.append(Limit(tuple(needs.items()), left, tuple(given.items())))
         return limits
 
-    def _list_blocked(
-        self, view: NodeView, here: list[int]
-    ) -> set[tuple[int, int]]:
+    def _list_blocked(self, view: NodeView, here: list[int]) -> set[tuple[int, int]]:
         """List the gangs that hold one of all the devices that a pod needs."""
         return {
             (kind, gang)
@@ -235,9 +232,7 @@ def _list_taken(problem: Problem) -> frozenset[DeviceID]:
     )
 
 
-def _list_counted(
-    kind: MemberKind, view: NodeView
-) -> list[tuple[frozenset[int], int]]:
+def _list_counted(kind: MemberKind, view: NodeView) -> list[tuple[frozenset[int], int]]:
     """List the requests that take devices of the node for themselves.
 
     Each with the groups that may serve it, and how many devices it takes at least.

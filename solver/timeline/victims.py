@@ -31,11 +31,11 @@ from solver.timeline.candidates import (
     may_end,
 )
 from solver.timeline.cheapest import (
-    Chosen,
+    CheapestSet,
     Lack,
-    Limits,
     Price,
     RegionModel,
+    SolveLimits,
     bound_cost,
     bound_loss,
 )
@@ -98,7 +98,7 @@ class _Open(Struct, frozen=True):
     level: int
     """The highest priority that may end."""
     region: int
-    chosen: Chosen | None = None
+    chosen: CheapestSet | None = None
     is_last: bool = False
     """True if it is the youngest of its sums."""
 
@@ -201,7 +201,7 @@ class _VictimSearch:
         outcome, work = self._model(opened).choose(below, self._limits)
         self._work += work
         level = opened.level
-        if isinstance(outcome, Chosen):
+        if isinstance(outcome, CheapestSet):
             self._proven &= outcome.proven
             self._push((level, *outcome.sums), _Open(level, opened.region, outcome))
         elif isinstance(outcome, Infeasible) and below is not None:
@@ -219,7 +219,7 @@ class _VictimSearch:
             lost = bound_loss(self._counts, region, self._prices, higher[0])
             self._push((higher[0], lost), _Open(higher[0], opened.region))
 
-    def _make_last(self, opened: _Open, chosen: Chosen) -> None:
+    def _make_last(self, opened: _Open, chosen: CheapestSet) -> None:
         """Find the youngest of the sets that cost the same by their sums."""
         order = range(len(self._candidates))
         model = self._model(opened)
@@ -234,10 +234,10 @@ class _VictimSearch:
         )
 
     @property
-    def _limits(self) -> Limits:
+    def _limits(self) -> SolveLimits:
         parameters = self._asker.parameters
         limit = min(parameters.work_limit, max(MOST_WORK - self._work, 0.1))
-        return Limits(limit, parameters.seed)
+        return SolveLimits(limit, parameters.seed)
 
     # --- what the engines say --------------------------------------------------------
 
@@ -300,9 +300,7 @@ class _VictimSearch:
                 parts += [part[:half], part[half:]]
         return self._answer(ended, fit, reached)
 
-    def _answer(
-        self, ended: frozenset[int], fit: Fit, reached: VictimCost
-    ) -> Victims:
+    def _answer(self, ended: frozenset[int], fit: Fit, reached: VictimCost) -> Victims:
         victims = tuple(self._candidates[gang] for gang in sorted(ended))
         cost = cost_of(victims, self._now_s)
         bound = cost if self._proven else reached

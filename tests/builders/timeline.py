@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from contracts.gang import Member
 from contracts.ids import GangUID, SolveID
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import GatesOpened, SubmitGang
@@ -26,8 +27,14 @@ from tests.builders.problems import (
     snapshot_of,
 )
 
-
 RACK = "topology.kubernetes.io/rack"
+
+
+def worker(pods: int = 1, gpus: int = 8, cpu: int = 0, name: str = "worker") -> Member:
+    """Make equal pods, with one claim each."""
+    claims = member_claim(request(count=gpus))
+    resources = {"cpu": cpu} if cpu else None
+    return member(claims, name=name, count=pods, resources=resources)
 
 
 class World:
@@ -53,10 +60,12 @@ class World:
         self, name: str, pods: int = 1, gpus: int = 8, cpu: int = 0, **spec: Any
     ) -> GangRecord:
         """Submit a gang of equal pods; it waits."""
+        return self.submit_members(name, worker(pods, gpus, cpu), **spec)
+
+    def submit_members(self, name: str, *members: Member, **spec: Any) -> GangRecord:
+        """Submit a gang of these pods; it waits."""
         self._came += 1
-        claims = member_claim(request(count=gpus))
-        worker = member(claims, count=pods, resources={"cpu": cpu} if cpu else None)
-        made = gang(worker, name=name, uid=name, **spec)
+        made = gang(*members, name=name, uid=name, **spec)
         self._believe(SubmitGang(cluster=CLUSTER, uid=GangUID(name), gang=made))
         return self[name]
 
@@ -68,7 +77,15 @@ class World:
         Raises:
             AssertionError: it has no place.
         """
-        record = self.submit(name, pods, gpus, cpu, **spec)
+        return self.start_members(name, worker(pods, gpus, cpu), **spec)
+
+    def start_members(self, name: str, *members: Member, **spec: Any) -> GangRecord:
+        """Submit a gang of these pods and decide it.
+
+        Raises:
+            AssertionError: it has no place.
+        """
+        record = self.submit_members(name, *members, **spec)
         (answer,) = allocate(self.asker(record).question(self.snapshot, record)).gangs
         assert answer.members, answer.reasons
         message = make_decision(

@@ -42,14 +42,14 @@ class Wants:
 
 
 @dataclass(frozen=True)
-class Fleet:
+class PlainFleet:
     """Nodes by name: (devices, CPUs, rack)."""
 
     nodes: Mapping[str, tuple[int, int, str]]
 
 
 def find_cheapest(
-    fleet: Fleet, running: Sequence[Runs], wants: Wants, now_s: int
+    fleet: PlainFleet, running: Sequence[Runs], wants: Wants, now_s: int
 ) -> frozenset[str] | None:
     """Find the cheapest set whose end lets the gang in; None: there is none."""
     legal = [g for g in running if g.priority < wants.priority and not g.ends]
@@ -80,7 +80,7 @@ def cost_of(chosen: Sequence[Runs], now_s: int) -> Key:
 
 
 def fits(
-    fleet: Fleet, running: Iterable[Runs], wants: Wants, ended: Iterable[Runs]
+    fleet: PlainFleet, running: Iterable[Runs], wants: Wants, ended: Iterable[Runs]
 ) -> bool:
     """True if the gang has a place once some have ended."""
     gone = {gang.name for gang in ended}

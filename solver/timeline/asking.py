@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
+from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.decision import Decision, Status
 from solver.problem.assemble import assemble, resolve_gangs
@@ -50,7 +51,7 @@ class Asker(Struct, frozen=True, kw_only=True):
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
-        return read_fit((yield self.question(snapshot, record)))
+        return read_fit((yield self.question(snapshot, record)), record.key)
 
     def find(self, snapshot: Snapshot, record: GangRecord) -> Asking[Fit]:
         """Ask for any place of a gang: less work.
@@ -58,7 +59,7 @@ class Asker(Struct, frozen=True, kw_only=True):
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
-        return read_fit((yield self.question(snapshot, record, Tier.GANGS)))
+        return read_fit((yield self.question(snapshot, record, Tier.GANGS)), record.key)
 
     def question(
         self, snapshot: Snapshot, record: GangRecord, last: Tier | None = None
@@ -75,9 +76,9 @@ class Asker(Struct, frozen=True, kw_only=True):
         return assemble(snapshot, gangs, self.table, parameters)
 
 
-def read_fit(decision: Decision) -> Fit:
-    """Read where the only gang of a Problem has a place."""
-    (answer,) = decision.gangs
+def read_fit(decision: Decision, gang: GangKey) -> Fit:
+    """Read where a gang has a place."""
+    (answer,) = (each for each in decision.gangs if each.key == gang)
     proven = decision.status is Status.OPTIMAL
     return Fit(members=answer.members, proven=proven)
 

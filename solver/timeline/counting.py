@@ -70,9 +70,11 @@ class Counts(Struct, frozen=True):
     regions: tuple[Region, ...]
 
 
-def count_room(problem: Problem, holdings: Sequence[Holding]) -> Counts:
-    """Count what a Problem's only gang needs, and what would make room for it."""
-    (gang,) = problem.gangs
+def count_room(problem: Problem, gang: GangPart, holdings: Sequence[Holding]) -> Counts:
+    """Count what a gang of a Problem needs, and what would make room for it.
+
+    As if it were the only one.
+    """
     bare = _strip(gang)
     emptied = problem.with_pages(free_all(problem.pages, holdings)).with_gangs((bare,))
     demand = Demand(emptied.gangs)

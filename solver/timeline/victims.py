@@ -8,12 +8,12 @@ passes the counts; a no becomes a cut, as strong as a few further questions make
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from contracts.ids import NodeName
+from contracts.ids import GangKey, NodeName
 from contracts.lifecycle import GangRecord
 from solver.engines.cpsat import Infeasible
 from solver.problem.gangs import GangPart
@@ -41,7 +41,7 @@ from solver.timeline.cheapest import (
 )
 from solver.timeline.counting import Counts, Region, count_room
 from solver.timeline.futures import Members, without_gangs
-from solver.timeline.holdings import read_holding
+from solver.timeline.holdings import Holding, read_holding
 
 MOST_SETS = 48
 """Sets that the engines are asked about before a set is only made smaller."""
@@ -84,7 +84,16 @@ def find_victims(
     Raises:
         VerdictMissingError: a selector was not evaluated for all devices.
     """
-    search = _VictimSearch(snapshot, waits, asker, candidates, now_s)
+    allowed = [each for each in candidates if may_end(each.record, waits)]
+
+    def question(ended: Iterable[Candidate]) -> Problem:
+        later = without_gangs(snapshot, (each.record for each in ended))
+        return asker.question(later, waits, Tier.GANGS)
+
+    holdings = {
+        each.record.key: read_holding(snapshot, each.record) for each in allowed
+    }
+    search = VictimSearch(question, waits.key, allowed, holdings, now_s)
     return (yield from search.run())
 
 
@@ -103,28 +112,33 @@ class _Open(Struct, frozen=True):
     """True if it is the youngest of its sums."""
 
 
-class _VictimSearch:
-    """One search."""
+class VictimSearch:
+    """One search, in whatever cluster its questions are about."""
 
     def __init__(
         self,
-        snapshot: Snapshot,
-        waits: GangRecord,
-        asker: Asker,
-        candidates: Collection[Candidate],
+        question: Callable[[Iterable[Candidate]], Problem],
+        gang: GangKey,
+        candidates: Iterable[Candidate],
+        holdings: Mapping[GangKey, Holding],
         now_s: float,
     ) -> None:
-        self._snapshot, self._waits, self._asker = snapshot, waits, asker
-        allowed = (each for each in candidates if may_end(each.record, waits))
-        self._candidates = sorted(allowed, key=age_of)
+        """Prepare a search.
+
+        `question`: what is asked once some have ended; `holdings`: what their ends give
+        back, at most.
+        """
+        self._question, self._key = question, gang
+        self._candidates = sorted(candidates, key=age_of)
+        self._holdings = [holdings[each.record.key] for each in self._candidates]
         self._now_s = now_s
         self._prices = [
             Price(each.priority, (each.lost_s(now_s), 1, each.devices))
             for each in self._candidates
         ]
         self._levels = [NOBODY, *sorted({price.priority for price in self._prices})]
-        self._problem = asker.question(snapshot, waits, Tier.GANGS)
-        (self._gang,) = self._problem.gangs
+        self._problem = question(())
+        (self._gang,) = (g for g in self._problem.gangs if g.key == gang)
         self._is_monotone = _is_monotone(self._gang)
         self._lacks: list[Lack] = []
         self._heap: list[tuple[Key, int, _Open]] = []
@@ -136,10 +150,7 @@ class _VictimSearch:
     def run(self) -> Asking[Victims]:
         """Find the cheapest set."""
         if not self._gang.refused:
-            holdings = [
-                read_holding(self._snapshot, each.record) for each in self._candidates
-            ]
-            self._counts = count_room(self._problem, holdings)
+            self._counts = count_room(self._problem, self._gang, self._holdings)
         for number, region in enumerate(self._counts.regions):
             bound = bound_cost(self._counts, region, self._prices)
             if bound is not None:
@@ -235,7 +246,7 @@ class _VictimSearch:
 
     @property
     def _limits(self) -> SolveLimits:
-        parameters = self._asker.parameters
+        parameters = self._problem.parameters
         limit = min(parameters.work_limit, max(MOST_WORK - self._work, 0.1))
         return SolveLimits(limit, parameters.seed)
 
@@ -245,14 +256,12 @@ class _VictimSearch:
         self, ended: frozenset[int], nodes: Collection[NodeName] = ()
     ) -> Asking[Fit]:
         """Ask whether the gang fits once some have ended: at first on a few nodes."""
-        records = [self._candidates[gang].record for gang in sorted(ended)]
-        later = without_gangs(self._snapshot, records)
-        problem = self._asker.question(later, self._waits, Tier.GANGS)
+        problem = self._question(self._candidates[gang] for gang in sorted(ended))
         if nodes and _is_local(problem):
-            fit = read_fit((yield _keep_nodes(problem, nodes)))
+            fit = read_fit((yield _keep_nodes(problem, nodes)), self._key)
             if fit:
                 return fit
-        return read_fit((yield problem))
+        return read_fit((yield problem), self._key)
 
     def _learn(self, ended: frozenset[int], *, is_known: bool) -> Asking[None]:
         """Note that a set is not enough, and which larger ones are not either."""
@@ -335,7 +344,9 @@ def _is_monotone(gang: GangPart) -> bool:
 
 def _is_local(problem: Problem) -> bool:
     """True if a gang that fits on some nodes fits where there are others, too."""
-    return not problem.neighbours and not any(
+    if problem.neighbours or len(problem.gangs) > 1:
+        return False
+    return not any(
         gang.standing or member.pod_rules.spread or member.pod_rules.near
         for gang in problem.gangs
         for member in gang.members

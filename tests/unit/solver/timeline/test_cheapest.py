@@ -93,6 +93,8 @@ def test_bounds_are_at_most_what_it_costs() -> None:
     where = region(2, 2, 4)
     counts, costs = Counts((4,), (where,)), prices(10, 10, 21)
 
-    assert bound_cost(counts, where, costs) == (0, pytest.approx(20))
+    level, lost = bound_cost(counts, where, costs) or (None, inf)
+    assert level == 0
+    assert lost == pytest.approx(20)
     assert bound_cost(Counts((10,), (where,)), where, costs) is None
     assert bound_loss(counts, where, costs, -1) == inf

@@ -14,7 +14,9 @@ def count(world: World, *gangs: str) -> Counts:
     waits = world["waits"]
     problem = world.asker(waits).question(world.snapshot, waits, Tier.GANGS)
     return count_room(
-        problem, [read_holding(world.snapshot, world[name]) for name in gangs]
+        problem,
+        problem.gangs[0],
+        [read_holding(world.snapshot, world[name]) for name in gangs],
     )
 
 

@@ -21,14 +21,15 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from benchmarks.report import Row, arguments, percentile, report
-from benchmarks.worlds.full_fleet import IN_RACK, NOW_S, draw_ages, fill, wait_for_rack
+from benchmarks.worlds.full_fleet import IN_RACK, NOW_S, draw_ages, fill, submit
 from benchmarks.worlds.topology import DEVICES
 from contracts.ids import NodeName
 from contracts.lifecycle import GangRecord
 from solver.allocate import allocate
 from solver.cel.evaluator import SelectorEvaluator
+from solver.decision import Decision
 from solver.problem.assemble import find_missing_verdicts, resolve_gangs
-from solver.problem.problem import Parameters
+from solver.problem.problem import Parameters, Problem
 from solver.selectors.table import SelectorTable
 from solver.service.garbage import after_batch, collect_between_batches
 from solver.snapshot.snapshot import Snapshot
@@ -105,24 +106,28 @@ class Finder:
         self._table = SelectorTable()
         collect_between_batches()
 
+    def evaluate(self, snapshot: Snapshot, waits: GangRecord) -> SelectorTable:
+        """Evaluate the selectors of a gang, where that was not done before."""
+        gangs = resolve_gangs(snapshot, [waits], PARAMETERS.features)
+        while missing := find_missing_verdicts(snapshot, gangs, self._table):
+            verdicts = self._evaluator.evaluate(missing)
+            self._table = self._table.with_verdicts(missing, verdicts)
+        return self._table
+
     def find(
         self, snapshot: Snapshot, waits: GangRecord, candidates: Sequence[Candidate]
     ) -> tuple[Victims, float, float, int]:
         """Find the victims for a gang: with seconds, CPU and the engines' questions."""
         began_s, cpu_s, asked = time.perf_counter(), time.process_time(), 0
-        gangs = resolve_gangs(snapshot, [waits], PARAMETERS.features)
-        while missing := find_missing_verdicts(snapshot, gangs, self._table):
-            verdicts = self._evaluator.evaluate(missing)
-            self._table = self._table.with_verdicts(missing, verdicts)
-        asker = Asker(table=self._table, parameters=PARAMETERS)
+        asker = Asker(table=self.evaluate(snapshot, waits), parameters=PARAMETERS)
         asking = find_victims(snapshot, waits, asker, candidates, NOW_S)
 
-        def decide(problem: object) -> object:
+        def decide(problem: Problem) -> Decision:
             nonlocal asked
             asked += 1
-            return allocate(problem)  # type: ignore[arg-type]
+            return allocate(problem)
 
-        found = answer_all(asking, decide)  # type: ignore[arg-type]
+        found = answer_all(asking, decide)
         spent_s = time.perf_counter() - began_s
         cpu_s = time.process_time() - cpu_s
         after_batch()
@@ -138,7 +143,9 @@ def draw_gangs(
     for number in range(gangs):
         gpus = draw.choice((1, 2, 3, 4))
         priority = draw.choice((50, 150, 250))
-        snapshot, message = wait_for_rack(fleet, 10**6 + number, PODS, gpus, priority)
+        snapshot, message = submit(
+            fleet, 10**6 + number, PODS, gpus, priority, in_rack=True
+        )
         waits = snapshot.gangs.get(message.key)
         assert waits is not None
         candidates = draw_ages(fleet.records, seed * 1_000 + number)

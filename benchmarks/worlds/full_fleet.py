@@ -112,12 +112,13 @@ def fill(nodes: int, seed: int) -> FullFleet:
     return FullFleet(snapshot, tuple(records))
 
 
-def wait_for_rack(
-    fleet: FullFleet, age: int, pods: int, gpus: int, priority: int
+def submit(
+    fleet: FullFleet, age: int, pods: int, gpus: int, priority: int, *, in_rack: bool
 ) -> tuple[Snapshot, SubmitGang]:
-    """Submit a gang that must be in one rack."""
+    """Submit a gang, which must be in one rack or not."""
     message = _submission(age, pods, gpus, priority)
-    spec = replace(message.gang.spec, topology=(GangTopology(key=RACK),))
+    rules = (GangTopology(key=RACK),) if in_rack else ()
+    spec = replace(message.gang.spec, topology=rules)
     message = replace(message, gang=replace(message.gang, spec=spec))
     return apply(fleet.snapshot, message, sequence=age), message
 

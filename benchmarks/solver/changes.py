@@ -147,10 +147,15 @@ def row_of(nodes: int, offers: list[Offered]) -> Row:
     """Sum up what was found."""
     spent = [offer.seconds * 1e3 for offer in offers]
     worked = [offer.cpu_s * 1e3 for offer in offers]
-    sorts = ("end", "nodes", "fewer", "relax")
+    columns = {
+        "end": "gangs to end",
+        "nodes": "nodes to add",
+        "fewer": "pods fewer",
+        "relax": "terms less",
+    }
     offered = {
-        sort: sum(any(c.sort == sort for c in offer.changes) for offer in offers)
-        for sort in sorts
+        column: sum(any(c.sort == sort for c in offer.changes) for offer in offers)
+        for sort, column in columns.items()
     }
     return {
         "nodes": nodes,

@@ -198,8 +198,9 @@ class AsyncSession:
     ) -> list[Remedy]:
         """Find the smallest change of each kind that would let a gang in.
 
-        Its last recorded batch is solved again with it, and with less of it. Nothing is changed in the cluster. Changes that suffice come first. The user
-        must see everything, as a viewer does.
+        Its last recorded batch is solved again with it, and with less of it. Nothing is
+        changed in the cluster. Changes that suffice come first. The user must see
+        everything, as a viewer does.
 
         Raises:
             CannotReadError: it may not.

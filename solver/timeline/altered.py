@@ -12,6 +12,7 @@ from msgspec import structs
 
 from contracts.ids import DeviceID, NodeName, PoolName
 from contracts.names import UNHEALTHY
+from contracts.quantity import Quantity
 from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Problem
 from solver.snapshot.node_state import add_amounts
@@ -70,23 +71,32 @@ def with_ended(problem: Problem, holdings: Iterable[Holding]) -> Problem:
     Amounts come back only on nodes where devices do: else the record is older than the
     gang.
     """
-    devices, amounts = set[DeviceID](), dict[NodeName, dict[str, int]]()
+    freed: dict[DeviceID, Consumed | None] = {}
+    amounts: dict[NodeName, dict[str, int]] = {}
     for holding in holdings:
-        devices |= holding.devices
+        freed |= dict.fromkeys(holding.devices)
+        for device, of_share in holding.shares.items():
+            shares = freed.setdefault(device, {})
+            if shares is not None:
+                add_amounts(shares, of_share)
         for node, of_node in holding.amounts.items():
             add_amounts(amounts.setdefault(node, {}), of_node)
-    if not devices:
+    if not freed:
         return problem
     pages = sort_pages(problem.pages)
     changed: list[PartValue] = []
-    for node in _list_nodes(pages, devices):
-        changed += _free_node(list(pages.of(node)), devices, amounts.get(node, {}))
+    for node in _list_nodes(pages, freed):
+        changed += _free_node(list(pages.of(node)), freed, amounts.get(node, {}))
     return problem.with_pages(tuple(pages.with_values(changed)))
 
 
-def _list_nodes(pages: Iterable[Page], devices: set[DeviceID]) -> list[NodeName]:
+Consumed = dict[str, int]
+"""1e-9 units by capacity."""
+
+
+def _list_nodes(pages: Iterable[Page], freed: Iterable[DeviceID]) -> list[NodeName]:
     """List the nodes, and "" for the cluster, with pools of which devices are freed."""
-    pools = {(device.driver, device.pool) for device in devices}
+    pools = {(device.driver, device.pool) for device in freed}
     uses = (part.value for page in pages for part in page.parts())
     return sorted(
         {
@@ -98,26 +108,40 @@ def _list_nodes(pages: Iterable[Page], devices: set[DeviceID]) -> list[NodeName]
 
 
 def _free_node(
-    values: list[PartValue], devices: set[DeviceID], amounts: Mapping[str, int]
+    values: list[PartValue],
+    freed: Mapping[DeviceID, Consumed | None],
+    amounts: Mapping[str, int],
 ) -> list[PartValue]:
-    changed: list[PartValue] = []
-    has_freed = False
-    for value in values:
-        if isinstance(value, UsePart):
-            taken = tuple(
-                device
-                for device in value.taken
-                if DeviceID(value.driver, value.pool, device) not in devices
-            )
-            has_freed = has_freed or taken != value.taken
-            changed.append(structs.replace(value, taken=taken))
-    for value in values if has_freed else ():
+    uses = [value for value in values if isinstance(value, UsePart)]
+    after = [_free_devices(use, freed) for use in uses]
+    changed: list[PartValue] = [*after]
+    for value in values if after != uses else ():
         if isinstance(value, NodePart) and value.free is not None:
             free = {
                 each: left + amounts.get(each, 0) for each, left in value.free.items()
             }
             changed.append(structs.replace(value, free=free))
     return changed
+
+
+def _free_devices(use: UsePart, freed: Mapping[DeviceID, Consumed | None]) -> UsePart:
+    taken = tuple(
+        device
+        for device in use.taken
+        if freed.get(DeviceID(use.driver, use.pool, device), {}) is not None
+    )
+    shared = []
+    for share in use.shared:
+        gone = freed.get(DeviceID(use.driver, use.pool, share.device)) or {}
+        left = {
+            name: amount.nano - gone.get(name, 0) for name, amount in share.consumed
+        }
+        # Who consumed all that was consumed was the last to share it.
+        if not gone or any(amount > 0 for amount in left.values()):
+            amounts = ((n, Quantity.of_nano(max(a, 0))) for n, a in left.items())
+            consumed = tuple(amounts) if gone else share.consumed
+            shared.append(structs.replace(share, consumed=consumed))
+    return structs.replace(use, taken=taken, shared=tuple(shared))
 
 
 def healed(problem: Problem) -> Problem:

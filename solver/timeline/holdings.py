@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, structs
 
-from contracts.allocation import AllocationResult
+from contracts.allocation import DeviceRequestAllocationResult
 from contracts.ids import DeviceID, GangKey, NodeName
 from contracts.lifecycle import GangRecord
 from contracts.messages import GangAllocated
@@ -20,7 +20,9 @@ class Holding(Struct, frozen=True, kw_only=True):
     """What a gang's end gives back, at most."""
 
     devices: frozenset[DeviceID] = frozenset()
-    """Those that it has for itself or shares."""
+    """Those that it has for itself."""
+    shares: Mapping[DeviceID, Mapping[str, int]] = {}
+    """Of those that it shares what it consumes: 1e-9 units by capacity."""
     amounts: Mapping[NodeName, Mapping[str, int]] = {}
     """Resources of nodes."""
 
@@ -30,29 +32,38 @@ def read_holding(snapshot: Snapshot, record: GangRecord) -> Holding:
     placed = record.placed
     if placed is None:
         return Holding()
-    devices = frozenset(
-        result.device_id
-        for allocation in _list_allocations(snapshot, placed)
-        for result in allocation.devices.results
-        if not result.admin_access
-    )
+    devices = set[DeviceID]()
+    consumed: dict[tuple[DeviceID, str], dict[str, int]] = {}
+    for result in _list_results(snapshot, placed):
+        if result.share_id is None:
+            devices.add(result.device_id)
+        else:
+            amounts_of = result.consumed_capacity.items()
+            share = result.device_id, result.share_id
+            # As wherever shares are summed: a negative amount gives no room.
+            consumed[share] = {name: max(a.nano, 0) for name, a in amounts_of}
+    shares: dict[DeviceID, dict[str, int]] = {}
+    for (device, _), of_share in consumed.items():
+        add_amounts(shares.setdefault(device, {}), of_share)
     nodes = sorted({pod.node for pod in placed.members})
     uses = {node: snapshot.inventory.node_uses.get(node) or {} for node in nodes}
     amounts = {node: _sum_amounts(of.values(), record.key) for node, of in uses.items()}
-    return Holding(devices=devices, amounts=amounts)
+    return Holding(devices=frozenset(devices), shares=shares, amounts=amounts)
 
 
-def _list_allocations(
+def _list_results(
     snapshot: Snapshot, placed: GangAllocated
-) -> Iterator[AllocationResult]:
+) -> Iterator[DeviceRequestAllocationResult]:
     """List what was decided for a gang, and what its claims say that they have."""
     for pod in placed.members:
         for each in pod.claims:
-            yield each.allocation
             claim = snapshot.claims.get(str(each.ref))
             status = None if claim is None else claim.status
-            if status is not None and status.allocation is not None:
-                yield status.allocation
+            observed = None if status is None else status.allocation
+            for allocation in (each.allocation, observed):
+                if allocation is not None:
+                    results = allocation.devices.results
+                    yield from (each for each in results if not each.admin_access)
 
 
 def _sum_amounts(uses: Iterable[NodeUse], gang: GangKey) -> dict[str, int]:

@@ -40,10 +40,13 @@ def worker(pods: int = 1, gpus: int = 8, cpu: int = 0, name: str = "worker") -> 
 class World:
     """A cluster of equal nodes, and its gangs by name."""
 
-    def __init__(self, nodes: int, gpus: int = 8, rack: int = 0) -> None:
-        """Make the nodes; `rack`: so many of them are in one, 0: there are none."""
+    def __init__(self, nodes: int, gpus: int = 8, rack: int = 0, **device: Any) -> None:
+        """Make the nodes, with GPUs that are so.
+
+        `rack`: so many nodes are in one, 0: there are none.
+        """
         names = (f"n-{number}" for number in range(nodes))
-        pools = {name: [pool(*devices(gpus), name=name)] for name in names}
+        pools = {name: [pool(*devices(gpus, **device), name=name)] for name in names}
         nodes_seen = (
             node(name, labels={RACK: f"r-{number // rack}"} if rack else None)
             for number, name in enumerate(pools)

@@ -44,6 +44,8 @@ def draw_counted(seed: int) -> VictimWorld:
         pods, each = draw.randint(1, 3), draw.randint(1, gpus)
         if _start(world, name, worker(pods, each, cpu), priority=_draw_priority(draw)):
             cpus[name] = cpu
+            if draw.random() < 0.4:
+                world.run(name, cpu)
     if draw.random() < 0.3 and len(cpus) > 2:
         for name in draw.sample(sorted(cpus), draw.randint(1, 2)):
             world.snapshot = without_gangs(world.snapshot, [world[name]])
@@ -91,6 +93,30 @@ def draw_ruled(seed: int) -> VictimWorld:
         "waits", pods, priority=draw.choice((15, 40)), topology=draw.choice(rules)
     )
     return VictimWorld(world, candidates, waits, PlainFleet({}), (), Wants(0, ()))
+
+
+def draw_shared(seed: int) -> VictimWorld:
+    """Draw a world in which gangs share devices."""
+    draw = random.Random(seed)
+    world = World(
+        draw.randint(1, 3),
+        draw.randint(1, 2),
+        capacity={"m": 10},
+        allow_multiple_allocations=True,
+    )
+    names = [
+        f"g{number}"
+        for number in range(draw.randint(2, 6))
+        if _start(world, f"g{number}", _draw_shares(draw), _draw_priority(draw))
+    ]
+    candidates = tuple(_draw_candidate(draw, world[name]) for name in names)
+    waits = world.submit_members("waits", _draw_shares(draw), priority=25)
+    return VictimWorld(world, candidates, waits, PlainFleet({}), (), Wants(0, ()))
+
+
+def _draw_shares(draw: random.Random) -> Member:
+    asked = request(capacity={"m": draw.randint(2, 9)})
+    return member(member_claim(asked), count=draw.randint(1, 3))
 
 
 def _draw_priority(draw: random.Random) -> int:

@@ -15,6 +15,7 @@ from solver.timeline.altered import (
 )
 from solver.timeline.futures import without_gangs
 from solver.timeline.holdings import read_holding
+from tests.builders import member, member_claim, request
 from tests.builders.timeline import World
 
 
@@ -36,6 +37,23 @@ def test_what_ended_is_as_if_it_had_never_been() -> None:
     asked = world.asker(waits).question(later, waits)
 
     assert with_ended(question(world, "waits"), [held]).hash == asked.hash
+
+
+def test_shares_end_with_their_gang() -> None:
+    world = World(2, 1, capacity={"m": 10}, allow_multiple_allocations=True)
+    share = member(member_claim(request(capacity={"m": 3})), count=2)
+    runs = [world.start_members(name, share) for name in "abc"]
+    waits = world.submit_members("waits", share)
+    held = [read_holding(world.snapshot, each) for each in runs]
+    problem = question(world, "waits")
+    asker = world.asker(waits)
+
+    for ended in ([0], [0, 1], [0, 1, 2]):
+        later = without_gangs(world.snapshot, [runs[number] for number in ended])
+        changed = with_ended(problem, [held[number] for number in ended])
+        assert changed.hash == asker.question(later, waits).hash
+    assert not held[0].devices
+    assert sum(sum(of.values()) for of in held[0].shares.values()) == 6 * 10**9
 
 
 def test_added_nodes_have_nothing_in_use() -> None:

@@ -163,7 +163,7 @@ class _RoomReader:
             name=view.name,
             most=tuple((k, min(most[k], _MOST_PODS)) for k in here),
             limits=tuple(limits),
-            blocked=tuple(self._list_blocked(view, here)),
+            blocked=tuple(sorted(self._list_blocked(view, here))),
         )
 
     def _limit_by_resources(self, node: NodePart, here: list[int]) -> list[Limit]:

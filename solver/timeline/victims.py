@@ -8,8 +8,10 @@ passes the counts; a no becomes a cut, as strong as a few further questions make
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from heapq import heappop, heappush
+from math import floor, inf
+from typing import Any
 
 from msgspec import Struct
 
@@ -97,7 +99,7 @@ def find_victims(
     return (yield from search.run())
 
 
-Key = tuple[object, ...]
+Key = tuple[Any, ...]
 """Of what is bounded or known: priority, then the sums, then the youngest."""
 
 
@@ -139,7 +141,7 @@ class VictimSearch:
         self._levels = [NOBODY, *sorted({price.priority for price in self._prices})]
         self._problem = question(())
         (self._gang,) = (g for g in self._problem.gangs if g.key == gang)
-        self._is_monotone = _is_monotone(self._gang)
+        self._is_monotone = _is_monotone(self._gang, self._problem)
         self._lacks: list[Lack] = []
         self._heap: list[tuple[Key, int, _Open]] = []
         self._pushed = 0
@@ -172,23 +174,17 @@ class VictimSearch:
                     return self._answer(chosen.ended, fit, reached)
                 yield from self._learn(chosen.ended, is_known=fit.proven)
                 self._push(key[:2], _Open(opened.level, opened.region))
-        if not self._heap:
-            nothing = VictimCost()
-            return Victims(
-                victims=(),
-                members=(),
-                proven=self._proven,
-                cost=nothing,
-                bound=reached,
-            )
+        if not self._heap and self._proven:
+            fit = Fit(members=(), proven=True)
+            return self._answer(frozenset(), fit, reached)
         self._proven = False
         return (yield from self._reduce(reached))
 
     # --- what counting and cuts say --------------------------------------------------
 
-    def _push(self, key: Sequence[object], opened: _Open) -> None:
+    def _push(self, key: Key, opened: _Open) -> None:
         self._pushed += 1
-        heappush(self._heap, (tuple(key), self._pushed, opened))
+        heappush(self._heap, (key, self._pushed, opened))
 
     def _is_forbidden(self, ended: frozenset[int]) -> bool:
         return any(lack.forbids(ended) for lack in self._lacks)
@@ -323,18 +319,18 @@ class VictimSearch:
 
 
 def _bound_of(key: Key) -> VictimCost:
-    """Return what a key bounds, as far as it is about sums."""
-    level, lost = key[:2]
-    return VictimCost(priority=int(str(level)), lost_s=int(float(str(lost))))
+    """Return what a key bounds: the priority and the loss."""
+    level, lost_s = key[:2]
+    return VictimCost(priority=level, lost_s=floor(lost_s) if lost_s < inf else 0)
 
 
-def _is_monotone(gang: GangPart) -> bool:
+def _is_monotone(gang: GangPart, problem: Problem) -> bool:
     """True if whatever ends besides can do no harm.
 
-    Other pods may be wanted nearby, or counted where pods are spread; and with its gang
-    a claim goes that this one names.
+    Other pods may be wanted nearby, or counted where pods are spread; with its gang a
+    claim goes that this one names; and room for another gang may not be for this one.
     """
-    return not any(
+    return len(problem.gangs) == 1 and not any(
         member.pod_rules.near
         or member.pod_rules.spread
         or any(claim.claim_name for claim in member.claims)

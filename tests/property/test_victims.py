@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import pytest
@@ -25,10 +25,12 @@ from tests.oracles.brute_victims import find_cheapest
 SLICES = 4
 
 
-def find(drawn: VictimWorld) -> Victims:
+def find(drawn: VictimWorld, candidates: Sequence[Candidate] | None = None) -> Victims:
     asker = drawn.world.asker(drawn.waits)
+    if candidates is None:
+        candidates = drawn.candidates
     return answer_all(
-        find_victims(drawn.world.snapshot, drawn.waits, asker, drawn.candidates, NOW_S),
+        find_victims(drawn.world.snapshot, drawn.waits, asker, candidates, NOW_S),
         allocate,
     )
 
@@ -54,6 +56,12 @@ def test_no_subset_of_all_gangs_is_cheaper(part: int) -> None:
         assert found.cost == found.bound == cost_of(found.victims, NOW_S) or not found
         seen["none" if best is None else "several" if len(best) > 1 else "some"] += 1
     assert all(seen.values()), seen
+
+
+def test_the_order_of_candidates_does_not_matter() -> None:
+    for seed in range(sized(20, 500)):
+        drawn = draw_counted(seed)
+        assert find(drawn, drawn.candidates[::-1]) == find(drawn)
 
 
 @pytest.mark.parametrize("part", range(SLICES))

@@ -34,8 +34,8 @@ def gang(name: str, pods: int, gpus: int = 8, priority: int = 0) -> Json:
     spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
     members = [{**member, "count": pods, "claims": [{**claim, "spec": spec}]}]
     metadata = {"name": name, "namespace": "team-a"}
-    spec = {"members": members, "priority": priority}
-    return {**TRAIN, "metadata": metadata, "spec": spec}
+    asked = {"members": members, "priority": priority}
+    return {**TRAIN, "metadata": metadata, "spec": asked}
 
 
 @pytest.fixture(scope="module")

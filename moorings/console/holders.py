@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
 
-from contracts.ids import (
-    DeviceID,
-    DeviceName,
-    DriverName,
-    GangKey,
-    NodeName,
-    PoolName,
-)
+from contracts.ids import GangKey, NodeName
 from contracts.lifecycle import GangRecord
-from moorings.views.inventory import KnownDevices, view_devices
+from moorings.views.inventory import KnownDevices
+from solver.snapshot.node_state import add_amounts
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.candidates import Candidate
-from solver.timeline.holdings import Holding
+from solver.timeline.holdings import Holding, read_holding
 
 
 def list_running(known: KnownDevices) -> list[Candidate]:
@@ -45,25 +38,14 @@ def _find_start(snapshot: Snapshot, record: GangRecord) -> float:
     return max(starts)
 
 
-def find_freed(
-    records: Mapping[NodeName, Mapping[str, object]],
-    known: KnownDevices,
-    gangs: Collection[str],
-) -> Holding:
-    """Find what these gangs, by `namespace/name`, hold alone of devices and nodes."""
-    devices = set[DeviceID]()
-    amounts: dict[NodeName, dict[str, int]] = {}
-    for node, record in records.items():
-        shown = record["gangs"]
-        if not isinstance(shown, Mapping) or not set(gangs) & shown.keys():
-            continue
-        for row in view_devices(known, node):
-            holders = [holder["gang"] for holder in row["holders"]]
-            if holders and set(holders) <= set(gangs):
-                driver, pool = DriverName(row["driver"]), PoolName(row["pool"])
-                devices.add(DeviceID(driver, pool, DeviceName(row["name"])))
-        amounts[node] = sum_amounts(known, node, gangs)
-    return Holding(devices=frozenset(devices), amounts=amounts)
+def find_freed(known: KnownDevices, gangs: Collection[str]) -> list[Holding]:
+    """Find what these gangs, by `namespace/name`, hold of devices and nodes."""
+    names = name_gangs(known)
+    return [
+        read_holding(known.snapshot, record)
+        for record in known.snapshot.gangs.values()
+        if names[record.key] in gangs
+    ]
 
 
 def name_gangs(known: KnownDevices) -> dict[GangKey, str]:
@@ -72,13 +54,10 @@ def name_gangs(known: KnownDevices) -> dict[GangKey, str]:
     return {gang.key: f"{gang.namespace}/{gang.name}" for gang in gangs}
 
 
-def sum_amounts(
-    known: KnownDevices, node: NodeName, gangs: Collection[str] | None = None
-) -> dict[str, int]:
-    """Sum what gangs use of a node besides devices: some by name, or all."""
-    sums: Counter[str] = Counter()
-    names = name_gangs(known)
-    for use in (known.snapshot.inventory.node_uses.get(node) or {}).values():
-        if use.gang is not None and (gangs is None or names.get(use.gang) in gangs):
-            sums.update(use.amounts)
-    return dict(sums)
+def sum_amounts(known: KnownDevices, node: NodeName) -> dict[str, int]:
+    """Sum what gangs use of a node besides devices."""
+    sums: dict[str, int] = {}
+    for candidate in list_running(known):
+        holding = read_holding(known.snapshot, candidate.record)
+        add_amounts(sums, holding.amounts.get(node, {}))
+    return sums

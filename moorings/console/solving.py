@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from contracts.codec import to_builtins
@@ -28,7 +27,7 @@ from solver.record import Recorded
 from solver.service.worker import SolveWorker
 from solver.timeline.asking import Asking
 from solver.timeline.candidates import may_end
-from solver.timeline.holdings import Holding, read_holding
+from solver.timeline.holdings import read_holding
 
 if TYPE_CHECKING:
     from solver.timeline.changes import ChangeSearch, SmallestChange
@@ -93,7 +92,7 @@ class Solving:
         """
         recorded = await fetch_solve(self._client, _find_entry(model, solve))
         problem, before = await asyncio.to_thread(_read_recorded, recorded)
-        freed = _find_freed(model, what_if)
+        freed = find_freed(model.known, what_if.end)
         used = sum_amounts(model.known, NodeName(what_if.like))
         changed = await asyncio.to_thread(change_problem, problem, what_if, freed, used)
         after = DECISION.decode(await self._solve_problem(changed))
@@ -155,11 +154,6 @@ class Solving:
     def close(self) -> None:
         """End the worker process."""
         self._worker.stop()
-
-
-def _find_freed(model: ConsoleModel, what_if: WhatIf) -> Holding:
-    records: Mapping[NodeName, Mapping[str, object]] = model.picture.records
-    return find_freed(records, model.known, what_if.end) if what_if.end else Holding()
 
 
 def _make_search(model: ConsoleModel, problem: Problem, gang: GangKey) -> ChangeSearch:

@@ -61,7 +61,10 @@ WHAT_IF: Codec[WhatIf] = Codec(WhatIf, "what-if")
 
 
 def change_problem(
-    problem: Problem, what_if: WhatIf, freed: Holding, used: Mapping[str, int]
+    problem: Problem,
+    what_if: WhatIf,
+    freed: Iterable[Holding],
+    used: Mapping[str, int],
 ) -> Problem:
     """Ask a recorded question in another way.
 
@@ -77,7 +80,7 @@ def change_problem(
         changed = with_nodes(problem, NodeName(what_if.like), what_if.add_nodes, used)
         if changed is problem:
             raise BadInputError("like", f"no node {what_if.like!r} in this solve")
-    changed = with_ended(changed, [freed])
+    changed = with_ended(changed, freed)
     if what_if.heal:
         changed = healed(changed)
     return changed.with_gangs(_change_gangs(problem.gangs, what_if))

@@ -133,13 +133,15 @@ class ChangeSearch:
         if not found:
             text = "all gangs of lower priority end"
             return [_no("end", text, end=[e.record.key for e in self._candidates])]
+        if not found.victims:
+            return []
         names = [f"{each.name[0]}/{each.name[1]}" for each in found.victims]
         devices = sum(each.devices for each in found.victims)
-        verb = "gang {} ends (it holds {})" if len(names) == 1 else _SEVERAL
+        words = "gang {} ends (it holds {})" if len(names) == 1 else _SEVERAL
         return [
             SmallestChange(
                 sort="end",
-                text=verb.format(listed(names), counted(devices, "device")),
+                text=words.format(listed(names), counted(devices, "device")),
                 helps=True,
                 end=tuple(each.record.key for each in found.victims),
             )
@@ -217,7 +219,6 @@ class ChangeSearch:
         (member,) = (each for each in self._gang.members if each.name == name)
         low, high = 0, member.least
         while high - low > 1:
-            # Most often a few pods have no place; then their number is soon found.
             middle = (low + high) // 2
             if (yield from self._fits(self._with_pods(name, middle))):
                 low = middle

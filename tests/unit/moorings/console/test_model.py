@@ -132,12 +132,12 @@ def test_who_holds_devices_and_what_would_be_free() -> None:
     (runs,) = list_running(model.known)
     name = name_gangs(model.known)[runs.record.key]
     assert (name, runs.devices) == (f"{builders.NAMESPACE}/train", 1)
-    freed = find_freed(model.picture.records, model.known, {name})
+    (freed,) = find_freed(model.known, {name})
     (device,) = freed.devices
     assert device.device == "gpu-0"
     (node,) = freed.amounts
     assert freed.amounts[node] == sum_amounts(model.known, node)
-    assert not find_freed(model.picture.records, model.known, {"x/y"}).devices
+    assert find_freed(model.known, {"x/y"}) == []
 
 
 def test_a_gang_is_found_by_its_uid() -> None:

@@ -29,12 +29,12 @@ BUSY = problem_of(snapshot_of(NODES, [FIRST, SECOND]))
 
 def placed(problem: Problem, what_if: WhatIf, freed: Holding | None = None) -> set[str]:
     """Return the gangs that get devices when a problem is asked in another way."""
-    decision = allocate(change_problem(problem, what_if, freed or Holding(), {}))
+    decision = allocate(change_problem(problem, what_if, [freed] if freed else [], {}))
     return {gang.name for gang in decision.gangs if not gang.reasons}
 
 
 def test_without_a_change_it_is_the_same_problem() -> None:
-    assert change_problem(BUSY, WhatIf(), Holding(), {}).hash == BUSY.hash
+    assert change_problem(BUSY, WhatIf(), [], {}).hash == BUSY.hash
     assert placed(BUSY, WhatIf()) == {"first"}
 
 
@@ -85,7 +85,7 @@ def test_amounts_come_back_only_where_devices_do() -> None:
     """Else the gang came after the solve, and took nothing of it."""
     problem = problem_of(snapshot_of(NODES, [SECOND]))
     amounts = {NodeName("a"): {"cpu": 1000}}
-    changed = change_problem(problem, WhatIf(), Holding(amounts=amounts), {})
+    changed = change_problem(problem, WhatIf(), [Holding(amounts=amounts)], {})
     assert changed.hash == problem.hash
 
 
@@ -110,7 +110,7 @@ def test_sick_devices_and_away_nodes_may_be_well() -> None:
 )
 def test_what_is_not_in_the_solve_is_refused_by_name(what_if: WhatIf) -> None:
     with pytest.raises(BadInputError, match="in this solve"):
-        change_problem(BUSY, what_if, Holding(), {})
+        change_problem(BUSY, what_if, [], {})
 
 
 @pytest.mark.parametrize(

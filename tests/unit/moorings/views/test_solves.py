@@ -8,7 +8,6 @@ from moorings.console.what_if import WhatIf, change_problem
 from moorings.recorded import SolveEntry
 from moorings.views.solves import compare, view_entry, view_solve
 from solver.allocate import allocate
-from solver.timeline.holdings import Holding
 from tests import builders
 from tests.builders.problems import problem_of, snapshot_of
 
@@ -77,7 +76,7 @@ def test_an_open_solve_has_no_answer() -> None:
 
 
 def test_answers_are_compared_by_gang_and_by_node() -> None:
-    changed = change_problem(PROBLEM, WhatIf(leave_out=("u1",)), Holding(), {})
+    changed = change_problem(PROBLEM, WhatIf(leave_out=("u1",)), [], {})
     result = compare(DECISION, allocate(changed))
     gangs = {gang["name"].partition("/")[2]: gang for gang in result["gangs"]}
     assert gangs["in"]["after"] is None

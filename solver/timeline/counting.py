@@ -2,7 +2,7 @@
 
 A relaxation: whatever set of gangs lets the gang that waits in also does so by these
 counts, so the cheapest set by them costs no more than any that does. Rules between
-pods, constraints, shares, counters and all topology but "in one domain of a node label"
+pods, constraints, counters and all topology but "in one domain of a node label"
 are left out; the engines are asked about those. Pure.
 """
 
@@ -60,6 +60,16 @@ class Region(Struct, frozen=True, dict=True):
         """Whose end gives room in it."""
         given = {g for n in self.nodes for limit in n.limits for g, _ in limit.given}
         return tuple(sorted(given.union(g for n in self.nodes for _, g in n.blocked)))
+
+
+class _SharedDevice(Struct, frozen=True):
+    """A device that may be shared: what is left of it, and whose end gives how much."""
+
+    left: Mapping[str, int]
+    """1e-9 units by capacity, as below."""
+    costs: Mapping[str, Mapping[int, int]]
+    """What one share takes, by kind of request."""
+    given: tuple[tuple[int, Mapping[str, int]], ...]
 
 
 class Counts(Struct, frozen=True):
@@ -139,7 +149,11 @@ class _RoomReader:
         self._taken = _list_taken(problem)
         self._holders: dict[DeviceID, list[int]] = {}
         self._amounts: dict[NodeName, list[tuple[int, Mapping[str, int]]]] = {}
+        self._sharers: dict[DeviceID, list[tuple[int, Mapping[str, int]]]] = {}
+        self._shared = _list_shared(problem)
         for gang, holding in enumerate(holdings):
+            for device, consumed in holding.shares.items():
+                self._sharers.setdefault(device, []).append((gang, consumed))
             for device in holding.devices:
                 self._holders.setdefault(device, []).append(gang)
             for node, amounts in holding.amounts.items():
@@ -159,6 +173,7 @@ class _RoomReader:
         here = [kind for kind, pods in enumerate(most) if pods]
         limits = list(self._limit_by_resources(self._nodes[view.name].node, here))
         limits += self._limit_by_devices(view, here)
+        limits += self._limit_by_shares(view, here)
         return NodeRoom(
             name=view.name,
             most=tuple((k, min(most[k], _MOST_PODS)) for k in here),
@@ -185,7 +200,7 @@ class _RoomReader:
         """Limit the pods by devices that serve some request, and by no others."""
         asked: dict[frozenset[int], dict[int, int]] = {}
         for kind in here:
-            for groups, count in _list_counted(self._kinds[kind], view):
+            for groups, _, count in _list_counted(self._kinds[kind], view):
                 needs = asked.setdefault(groups, {})
                 needs[kind] = needs.get(kind, 0) + count
         limits = []
@@ -203,6 +218,48 @@ class _RoomReader:
                         given[gang] = given.get(gang, 0) + 1
             limits.append(Limit(tuple(needs.items()), left, tuple(given.items())))
         return limits
+
+    def _limit_by_shares(self, view: NodeView, here: list[int]) -> list[Limit]:
+        """Limit the pods by what shares may consume of devices, by each capacity."""
+        asked: dict[frozenset[int], list[tuple[int, tuple[int, ...], int]]] = {}
+        for kind in here:
+            uses = _list_counted(self._kinds[kind], view, in_shares=True)
+            for groups, kinds, count in uses:
+                asked.setdefault(groups, []).append((kind, kinds, count))
+        limits = []
+        for groups in asked:
+            devices = [self._read_shared(view, group) for group in sorted(groups)]
+            inside = [u for others, of in asked.items() if others <= groups for u in of]
+            for name in sorted({name for device in devices for name in device.costs}):
+                needs, given = dict[int, int](), dict[int, int]()
+                for kind, kinds, count in inside:
+                    costs = [device.costs.get(name, {}) for device in devices]
+                    least = min(of.get(each, 0) for of in costs for each in kinds)
+                    needs[kind] = needs.get(kind, 0) + count * least
+                for device in devices:
+                    for gang, amounts in device.given:
+                        given[gang] = given.get(gang, 0) + amounts.get(name, 0)
+                left = sum(device.left.get(name, 0) for device in devices)
+                limits.append(Limit(_list_some(needs), left, _list_some(given)))
+        return [limit for limit in limits if limit.needs]
+
+    def _read_shared(self, view: NodeView, group: int) -> _SharedDevice:
+        """Read what is left of the one device of a group, and who has shares of it."""
+        (name,) = view.groups[group].devices
+        traits = view.shape.groups[group].traits
+        found = self._nodes[view.name].find(name)
+        # In the order of `Traits.left` and its costs.
+        capacities = [] if found is None else sorted(found[0].capacity)
+        used = self._shared.get(name, {})
+        whole = dict(zip(capacities, traits.left or (), strict=False))
+        return _SharedDevice(
+            left={each: most - used.get(each, 0) for each, most in whole.items()},
+            costs={
+                each: {kind: of[number] for kind, of in enumerate(traits.costs) if of}
+                for number, each in enumerate(capacities)
+            },
+            given=tuple(self._sharers.get(name, ())),
+        )
 
     def _list_blocked(self, view: NodeView, here: list[int]) -> set[tuple[int, int]]:
         """List the gangs that hold one of all the devices that a pod needs."""
@@ -234,10 +291,30 @@ def _list_taken(problem: Problem) -> frozenset[DeviceID]:
     )
 
 
-def _list_counted(kind: MemberKind, view: NodeView) -> list[tuple[frozenset[int], int]]:
-    """List the requests that take devices of the node for themselves.
+def _list_shared(problem: Problem) -> dict[DeviceID, dict[str, int]]:
+    """List what shares consume of each device: 1e-9 units by capacity."""
+    uses = (part.value for page in problem.pages for part in page.parts())
+    return {
+        DeviceID(use.driver, use.pool, share.device): {
+            name: amount.nano for name, amount in share.consumed
+        }
+        for use in uses
+        if isinstance(use, UsePart)
+        for share in use.shared
+    }
 
-    Each with the groups that may serve it, and how many devices it takes at least.
+
+def _list_some(amounts: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
+    return tuple((key, amount) for key, amount in amounts.items() if amount)
+
+
+def _list_counted(
+    kind: MemberKind, view: NodeView, *, in_shares: bool = False
+) -> list[tuple[frozenset[int], tuple[int, ...], int]]:
+    """List the requests that take devices of the node for themselves, or in shares.
+
+    Each with the groups that may serve it, its kinds of request, and how many devices
+    it takes at least.
     """
     found = []
     for request in range(kind.requests):
@@ -246,8 +323,9 @@ def _list_counted(kind: MemberKind, view: NodeView) -> list[tuple[frozenset[int]
             continue
         groups = _find_groups([ask.kind for ask in asks], view)
         shapes = [view.shape.groups[group] for group in groups]
-        if not any(shape.is_shareable for shape in shapes):
-            found.append((groups, min(ask.count for ask in asks)))
+        if all(shape.is_shareable == in_shares for shape in shapes):
+            kinds = tuple(ask.kind for ask in asks)
+            found.append((groups, kinds, min(ask.count for ask in asks)))
     return found
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contracts.gang import Member
 from solver.tiers import Tier
-from solver.timeline.counting import Counts, count_room
+from solver.timeline.counting import Counts, Limit, count_room
 from solver.timeline.holdings import read_holding
 from tests.builders import member, member_claim, request, topology_rule
 from tests.builders.timeline import World, worker
@@ -71,6 +72,22 @@ def test_all_devices_of_a_node_wait_for_each_who_has_one() -> None:
     ((node,),) = [region.nodes for region in count(world, "a", "b").regions]
 
     assert sorted(node.blocked) == [(0, 0), (0, 1)]
+
+
+def test_shares_limit_the_pods_by_capacity() -> None:
+    world = World(1, 2, capacity={"m": 10}, allow_multiple_allocations=True)
+    world.start_members("runs", shares(2, 6))
+    world.submit_members("waits", shares(3, 3))
+
+    ((node,),) = [region.nodes for region in count(world, "runs").regions]
+
+    unit = 10**9
+    assert Limit(((0, 3 * unit),), 8 * unit, ((0, 12 * unit),)) in node.limits
+
+
+def shares(count: int, amount: int) -> Member:
+    """Make pods that each share a device."""
+    return member(member_claim(request(capacity={"m": amount})), count=count)
 
 
 def test_kinds_of_pods_share_what_a_node_has() -> None:

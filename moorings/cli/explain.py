@@ -49,8 +49,8 @@ def explain(
         bool,
         typer.Option(
             "--what-helps",
-            help="Of a gang that waits: also solve its last question again with "
-            "changes, for half a minute at most, and show which would let it in.",
+            help="Of a gang that waits: also solve its last question again, for "
+            "half a minute at most, to find the smallest changes that let it in.",
         ),
     ] = False,
 ) -> None:

@@ -196,10 +196,11 @@ class AsyncSession:
     async def what_helps(
         self, name: str, *, namespace: str | None = None
     ) -> list[Remedy]:
-        """Solve a gang's last recorded batch again, with one change at a time.
+        """Find the smallest change of each kind that would let a gang in.
 
-        Nothing is changed in the cluster. Changes that suffice come first. The user
-        must see everything, as a viewer does.
+        Its last recorded batch is solved again with it, and with less of it. Nothing is
+        changed in the cluster. Changes that suffice come first. The user must see
+        everything, as a viewer does.
 
         Raises:
             CannotReadError: it may not.

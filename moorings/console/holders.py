@@ -2,70 +2,62 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from datetime import datetime
 
-from contracts.ids import DeviceName, DriverName, GangKey, NodeName, PoolName
-from moorings.console.proposals import Holder
-from moorings.console.what_if import Freed
-from moorings.views.inventory import KnownDevices, view_devices
-from moorings.views.waiting import find_priorities
-from solver.snapshot.parts import pool_key
+from contracts.ids import GangKey, NodeName
+from contracts.lifecycle import GangRecord
+from moorings.views.inventory import KnownDevices
+from solver.snapshot.node_state import add_amounts
+from solver.snapshot.snapshot import Snapshot
+from solver.timeline.candidates import Candidate
+from solver.timeline.holdings import Holding, read_holding
 
 
-def list_holders(
-    records: Mapping[NodeName, Mapping[str, object]], known: KnownDevices
-) -> list[Holder]:
-    """List the gangs in the records of the fleet, with what they hold."""
-    devices: Counter[str] = Counter()
-    for record in records.values():
-        gangs = record["gangs"]
-        if isinstance(gangs, Mapping):
-            devices.update({name: len(held) for name, held in gangs.items() if name})
-    priorities = find_priorities(known)
+def list_running(known: KnownDevices) -> list[Candidate]:
+    """List the gangs that have a place, with since when as far as claims say so."""
+    records = known.snapshot.gangs.values()
     return [
-        Holder(name=name, priority=priorities.get(name, 0), devices=count)
-        for name, count in sorted(devices.items())
+        Candidate(record=record, started_s=_find_start(known.snapshot, record))
+        for record in sorted(records, key=lambda r: r.key)
+        if record.placed is not None
     ]
 
 
-def find_freed(
-    records: Mapping[NodeName, Mapping[str, object]],
-    known: KnownDevices,
-    gangs: Collection[str],
-) -> Freed:
-    """Find what these gangs, by `namespace/name`, hold alone of devices and nodes."""
-    devices: defaultdict[str, set[DeviceName]] = defaultdict(set)
-    amounts: dict[NodeName, dict[str, int]] = {}
-    names = {
-        gang.key: f"{gang.namespace}/{gang.name}"
-        for gang in known.snapshot.gangs.values()
-    }
-    for node, record in records.items():
-        shown = record["gangs"]
-        if not isinstance(shown, Mapping) or not set(gangs) & shown.keys():
-            continue
-        for row in view_devices(known, node):
-            holders = [holder["gang"] for holder in row["holders"]]
-            if holders and set(holders) <= set(gangs):
-                pool = pool_key(DriverName(row["driver"]), PoolName(row["pool"]))
-                devices[pool].add(DeviceName(row["name"]))
-        amounts[node] = _sum_amounts(known, node, names, gangs)
-    return Freed(
-        devices={pool: frozenset(held) for pool, held in devices.items()},
-        amounts=amounts,
-    )
+def _find_start(snapshot: Snapshot, record: GangRecord) -> float:
+    """Find when a gang got the last of its devices; 0: nothing says so."""
+    starts = [0.0]
+    for pod in () if record.placed is None else record.placed.members:
+        for placed in pod.claims:
+            claim = snapshot.claims.get(str(placed.ref))
+            status = None if claim is None else claim.status
+            allocation = None if status is None else status.allocation
+            if allocation is not None and allocation.allocation_timestamp:
+                at = datetime.fromisoformat(allocation.allocation_timestamp)
+                starts.append(at.timestamp())
+    return max(starts)
 
 
-def _sum_amounts(
-    known: KnownDevices,
-    node: NodeName,
-    names: Mapping[GangKey, str],
-    gangs: Collection[str],
-) -> dict[str, int]:
+def find_freed(known: KnownDevices, gangs: Collection[str]) -> list[Holding]:
+    """Find what these gangs, by `namespace/name`, hold of devices and nodes."""
+    names = name_gangs(known)
+    return [
+        read_holding(known.snapshot, record)
+        for record in known.snapshot.gangs.values()
+        if names[record.key] in gangs
+    ]
+
+
+def name_gangs(known: KnownDevices) -> dict[GangKey, str]:
+    """Return `namespace/name` of each gang."""
+    gangs = known.snapshot.gangs.values()
+    return {gang.key: f"{gang.namespace}/{gang.name}" for gang in gangs}
+
+
+def sum_amounts(known: KnownDevices, node: NodeName) -> dict[str, int]:
     """Sum what gangs use of a node besides devices."""
-    sums: Counter[str] = Counter()
-    for use in (known.snapshot.inventory.node_uses.get(node) or {}).values():
-        if use.gang is not None and names.get(use.gang) in gangs:
-            sums.update(use.amounts)
-    return dict(sums)
+    sums: dict[str, int] = {}
+    for candidate in list_running(known):
+        holding = read_holding(known.snapshot, candidate.record)
+        add_amounts(sums, holding.amounts.get(node, {}))
+    return sums

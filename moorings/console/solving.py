@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 from contracts.codec import to_builtins
 from contracts.ids import GangKey, GangUID, Namespace, NodeName
 from moorings.bus_client import Client
-from moorings.console.holders import find_freed, list_holders
+from moorings.console.holders import (
+    find_freed,
+    list_running,
+    name_gangs,
+    sum_amounts,
+)
 from moorings.console.model import ConsoleModel
-from moorings.console.proposals import narrow, propose
-from moorings.console.what_if import Freed, WhatIf, change_problem
+from moorings.console.proposals import make_what_if, narrow
+from moorings.console.what_if import WhatIf, change_problem
 from moorings.errors import BadInputError, UnknownNameError
 from moorings.recorded import SolveEntry, fetch_solve
 from moorings.views.solves import compare, view_solve
@@ -20,6 +25,12 @@ from solver.decision import DECISION, Decision
 from solver.problem.problem import Problem
 from solver.record import Recorded
 from solver.service.worker import SolveWorker
+from solver.timeline.asking import Asking
+from solver.timeline.candidates import may_end
+from solver.timeline.holdings import read_holding
+
+if TYPE_CHECKING:
+    from solver.timeline.changes import ChangeSearch, SmallestChange
 
 MEMORY_BYTES = 4 << 30
 GUARD_S = 240.0
@@ -81,13 +92,14 @@ class Solving:
         """
         recorded = await fetch_solve(self._client, _find_entry(model, solve))
         problem, before = await asyncio.to_thread(_read_recorded, recorded)
-        freed = _find_freed(model, what_if)
-        changed = await asyncio.to_thread(change_problem, problem, what_if, freed)
+        freed = find_freed(model.known, what_if.end)
+        used = sum_amounts(model.known, NodeName(what_if.like))
+        changed = await asyncio.to_thread(change_problem, problem, what_if, freed, used)
         after = DECISION.decode(await self._solve_problem(changed))
         return compare(before, after)
 
     async def find_help(self, model: ConsoleModel, namespace: str, uid: str) -> Row:
-        """Try changes, one after the other, that may let a gang in.
+        """Find the smallest changes that let a gang in, kind by kind.
 
         Raises:
             BadInputError: too many ask.
@@ -100,28 +112,32 @@ class Solving:
         problem, decision = await asyncio.to_thread(_read_recorded, recorded)
         (gang,) = [part for part in problem.gangs if part.key == key]
         narrowed = narrow(problem, decision, key)
+        search = _make_search(model, narrowed, key)
         tried: list[Row] = []
-        helped: set[str] = set()
+        names = name_gangs(model.known)
         loop = asyncio.get_running_loop()
         end_s = loop.time() + HELP_S
-        holders = list_holders(model.picture.records, model.known)
-        for proposal in propose(narrowed, decision, gang, holders):
-            if proposal.sort in helped:
-                continue
-            if loop.time() > end_s:
-                break
-            freed = _find_freed(model, proposal.what_if)
-            changed = change_problem(narrowed, proposal.what_if, freed)
-            answer = DECISION.decode(await self._solve_problem(changed))
-            (mine,) = [each for each in answer.gangs if each.key == key]
-            if not mine.reasons:
-                helped.add(proposal.sort)
-            row = {"text": proposal.text, "helps": not mine.reasons}
-            reasons = [str(reason) for reason in mine.reasons]
-            what_if = to_builtins(proposal.what_if)
-            tried.append({**row, "reasons": reasons, "whatIf": what_if})
+        for asking in search.searches():
+            for change in await self._answer(asking, end_s):
+                what_if = make_what_if(change, gang, narrowed, names)
+                row = {"text": change.text, "helps": change.helps, "reasons": []}
+                tried.append({**row, "whatIf": to_builtins(what_if)})
         opened = entry.opened
         return {"solve": opened.solve, "at": opened.opened_at, "tried": tried}
+
+    async def _answer(
+        self, asking: Asking[list[SmallestChange]], end_s: float
+    ) -> list[SmallestChange]:
+        """Answer what a search asks, unless it is late: then it finds nothing."""
+        loop = asyncio.get_running_loop()
+        decision: Decision | None = None
+        while loop.time() < end_s:
+            asked = await asyncio.to_thread(_go_on, asking, decision)
+            if not isinstance(asked, Problem):
+                return asked
+            decision = DECISION.decode(await self._solve_problem(asked))
+        asking.close()
+        return []
 
     async def _solve_problem(self, problem: Problem) -> bytes:
         if self._waiting >= MOST_WAITING:
@@ -140,9 +156,28 @@ class Solving:
         self._worker.stop()
 
 
-def _find_freed(model: ConsoleModel, what_if: WhatIf) -> Freed:
-    records: Mapping[NodeName, Mapping[str, object]] = model.picture.records
-    return find_freed(records, model.known, what_if.end) if what_if.end else Freed()
+def _make_search(model: ConsoleModel, problem: Problem, gang: GangKey) -> ChangeSearch:
+    from solver.timeline.changes import ChangeSearch  # noqa: PLC0415  # OR-Tools is slow to import
+
+    snapshot = model.known.snapshot
+    running = list_running(model.known)
+    holdings = {
+        each.record.key: read_holding(snapshot, each.record) for each in running
+    }
+    waits = snapshot.gangs.get(gang)
+    allowed = [e for e in running if waits is not None and may_end(e.record, waits)]
+    return ChangeSearch(problem, gang, allowed, holdings, time.time())
+
+
+def _go_on(
+    asking: Asking[list[SmallestChange]], decision: Decision | None
+) -> Problem | list[SmallestChange]:
+    """Let a search go on: to its next question, or to its end."""
+    try:
+        return next(asking) if decision is None else asking.send(decision)
+    except StopIteration as end:
+        found: list[SmallestChange] = end.value
+        return found
 
 
 def _find_entry(model: ConsoleModel, solve: str) -> SolveEntry:

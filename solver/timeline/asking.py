@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
+from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.decision import Decision, Status
 from solver.problem.assemble import assemble, resolve_gangs
@@ -32,8 +33,8 @@ class Fit(Struct, frozen=True, kw_only=True):
     """Empty: nowhere, or no place was found."""
     proven: bool
     """True if no other answer can be better; of a no, that there is no place."""
-    problem: str
-    """Hash of the Problem by which that is known."""
+    problem: str = ""
+    """Hash of the Problem by which that is known; empty: by counting."""
 
     def __bool__(self) -> bool:
         return bool(self.members)
@@ -52,7 +53,7 @@ class Asker(Struct, frozen=True, kw_only=True):
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
-        return _read_fit((yield self.question(snapshot, record)))
+        return read_fit((yield self.question(snapshot, record)), record.key)
 
     def find(self, snapshot: Snapshot, record: GangRecord) -> Asking[Fit]:
         """Ask for any place of a gang: less work.
@@ -60,7 +61,7 @@ class Asker(Struct, frozen=True, kw_only=True):
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
-        return _read_fit((yield self.question(snapshot, record, Tier.GANGS)))
+        return read_fit((yield self.question(snapshot, record, Tier.GANGS)), record.key)
 
     def question(
         self, snapshot: Snapshot, record: GangRecord, last: Tier | None = None
@@ -81,8 +82,9 @@ AskerOf = Callable[[GangRecord], Asker | None]
 """Who asks about a gang; None: nothing can be asked about it now."""
 
 
-def _read_fit(decision: Decision) -> Fit:
-    (answer,) = decision.gangs
+def read_fit(decision: Decision, gang: GangKey) -> Fit:
+    """Read where a gang has a place."""
+    (answer,) = (each for each in decision.gangs if each.key == gang)
     proven = decision.status is Status.OPTIMAL
     return Fit(members=answer.members, proven=proven, problem=decision.problem)
 

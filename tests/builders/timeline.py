@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from contracts.gang import Member
 from contracts.ids import GangUID, SolveID
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
@@ -33,14 +34,30 @@ from tests.builders.problems import (
     snapshot_of,
 )
 
+RACK = "topology.kubernetes.io/rack"
+
+
+def worker(pods: int = 1, gpus: int = 8, cpu: int = 0, name: str = "worker") -> Member:
+    """Make equal pods, with one claim each."""
+    claims = member_claim(request(count=gpus))
+    resources = {"cpu": cpu} if cpu else None
+    return member(claims, name=name, count=pods, resources=resources)
+
 
 class World:
     """A cluster of equal nodes, and its gangs by name."""
 
-    def __init__(self, nodes: int, gpus: int = 8) -> None:
+    def __init__(self, nodes: int, gpus: int = 8, rack: int = 0, **device: Any) -> None:
+        """Make the nodes, with GPUs that are so.
+
+        `rack`: so many nodes are in one, 0: there are none.
+        """
         names = (f"n-{number}" for number in range(nodes))
-        pools = {name: [pool(*devices(gpus), name=name)] for name in names}
-        nodes_seen = (node(name) for name in pools)
+        pools = {name: [pool(*devices(gpus, **device), name=name)] for name in names}
+        nodes_seen = (
+            node(name, labels={RACK: f"r-{number // rack}"} if rack else None)
+            for number, name in enumerate(pools)
+        )
         self.snapshot: Snapshot = observe_core(snapshot_of(pools), *nodes_seen)
         self._came = 0
         self._table = SelectorTable()
@@ -59,9 +76,13 @@ class World:
         **spec: Any,
     ) -> GangRecord:
         """Submit a gang of equal pods; it waits."""
-        claims = member_claim(request(count=gpus))
-        worker = member(claims, count=pods, resources={"cpu": cpu} if cpu else None)
-        made = gang(worker, name=name, uid=name, **spec)
+        return self.submit_members(name, worker(pods, gpus, cpu), at_s=at_s, **spec)
+
+    def submit_members(
+        self, name: str, *members: Member, at_s: float = 0.0, **spec: Any
+    ) -> GangRecord:
+        """Submit a gang of these pods; it waits."""
+        made = gang(*members, name=name, uid=name, **spec)
         message = SubmitGang(cluster=CLUSTER, uid=GangUID(name), gang=made)
         self._believe(message, at_s)
         return self[name]
@@ -116,7 +137,18 @@ class World:
         Raises:
             AssertionError: it has no place.
         """
-        record = self.submit(name, pods, gpus, **spec)
+        cpu = spec.pop("cpu", 0)
+        return self.start_members(name, worker(pods, gpus, cpu), at_s=at_s, **spec)
+
+    def start_members(
+        self, name: str, *members: Member, at_s: float = 0.0, **spec: Any
+    ) -> GangRecord:
+        """Submit a gang of these pods and decide it, at a time.
+
+        Raises:
+            AssertionError: it has no place.
+        """
+        record = self.submit_members(name, *members, **spec)
         (answer,) = allocate(self.asker(record).question(self.snapshot, record)).gangs
         assert answer.members, answer.reasons
         message = make_decision(

@@ -120,7 +120,7 @@ function helpPanel() {
     element(story) {
       button.onclick = () => findHelp(story, button, said);
       element ??= section("What would help", el("p", { class: "muted" },
-        "Solves its last recorded batch again with one change at a time. Nothing is changed in the cluster."), button, said);
+        "Solves its last recorded batch again, to find the smallest change of each kind. Nothing is changed in the cluster."), button, said);
       return element;
     },
   };

@@ -11,7 +11,7 @@ const MOST_NODES = 40;
 export function whatIfSection(solve, given) {
   const said = el("div", { role: "status" });
   const form = el("form", { class: "form" });
-  const parts = [gangFields(solve, given), clusterFields(solve, given), holderFields(given)];
+  const parts = [gangFields(solve, given), termFields(given), clusterFields(solve, given), holderFields(given)];
   const button = el("button", { type: "submit", id: "ask" }, "What if?");
   form.append(...parts.map((part) => part.element), el("div", {}, button));
   form.addEventListener("submit", async (event) => {
@@ -51,6 +51,14 @@ function gangFields(solve, given) {
       .filter(([, now, before]) => now !== before).map(([key, now]) => [key, now])),
   });
   return { element: el("fieldset", {}, el("legend", {}, "Gangs of the batch"), table(columns, lines, { class: "cards" })), read };
+}
+
+// Terms of gangs that are left out, as they were proposed.
+function termFields(given) {
+  const boxes = (given?.without ?? []).map((path) => ({ path, box: el("input", { type: "checkbox", checked: true }) }));
+  const lines = boxes.map(({ path, box }) => el("label", { class: "choice" }, box, path));
+  const element = boxes.length ? el("fieldset", {}, el("legend", {}, "Terms that gangs do without"), el("div", { class: "list" }, lines)) : "";
+  return { element, read: () => ({ without: boxes.filter(({ box }) => box.checked).map(({ path }) => path) }) };
 }
 
 function clusterFields(solve, given) {

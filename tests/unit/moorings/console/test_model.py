@@ -22,7 +22,12 @@ from contracts.topics import (
     SUBMISSIONS,
     Topic,
 )
-from moorings.console.holders import find_freed, list_holders
+from moorings.console.holders import (
+    find_freed,
+    list_running,
+    name_gangs,
+    sum_amounts,
+)
 from moorings.console.model import MOST_SOLVES, ConsoleModel
 from runtime.wire import Incoming
 from tests import builders
@@ -124,12 +129,15 @@ def test_who_holds_devices_and_what_would_be_free() -> None:
     take(model, SUBMISSIONS, submission())
     take(model, DECISIONS, gang_allocated(pods=1))
     model.update(0)
-    (holder,) = list_holders(model.picture.records, model.known)
-    assert (holder.name, holder.devices) == (f"{builders.NAMESPACE}/train", 1)
-    freed = find_freed(model.picture.records, model.known, {holder.name})
-    (devices,) = freed.devices.values()
-    assert devices == {"gpu-0"}
-    assert find_freed(model.picture.records, model.known, {"x/y"}).devices == {}
+    (runs,) = list_running(model.known)
+    name = name_gangs(model.known)[runs.record.key]
+    assert (name, runs.devices) == (f"{builders.NAMESPACE}/train", 1)
+    (freed,) = find_freed(model.known, {name})
+    (device,) = freed.devices
+    assert device.device == "gpu-0"
+    (node,) = freed.amounts
+    assert freed.amounts[node] == sum_amounts(model.known, node)
+    assert find_freed(model.known, {"x/y"}) == []
 
 
 def test_a_gang_is_found_by_its_uid() -> None:

@@ -1,20 +1,12 @@
-"""Which changes are tried for a gang that waits."""
+"""Which changes are shown for a gang that waits, and as which what-ifs."""
 
 from __future__ import annotations
 
-from contracts.ids import (
-    DeviceID,
-    DeviceName,
-    DriverName,
-    GangKey,
-    GangUID,
-    Namespace,
-    PoolName,
-)
-from contracts.names import UNHEALTHY
-from moorings.console.proposals import Holder, Proposal, narrow, propose
+from contracts.ids import GangKey, GangUID, Namespace, NodeName
+from moorings.console.proposals import make_what_if, narrow
+from moorings.console.what_if import WhatIf
 from solver.allocate import allocate
-from solver.problem.problem import Problem
+from solver.timeline.changes import SmallestChange
 from tests import builders
 from tests.builders.problems import problem_of, snapshot_of
 
@@ -24,64 +16,36 @@ GANGS = [
     builders.gang(builders.member(count=4), name="second", uid="u2"),
     builders.gang(builders.member(count=5), name="third", uid="u3"),
 ]
-SECOND = GangKey(Namespace(builders.NAMESPACE), GangUID("u2"))
-HOLDERS = [
-    Holder(name="x/urgent", priority=9, devices=8),
-    Holder(name="x/small", priority=0, devices=1),
-    Holder(name="x/large", priority=0, devices=4),
-]
+FIRST, SECOND = (
+    GangKey(Namespace(builders.NAMESPACE), GangUID(uid)) for uid in ("u1", "u2")
+)
+PROBLEM = problem_of(snapshot_of(NODES, GANGS))
 
 
-def proposals_of(problem: Problem, holders: list[Holder]) -> list[Proposal]:
-    (gang,) = [part for part in problem.gangs if part.key == SECOND]
-    return list(propose(problem, allocate(problem), gang, holders))
+def what_if_of(change: SmallestChange) -> WhatIf:
+    (gang,) = [part for part in PROBLEM.gangs if part.key == SECOND]
+    return make_what_if(change, gang, PROBLEM, {FIRST: "x/first"})
 
 
 def test_who_waits_behind_does_not_matter() -> None:
-    problem = problem_of(snapshot_of(NODES, GANGS))
-    narrowed = narrow(problem, allocate(problem), SECOND)
+    narrowed = narrow(PROBLEM, allocate(PROBLEM), SECOND)
     assert [gang.name for gang in narrowed.gangs] == ["first", "second"]
-
-
-def test_the_least_urgent_is_ended_first() -> None:
-    proposals = proposals_of(problem_of(snapshot_of(NODES, GANGS)), HOLDERS)
-    ended = [each.what_if.end for each in proposals if each.sort == "end"]
-    assert ended == [
-        ("x/large",),
-        ("x/small",),
-        ("x/urgent",),
-        ("x/large", "x/small", "x/urgent"),
-    ]
 
 
 def test_who_was_decided_with_it_is_left_out_when_it_ends() -> None:
     """It held nothing when the question was recorded."""
-    first = Holder(name=f"{builders.NAMESPACE}/first", priority=1, devices=3)
-    problem = problem_of(snapshot_of(NODES, GANGS))
-    (end,) = [p for p in proposals_of(problem, [first]) if p.sort == "end"]
-    assert end.what_if.leave_out == ("u1",)
+    change = SmallestChange(sort="end", text="", helps=True, end=(FIRST,))
+    assert what_if_of(change) == WhatIf(end=("x/first",), leave_out=("u1",))
 
 
-def test_nodes_are_added_like_the_one_with_most_devices() -> None:
-    nodes = {**NODES, "b": [builders.pool(*builders.devices(8), name="b")]}
-    proposals = proposals_of(problem_of(snapshot_of(nodes, GANGS[:2])), [])
-    added = [each.what_if for each in proposals if each.sort == "nodes"]
-    assert {each.like for each in added} == {"b"}
-    assert [each.add_nodes for each in added] == [1, 2, 3, 4, 8]
-
-
-def test_healing_is_tried_only_where_something_is_sick() -> None:
-    problem = problem_of(snapshot_of(NODES, GANGS))
-    assert not [p for p in proposals_of(problem, []) if p.sort == "heal"]
-    device = DeviceID(DriverName(builders.DRIVER), PoolName("a"), DeviceName("gpu-0"))
-    sick = {device: builders.taint(UNHEALTHY)}
-    problem = problem_of(snapshot_of(NODES, GANGS, taints=sick))
-    (heal,) = [p for p in proposals_of(problem, []) if p.sort == "heal"]
-    assert heal.what_if.heal
-    assert heal.text == "1 unhealthy device is well again"
-
-
-def test_fewer_pods_are_half_as_many_each_time() -> None:
-    proposals = proposals_of(problem_of(snapshot_of(NODES, GANGS)), [])
-    fewer = [each.what_if.pods for each in proposals if each.sort == "fewer"]
-    assert fewer == [{"u2/worker": 2}, {"u2/worker": 1}]
+def test_each_kind_of_change_is_a_what_if() -> None:
+    nodes = SmallestChange(
+        sort="nodes", text="", helps=True, nodes=2, like=NodeName("a")
+    )
+    fewer = SmallestChange(sort="fewer", text="", helps=True, pods={"worker": 3})
+    relax = SmallestChange(sort="relax", text="", helps=True, without="topology/0")
+    heal = SmallestChange(sort="heal", text="", helps=True, heal=True)
+    assert what_if_of(nodes) == WhatIf(add_nodes=2, like="a")
+    assert what_if_of(fewer) == WhatIf(pods={"u2/worker": 3})
+    assert what_if_of(relax) == WhatIf(without=("u2/topology/0",))
+    assert what_if_of(heal) == WhatIf(heal=True)

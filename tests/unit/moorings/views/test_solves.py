@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contracts.ids import ClusterName, SolveID
 from contracts.solves import SolveDecided, SolveOpened
-from moorings.console.what_if import Freed, WhatIf, change_problem
+from moorings.console.what_if import WhatIf, change_problem
 from moorings.recorded import SolveEntry
 from moorings.views.solves import compare, view_entry, view_solve
 from solver.allocate import allocate
@@ -76,7 +76,7 @@ def test_an_open_solve_has_no_answer() -> None:
 
 
 def test_answers_are_compared_by_gang_and_by_node() -> None:
-    changed = change_problem(PROBLEM, WhatIf(leave_out=("u1",)), Freed())
+    changed = change_problem(PROBLEM, WhatIf(leave_out=("u1",)), [], {})
     result = compare(DECISION, allocate(changed))
     gangs = {gang["name"].partition("/")[2]: gang for gang in result["gangs"]}
     assert gangs["in"]["after"] is None

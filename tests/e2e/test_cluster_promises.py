@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from contracts.names import API_VERSION, DURATION
+from moorings.bus_client import Client
 from tests.lab import cluster
 from tests.lab.cluster import Stack, is_running, job, stateful_set, template
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.server import ControlPlane
-from tests.lab.waits import pods_of, until_told
+from tests.lab.waits import pods_of, until_priority, until_told
 
 HOUR_S = 3600
 
@@ -76,3 +77,31 @@ async def test_the_deadline_of_pods_promises_a_start(site: Fleet, kube: Kube) ->
     await pods_of(site, "large", 2, is_running)
     now = await kube.until(large, lambda g: not is_promised(g))
     assert now["status"]["phase"] == "Running"
+
+
+async def test_a_waiting_gang_s_priority_can_be_raised(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """It is asked for anew, and comes before what has waited for longer."""
+    await template(site, "four", count=4)
+    await kube.create(job(site, "runs", 2, "four"))
+    runs = await pods_of(site, "runs", 2, is_running)
+    await kube.create(job(site, "first", 2, "four"))
+    claims = [{"name": "d", "templateName": "four"}]
+    urgent = await kube.create(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "Gang",
+            "metadata": {"name": "urgent", "namespace": site.namespace},
+            "spec": {"members": [{"name": "pod", "count": 2, "claims": claims}]},
+        }
+    )
+    await kube.create(stateful_set(site, "urgent", 2, "four"))
+    await kube.until(
+        urgent, lambda g: g.get("status", {}).get("reason") == "DevicesTaken"
+    )
+    await kube.patch(urgent, {"spec": {"priority": 5}})
+    await until_priority(client, site, "urgent", 5)
+    for pod in runs:
+        site.kubelets.finish(pod)
+    await pods_of(site, "urgent", 2, is_running)

@@ -236,7 +236,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "constraints": {"constraints": [{"matchAttribute": "a/b"}]},
     "topology": {"topology": [{"key": "rack"}]},
     "weight": {"weight": 3},
-    "priority": {"priority": 1},
     "hold": {"hold": True},
 }
 
@@ -257,6 +256,17 @@ async def test_optional_parts_cannot_be_taken_away(admin: Kube) -> None:
         patch = {"spec": {field: None}}
         with pytest.raises(RefusedError, match=IMMUTABLE):
             await admin.patch(_document(FULL, "whole"), patch)
+
+
+async def test_priority_can_be_changed_unless_it_holds_devices(admin: Kube) -> None:
+    waits, holds = _document(gang(), "waits"), _document(gang(hold=True), "holds")
+    for document in (waits, holds):
+        await admin.create(document)
+    found = await admin.patch(waits, {"spec": {"priority": 7}})
+    assert found["spec"]["priority"] == 7
+    with pytest.raises(RefusedError) as refused:
+        await admin.patch(holds, {"spec": {"priority": 7}})
+    assert "spec.priority: Invalid value" in refused.value.message
 
 
 async def test_recovery_and_status_can_be_changed(admin: Kube) -> None:

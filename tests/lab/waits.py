@@ -118,6 +118,24 @@ async def until_phase(
     return records[-1]
 
 
+async def until_priority(
+    client: Client, site: Fleet, name: str, priority: int, within_s: float = 120.0
+) -> None:
+    """Wait until a gang that waits was asked for with a priority."""
+
+    async def asked() -> bool:
+        records = await _gangs(client, site, name)
+        return any(
+            record.wants_decision
+            and record.is_answered
+            and record.submission is not None
+            and record.submission.gang.spec.priority == priority
+            for record in records
+        )
+
+    await eventually(asked, f"gang {name} has priority {priority}", within_s)
+
+
 async def until_over(
     client: Client, site: Fleet, name: str, within_s: float = 120.0
 ) -> list[GangRecord]:

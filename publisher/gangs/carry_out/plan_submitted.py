@@ -24,6 +24,7 @@ from contracts.messages import (
     GangAllocated,
     GatesOpened,
     PodWritten,
+    SubmitGang,
 )
 from contracts.names import ATTEMPT
 from contracts.reports import WAITING
@@ -159,8 +160,10 @@ def _plan_undecided(context: PlanContext, submitted: SubmittedGang) -> NextSteps
     waiting, view, record = submitted.waiting, context.view, submitted.record
     message = record.submission
     if message is not None:
-        ended = find_end(context, message, waiting) or find_gone_pod(
-            message, context.pods
+        ended = (
+            find_end(context, message, waiting)
+            or find_gone_pod(message, context.pods)
+            or _find_other_priority(context, submitted, message)
         )
         if ended:
             return plan_giving_up(context, submitted, ended)
@@ -175,6 +178,23 @@ def _plan_undecided(context: PlanContext, submitted: SubmittedGang) -> NextSteps
         patches=tuple(patches or plan_prepare(claims_of(waiting), context)),
         reports=tuple(reports),
     )
+
+
+def _find_other_priority(
+    context: PlanContext, submitted: SubmittedGang, message: SubmitGang
+) -> str:
+    """Say that a Gang object has another priority by now; empty: it has not.
+
+    Pods that join others, or are beyond its size, have a priority of their own.
+    """
+    gang, asked = context.gang, message.gang.spec
+    if gang is None or submitted.is_reserved or message.joins or message.restores:
+        return ""
+    pods = sum(member.count for member in asked.members)
+    is_whole = pods == sum(member.count for member in gang.spec.members)
+    if not is_whole or asked.priority == gang.spec.priority:
+        return ""
+    return f"its priority is {gang.spec.priority} now"
 
 
 def _plan_refused(

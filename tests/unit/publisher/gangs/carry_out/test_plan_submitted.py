@@ -130,6 +130,19 @@ def test_a_fault_ends_the_gang_and_not_before_all_is_taken_back() -> None:
     assert (purposes(plan), plan.messages) == ([Purpose.WITHDRAW], ())
 
 
+def test_a_gang_whose_priority_was_changed_is_asked_for_anew() -> None:
+    """While it waits, and by its Gang object: pods cannot be changed."""
+    asked = builders.gang(builders.member(count=1), name="train")
+    for priority, undecided in ((0, True), (7, True), (7, False)):
+        record = record_of(SUBMITTED, *(() if undecided else (DECISION,)))
+        changed = replace(asked, spec=replace(asked.spec, priority=priority))
+        view = view_of([POD], [FREE], gangs=[changed])
+        plan = plan_submitted(context_of(view, record), gang_of(record, POD))
+        reasons = [m.reason for m in plan.messages if isinstance(m, CancelGang)]
+        told = ["publisher: its priority is 7 now"] if undecided and priority else []
+        assert reasons == told
+
+
 def test_an_attempt_that_is_taken_back_is_decided_again() -> None:
     """Refused before it was confirmed to be written, lost afterwards."""
     for said, kind in (((), AllocationRefused), ((WRITTEN,), AllocationLost)):

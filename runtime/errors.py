@@ -6,7 +6,8 @@ ServiceError
 |-- EarlyReturnError      a task returned although nobody had asked it to stop
 `-- BusError
     |-- BusUnavailableError   no answer within the retry budget; the outcome is unknown
-    |   `-- BusFullError      there is no room for a message; it was not stored
+    |   |-- BusFullError      there is no room for a message; it was not stored
+    |   `-- NobodyListensError  nobody is there who would answer
     |-- PublishRefusedError   the server refused a message; nothing was stored
     |-- StreamDiffersError    a stream exists with settings that cannot be changed
     |-- BusRefusedError       any other refusal of the server
@@ -71,6 +72,10 @@ class BusFullError(BusUnavailableError):
 
     def __str__(self) -> str:
         return f"{self.what}: not stored, the bus has no room: {self.reason}"
+
+
+class NobodyListensError(BusUnavailableError):
+    """The server answers, but nobody is there whom it could ask."""
 
 
 class PublishRefusedError(BusError):

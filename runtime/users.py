@@ -1,7 +1,7 @@
 """The users of the bus, and the account of nats-server in which each of them lives.
 
 The streams, the solver and the publisher are in one account, `CORE`. Everybody else is
-outside, where a request reaches CORE only if it is imported: the server answers it on a
+outside, where a message reaches CORE only if it is imported: the server answers it on a
 reply subject of its own making, and hands the answer over in the asker's account. So a
 reply subject, which no permission of nats-server looks at, never reaches a stream.
 
@@ -89,6 +89,11 @@ def api_prefix(user: str) -> str:
 def relay_prefix(account: str) -> str:
     """Return the prefix in CORE of what an account asks of JetStream."""
     return f"relay.{account}"
+
+
+def put_prefix(account: str) -> str:
+    """Return the prefix in CORE of what users of an account publish."""
+    return f"put.{account}"
 
 
 def news_subject(account: str, subject: str) -> str:

@@ -23,7 +23,7 @@ from runtime.bus.client import TolerantClient
 from runtime.bus.credentials import read_credentials
 from runtime.bus.pending import PendingRequests
 from runtime.bus.subscription import Delivery, Handler, Subscription
-from runtime.errors import BusRefusedError, BusUnavailableError
+from runtime.errors import BusRefusedError, BusUnavailableError, NobodyListensError
 from runtime.log import get_logger
 from runtime.waits import first_of, unless
 from runtime.wire import BusSettings
@@ -215,7 +215,8 @@ class Connection:
         """Wait for the answer of a request.
 
         Raises:
-            BusUnavailableError: none within the time, or nobody listens.
+            BusUnavailableError: none within the time.
+            NobodyListensError: nobody is there who would answer.
             NotAllowedError: our user may not ask that.
         """
         limit_s = timeout_s or self.settings.request_timeout_s
@@ -225,11 +226,9 @@ class Connection:
         except TimeoutError as error:
             raise BusUnavailableError(subject, f"no answer in {limit_s} s") from error
         if delivery.status == "503":
-            is_relayed = self.settings.is_outside and subject.startswith(
-                self.settings.api_prefix
-            )
+            is_relayed = self.settings.is_outside
             why = "no solver or publisher runs" if is_relayed else "nobody listens"
-            raise BusUnavailableError(subject, f"{why} there")
+            raise NobodyListensError(subject, f"{why} there")
         return delivery
 
     async def request(

@@ -38,6 +38,7 @@ from runtime.users import (
     logins_of,
     news_subject,
     password_variable,
+    put_prefix,
     relay_prefix,
     role_of,
 )
@@ -49,9 +50,15 @@ CALLOUT_KEYS = "callout/callout.conf"
 CREATORS = ("solver", "publisher")
 """Users that create missing streams, and update older ones."""
 RELAYS = ("solver", "publisher")
-"""Users whose relays ask for those outside, and tell them what is new."""
+"""Users whose relays ask and store for those outside, and tell them what is new."""
 _RELAYED_ANSWERS = "_R_.>"
 """Where nats-server passes answers on to the account of who asked."""
+STORED = {
+    (ACCOUNTS[user], topic.entity): topic.stream
+    for topic in TOPICS
+    for user in filter(is_outside, topic.senders)
+}
+"""The stream that stores what an outside account says on the subjects of an entity."""
 RETIRER = "solver"
 """The user that removes gangs that ended long ago."""
 SUBSCRIBERS = (PLATFORM, VIEWER)
@@ -248,12 +255,10 @@ def _between_outside(account: str) -> Iterator[str]:
     yield "    imports: ["
     for subject in _order_subjects(s for user in users for s in _list_published(user)):
         local = _local_subject(users[0], subject)
-        renamed = "" if local == subject else f', to: "{local}"'
         exported = _exported_subject(users[0], subject)
         # A relay is told whose connection asks, so that they take turns.
-        shared = ", share: true" if exported != subject else ""
         source = f'{{ account: {CORE}, subject: "{exported}" }}'
-        yield f"      {{ service: {source}{renamed}{shared} }}"
+        yield f'      {{ service: {source}, to: "{local}", share: true }}'
     yield "    ]"
 
 
@@ -266,9 +271,10 @@ def _local_subject(user: str, subject: str) -> str:
 
 def _exported_subject(user: str, subject: str) -> str:
     """Give the subject of CORE that stands for a subject in a user's account."""
+    account = ACCOUNTS[user]
     if subject.startswith(_API):
-        return f"{relay_prefix(ACCOUNTS[user])}{subject.removeprefix(_API)}"
-    return subject
+        return f"{relay_prefix(account)}{subject.removeprefix(_API)}"
+    return f"{put_prefix(account)}.{subject}"
 
 
 def _order_subjects(subjects: Iterable[str]) -> tuple[str, ...]:
@@ -306,9 +312,9 @@ def _list_published(user: str) -> Iterator[str]:
 
 
 def _list_relayed() -> Iterator[str]:
-    """Name what a relay asks for others, and where it answers them."""
+    """Name what a relay asks and stores for others, and where it answers them."""
     for user in filter(is_outside, USERS):
-        yield from (s for s in _list_published(user) if s.startswith(_API))
+        yield from _list_published(user)
     yield from (f"{_API}.DIRECT.GET.{stream.name}" for stream in STREAMS)
     yield _RELAYED_ANSWERS
     for account in OUTSIDE_ACCOUNTS:
@@ -336,13 +342,14 @@ def _list_read(user: str, stream: str) -> Iterator[str]:
 
 
 def _list_subscribed(user: str) -> Iterator[str]:
-    """Name what a user hears: news; and a relay what it is asked, and what is new."""
+    """Name what a user hears: news; and a relay all that outsiders send, and news."""
     if user in SUBSCRIBERS:
         yield from _list_news(user)
     if user in RELAYS:
         for account in OUTSIDE_ACCOUNTS:
             yield f"{relay_prefix(account)}.>"
             yield from news_of(account)
+        yield from (f"{put_prefix(account)}.>" for account, _ in STORED)
 
 
 def _list_news(user: str) -> Iterator[str]:

@@ -25,6 +25,7 @@ from runtime.errors import (
     BusFullError,
     BusRefusedError,
     BusUnavailableError,
+    NobodyListensError,
     PublishRefusedError,
     RefusalKind,
 )
@@ -89,7 +90,8 @@ async def publish(
     try:
         return await retry(message.subject, attempt, on=BusUnavailableError)
     except BusUnavailableError as error:
-        if not connection.connected or isinstance(error, BusFullError):
+        is_clear = isinstance(error, BusFullError | NobodyListensError)
+        if is_clear or not connection.connected:
             raise
         reason = f"{error.reason}; {_STORES_NOTHING}"
         raise BusUnavailableError(message.subject, reason) from error

@@ -21,15 +21,21 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import structs
 
 from contracts.streams import STREAMS
 from runtime.bus.connection import Connection
 from runtime.bus.gathering import Gatherer, make_page
 from runtime.bus.outlet import MAX_NEWS_BYTES, Outlet
 from runtime.bus.permissions import news_of
-from runtime.bus.relayed import MAX_BODY_BYTES, FairQueue, Request, remake_body
+from runtime.bus.relayed import (
+    MAX_BODY_BYTES,
+    FairQueue,
+    Request,
+    Room,
+    name_client,
+    remake_body,
+)
 from runtime.bus.subscription import Delivery
 from runtime.errors import BusError, BusRefusedError
 from runtime.log import get_logger
@@ -52,22 +58,11 @@ _MESSAGES_A_SECOND = 20_000
 log = get_logger(__name__)
 
 
-class _Client(Struct, frozen=True):
-    """Who asks, as the server says."""
-
-    acc: str = ""
-    server: str = ""
-    id: int = 0
-
-
-_CLIENT = msgspec.json.Decoder(_Client)
-
-
 class _Lane:
     """Requests that are carried out one after the other."""
 
     def __init__(self) -> None:
-        self.queue = FairQueue()
+        self.queue = FairQueue(Room())
         self.filled = asyncio.Event()
 
 
@@ -192,16 +187,6 @@ def _pass_on(account: str, outlet: Outlet, delivery: Delivery) -> None:
 def _plain(headers: Mapping[str, str]) -> dict[str, str]:
     """Give the names of headers, some of which the client library has as an enum."""
     return {str(getattr(name, "value", name)): text for name, text in headers.items()}
-
-
-def name_client(delivery: Delivery) -> str:
-    """Name the connection that asks, as the server says who it is."""
-    try:
-        info = delivery.headers.get("Nats-Request-Info", "{}")
-        client = _CLIENT.decode(info)
-    except msgspec.DecodeError:
-        return ""
-    return f"{client.acc} {client.server} {client.id}"
 
 
 @contextlib.asynccontextmanager

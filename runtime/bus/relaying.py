@@ -1,7 +1,7 @@
 """The process of a relay, and how services keep one beside them.
 
 Services in CORE have one each, as their user: whichever of them runs, outsiders are
-answered. It ends with the service.
+answered, and what they publish is stored. It ends with the service.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import msgspec
 from msgspec import structs
 
 from runtime.bus.relay import open_relay
+from runtime.bus.storing import Storing
 from runtime.kernel import die_with_parent
 from runtime.log import get_logger
 from runtime.run import Task, run_service
@@ -69,8 +70,9 @@ async def _keep_process(settings: BusSettings) -> None:
 
 @asynccontextmanager
 async def _open_tasks(settings: BusSettings) -> AsyncIterator[Mapping[str, Task]]:
-    async with open_relay(settings) as relay:
-        yield {"relay": relay.run}
+    storing = Storing(settings)
+    async with open_relay(settings) as relay, storing.listening():
+        yield {"relay": relay.run, "storing": storing.run}
 
 
 def main() -> int:

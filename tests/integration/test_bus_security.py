@@ -156,12 +156,13 @@ def _some(topic: Topic[Any]) -> str:
 async def test_user_sends_what_the_table_lets_it_send(
     refusals: Refusals, user: str
 ) -> None:
-    """Each entity, by each user: yes exactly for its senders."""
+    """Each entity, by each user: yes exactly for its senders, and for their relays."""
     allowed = {
         topic.entity for topic in TOPICS if await refusals.may_publish(_some(topic))
     }
 
-    assert allowed == {topic.entity for topic in TOPICS if user in topic.senders}
+    senders = (user, *filter(is_outside, USERS)) if user in RELAYS else (user,)
+    assert allowed == {t.entity for t in TOPICS if {*senders} & {*t.senders}}
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from contracts.topics import COMMANDS, DECISIONS, INVENTORIES, Topic
+from contracts.topics import COMMANDS, DECISIONS, INVENTORIES, SUBMISSIONS, Topic
 from moorings.local.bus_users import LocalUsers
 from runtime.bus.bus import Bus
 from runtime.bus.jetstream import call
@@ -172,6 +172,26 @@ async def test_decisions_go_on_beside_thousands_of_subscriptions(
             stack.enter_context(flooding(port, login, asked, told, subject))
         await asyncio.sleep(1)
         assert await _decide_some(flooded, "DEC") < ANSWERED_S
+
+
+async def test_services_publish_beside_acknowledgements_that_are_heard_in_thousands(
+    flooded: Flooded,
+) -> None:
+    """Of submissions, to whose stream the publisher's go as well."""
+    login = flooded.users.password_file(PLATFORM).read_text().strip()
+    heard, port = f"{inbox_prefix(PLATFORM)}.many", flooded.server.port
+    evil = SUBMISSIONS.subject("local", "evil", "1")
+    async with Bus.open(flooded.settings("publisher")) as publisher:
+        await publisher.wait_connected(30)
+        with (
+            subscribed(port, login, heard, reads=True),
+            flooding(port, login, evil, b"{}", heard),
+        ):
+            await asyncio.sleep(1)
+            assert await _decide_some(flooded, "SUBMIT") < ANSWERED_S
+            async with asyncio.timeout(ANSWERED_S):
+                subject = SUBMISSIONS.subject("local", "team", "1")
+                await publisher.publish(Outgoing(subject=subject, data=b"{}"))
 
 
 async def _decide_beside(

@@ -8,7 +8,8 @@ import pytest
 
 from contracts.pages import PAGE_MESSAGES
 from runtime.bus import relayed
-from runtime.bus.relayed import FairQueue, Request, remake_body
+from runtime.bus.relayed import FairQueue, Request, Room, name_client, remake_body
+from runtime.bus.subscription import Delivery
 
 PAGE = {"seq": 7, "next_by_subj": "dec.v1.>"}
 
@@ -90,7 +91,7 @@ def test_no_page_is_asked_for_that_there_cannot_be(wrong: dict[str, object]) -> 
 
 
 def test_connections_take_turns() -> None:
-    queue = FairQueue()
+    queue = FairQueue(Room())
     for name in ("flood", "flood", "flood", "quiet", "flood"):
         assert queue.put(_request(client=name))
     taken = [queue.take(0.0) for _ in range(6)]
@@ -106,7 +107,7 @@ def test_connections_take_turns() -> None:
 
 
 def test_an_account_of_many_connections_waits_for_its_own() -> None:
-    queue = FairQueue()
+    queue = FairQueue(Room())
     for number in range(100):
         assert queue.put(_request(client=f"agent-{number}", account="AGENTS"))
     assert queue.put(_request(client="viewer"))
@@ -116,7 +117,7 @@ def test_an_account_of_many_connections_waits_for_its_own() -> None:
 
 
 def test_what_is_put_back_is_taken_next() -> None:
-    queue = FairQueue()
+    queue = FairQueue(Room())
     for name in ("one", "one", "two"):
         queue.put(_request(client=name))
     first = queue.take(0.0)
@@ -127,23 +128,50 @@ def test_what_is_put_back_is_taken_next() -> None:
 
 
 def test_late_requests_are_dropped() -> None:
-    queue = FairQueue()
+    queue = FairQueue(Room())
     queue.put(_request(came_s=0.0))
-    queue.put(_request(came_s=relayed.LATE_S))
+    queue.put(_request(came_s=9.0))
 
-    taken = queue.take(relayed.LATE_S + 1.0)
+    taken = queue.take(Room().late_s)
     assert taken is not None
-    assert taken.came_s == relayed.LATE_S
+    assert taken.came_s == 9.0
 
 
-def test_there_is_room_beside_those_who_fill_the_queue(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(relayed, "MAX_WAITING", 6)
-    monkeypatch.setattr(relayed, "MAX_WAITING_IN_ALL", 8)
-    queue = FairQueue()
+def test_there_is_room_beside_those_who_fill_the_queue() -> None:
+    queue = FairQueue(Room(count=6, count_in_all=8))
     for name in ("one", "two"):
         while queue.put(_request(client=name)):
             pass
 
     assert queue.put(_request(client="quiet"))
+
+
+def test_bodies_have_little_room_where_there_are_many() -> None:
+    """But what is small has some, whoever came first."""
+    queue = FairQueue(Room(size=60, size_in_all=100))
+    sizes = {"one": 40, "two": 40}
+    for name, size in sizes.items():
+        assert queue.put(_request(client=name, data=b"x" * size))
+
+    assert not queue.put(_request(client="one", data=b"x" * 30))
+    assert not queue.put(_request(client="three", data=b"x" * 40))
+    assert queue.put(_request(client="three", data=b"x" * 30))
+    assert queue.take(0.0) is not None
+    assert queue.put(_request(client="one", data=b"x" * 30))
+
+
+@pytest.mark.parametrize(
+    ("told", "name"),
+    [
+        ('{"acc":"VIEWERS","server":"a","id":7,"host":"1.2.3.4"}', "VIEWERS a 7"),
+        ('{"acc":"VIEWERS"}', "VIEWERS  0"),
+        ("[", ""),
+    ],
+)
+def test_a_client_is_a_connection_of_a_server(told: str, name: str) -> None:
+    delivery = Delivery("relay.VIEWERS.x", "r", b"", {"Nats-Request-Info": told})
+    assert name_client(delivery) == name
+
+
+def test_who_is_not_named_is_one_client() -> None:
+    assert name_client(Delivery("relay.VIEWERS.x", "r", b"", {})) == "  0"

@@ -112,12 +112,12 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
             inventory = DevicesAnnounced(
                 cluster=CLUSTER, node=NodeName("a"), pools=(node,)
             )
+            process = solver(server.url, tmp_path, **variables)
+            await stack.enter_async_context(running(process))
             await announce(await connect(NODEAGENT), inventory)
             await observe_class(publisher)
             login = users.password_file(PLATFORM).read_text().strip()
             platform = await connect(PLATFORM)
-            process = solver(server.url, tmp_path, **variables)
-            await stack.enter_async_context(running(process))
             yield Site(server.port, login, bus, platform, publisher)
     finally:
         await asyncio.to_thread(server.stop)

@@ -51,6 +51,7 @@ FULL = gang(
         topology_rule("attribute:gpu.example.com/cliqueID"),
     ),
     recovery="Recreate",
+    duration="2h30m",
     hold=True,
     priority=-7,
     weight=12,

@@ -6,12 +6,12 @@ from there.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from time import monotonic, time
-from typing import TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from contracts.allocation import Reason
 from contracts.counts import listed
@@ -27,7 +27,7 @@ from solver.service.config import SolverConfig
 from solver.service.decide import Decider
 from solver.service.ledger import solve_id
 from solver.snapshot.snapshot import Snapshot
-from solver.timeline.asking import Asking
+from solver.timeline.asking import Asker, Asking
 from solver.timeline.keeper import Outlook
 from solver.timeline.reservations import (
     MOST_NAMED,
@@ -39,11 +39,27 @@ from solver.timeline.reserve import Reservation
 
 LOOK_S = 5.0
 """Between two looks."""
-GUARD_S = 20.0
+TURN_S = 0.5
+"""A look that takes longer goes on after the next batch."""
+GUARD_S = 10.0
 """Of one question."""
-T = TypeVar("T")
+WORK = 1.0
+"""Deterministic time of one question."""
+REST_S = 600.0
+"""Nothing is asked for so long about a gang of which a question had no answer."""
 
 log = get_logger(__name__)
+
+
+class _Look(Struct, kw_only=True):
+    """A look at all that is kept, which may take several turns."""
+
+    asking: Asking[list[GangKey]]
+    before: tuple[Reservation, ...]
+    problem: Problem | None = None
+    """What was asked last."""
+    answer: Decision | None = None
+    """None: nothing was asked yet."""
 
 
 class Reserving:
@@ -66,11 +82,15 @@ class Reserving:
         """What was asked in this look, by the Problem's hash."""
         self._solves: dict[str, SolveID] = {}
         """Recorded solves of what is kept, by the Problem's hash."""
+        self._look: _Look | None = None
+        """A look that goes on; None: none does."""
+        self._resting: dict[GangKey, float] = {}
+        """Until when nothing is asked about gangs."""
         self._due_s = 0.0
 
     def begin(self) -> None:
         """Begin to lead: what was promised is known from the gangs that were told."""
-        self._reservations, self._due_s = Reservations(), 0.0
+        self._reservations, self._look, self._due_s = Reservations(), None, 0.0
 
     # --- beside a batch --------------------------------------------------------------
 
@@ -89,51 +109,82 @@ class Reserving:
     # --- between batches -------------------------------------------------------------
 
     async def look(self) -> None:
-        """Outlook at what is kept if that is due.
+        """Look at what is kept if that is due, or go on with a look that takes long.
 
         Raises:
             BusUnavailableError: the bus is away; try again.
         """
-        if monotonic() < self._due_s:
+        if self._look is None and monotonic() < self._due_s:
             return
+        look = self._look or await self._begin_look()
+        self._look = None
         try:
-            await self._look()
-        except (VerdictMissingError, WorkerError) as error:
+            done = await self._go_on(look)
+        except VerdictMissingError as error:
             log.warning("reservations.unsure", reason=str(error))
-        finally:
+            done = True
+        except WorkerError as error:
+            self._note_failure(look, error)
+            done = True
+        if done:
             self._due_s = monotonic() + LOOK_S
             self._asked.clear()
+        else:
+            self._look = look
 
-    async def _look(self) -> None:
-        snapshot = self._snapshot()
-        look = Outlook(
+    def _note_failure(self, look: _Look, error: WorkerError) -> None:
+        for gang in () if look.problem is None else look.problem.gangs:
+            self._resting[gang.key] = monotonic() + REST_S
+            name = f"{gang.namespace}/{gang.name}"
+            log.warning("reservation.unsure", gang=name, reason=str(error))
+
+    async def _begin_look(self) -> _Look:
+        snapshot, now_s = self._snapshot(), monotonic()
+        self._resting = {g: s for g, s in self._resting.items() if s > now_s}
+        outlook = Outlook(
             snapshot=snapshot,
             now_s=int(time()),
-            asker_of=lambda record: self._decider.make_asker(snapshot, record),
+            asker_of=lambda record: self._make_asker(snapshot, record),
             patience_s=self._patience_s,
         )
         before = self._reservations.book.kept
         if not before and snapshot.promised:
             await self._decider.learn(snapshot, snapshot.promised.values())
-        again = await self._answer(self._reservations.look(look))
+        return _Look(asking=self._reservations.look(outlook), before=before)
+
+    def _make_asker(self, snapshot: Snapshot, record: GangRecord) -> Asker | None:
+        if record.key in self._resting:
+            return None
+        asker = self._decider.make_asker(snapshot, record)
+        if asker is None:
+            return None
+        work = min(WORK, asker.parameters.work_limit)
+        limited = structs.replace(asker.parameters, work_limit=work)
+        return structs.replace(asker, parameters=limited)
+
+    async def _go_on(self, look: _Look) -> bool:
+        """Go on with a look for a while; True: it is done."""
+        until_s = monotonic() + TURN_S
+        while True:
+            if look.answer is not None and monotonic() > until_s:
+                return False
+            # States to come are made beside the loop: a large cluster has many.
+            problem, again = await asyncio.to_thread(_ask_next, look)
+            if problem is None:
+                await self._finish_look(look, again)
+                return True
+            look.problem = problem
+            data = await self._decider.ask(problem, GUARD_S)
+            look.answer = DECISION.decode(data)
+            self._asked[problem.hash] = (problem, look.answer, data)
+
+    async def _finish_look(self, look: _Look, again: list[GangKey]) -> None:
         for was, why in self._reservations.book.late:
             metrics.MOVED_LATER.inc()
             log.warning("promise.moved", gang=name_gang(was.record), reason=why)
-        if self._reservations.book.kept != before:
+        if self._reservations.book.kept != look.before:
             await self._record()
         self._retry(again)
-
-    async def _answer(self, asking: Asking[T]) -> T:
-        try:
-            problem = next(asking)
-            while True:
-                data = await self._decider.ask(problem, GUARD_S)
-                decision = DECISION.decode(data)
-                self._asked[problem.hash] = (problem, decision, data)
-                problem = asking.send(decision)
-        except StopIteration as end:
-            value: T = end.value
-            return value
 
     async def _record(self) -> None:
         """Record what is kept, so that it can be replayed."""
@@ -178,6 +229,16 @@ class Reserving:
             since=_write_time(kept.since_s),
             solve=self._solves.get(kept.problem, SolveID("")),
         )
+
+
+def _ask_next(look: _Look) -> tuple[Problem | None, list[GangKey]]:
+    """Return what is asked next; None: nothing, and who is to be tried again."""
+    try:
+        if look.answer is None:
+            return next(look.asking), []
+        return look.asking.send(look.answer), []
+    except StopIteration as end:
+        return None, end.value
 
 
 def _write_time(time_s: int) -> str:

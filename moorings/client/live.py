@@ -44,6 +44,8 @@ class GangStatus(Struct, frozen=True, kw_only=True):
     """When it was submitted, as RFC 3339."""
     reason: str
     """Why it waits, or was rejected; empty: it does not."""
+    starts_by: str = ""
+    """When a gang that waits starts at the latest, as RFC 3339; empty: nobody knows."""
 
     @property
     def is_over(self) -> bool:
@@ -54,6 +56,7 @@ class GangStatus(Struct, frozen=True, kw_only=True):
     def of(cls, record: GangRecord) -> Self:
         """Show what is known of a gang."""
         view = view_gang(record)
+        view["starts_by"] = (view["expectedStart"] or {}).get("time", "")
         return cls(**{name: view[name] for name in cls.__struct_fields__})
 
 

@@ -1,7 +1,7 @@
-"""Gangs come and go in virtual time, over the code that decides beside a cluster.
+"""Jobs come and go in virtual time, over the code that decides beside a cluster.
 
 The same Snapshot, queue, reservations and engines as the service's; only the clock is
-made, and nothing takes any time but the gangs. The same gangs and policy make the same
+made, and nothing takes any time but the jobs. The same jobs and policy make the same
 course. Pure, but for the sandbox in which selectors are evaluated.
 """
 
@@ -12,9 +12,11 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from contracts.ids import ClusterName, GangKey, SolveID
+from contracts.ids import GangKey, GangUID, Namespace, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, ReleaseOutcome, SubmitGang
+from moorings.simulate.job import CLUSTER, Job, submit_job
+from moorings.simulate.world import World
 from solver.allocate import allocate
 from solver.problem.assemble import (
     MissingVerdict,
@@ -27,38 +29,28 @@ from solver.queueing.gang_queue import GangQueue
 from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable, Verdict
 from solver.service.messages import make_decision, make_release
-from solver.snapshot.snapshot import Snapshot, apply
+from solver.snapshot.snapshot import apply
 from solver.timeline.asking import Asker, answer_all
 from solver.timeline.book import is_before
 from solver.timeline.keeper import NEVER, Outlook, list_candidates
 from solver.timeline.reservations import Reservations
 
-CLUSTER = ClusterName("simulated")
 Evaluate = Callable[[Sequence[MissingVerdict]], Sequence[Verdict]]
-
-
-class Arrival(Struct, frozen=True, kw_only=True):
-    """A gang of a trace."""
-
-    submitted: SubmitGang
-    at_s: int
-    runs_s: int
-    """How long it really runs; its duration says at most how long."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):
     """What is tried out."""
 
-    name: str = "reservations"
-    patience_s: int = 1800
+    name: str
+    patience_s: int
     """How long a gang is tried in vain before devices are kept for it; `NEVER`: for
     none are."""
 
 
 class Stay(Struct, kw_only=True):
-    """What became of one gang."""
+    """What became of one job."""
 
-    arrival: Arrival
+    job: Job
     started_s: int | None = None
     ended_s: int | None = None
     promised_s: int | None = None
@@ -72,14 +64,15 @@ class Course:
 
     def __init__(
         self,
-        snapshot: Snapshot,
-        arrivals: Sequence[Arrival],
+        world: World,
+        jobs: Sequence[Job],
         policy: Policy,
         evaluate: Evaluate,
     ) -> None:
-        self.stays = {a.submitted.key: Stay(arrival=a) for a in arrivals}
+        self.stays = {key_of(job): Stay(job=job) for job in jobs}
         self.now_s = 0
-        self._snapshot = snapshot
+        self._world = world
+        self._snapshot = world.snapshot
         self._policy = policy
         self._evaluate = evaluate
         self._parameters = Parameters(version="simulated")
@@ -92,8 +85,8 @@ class Course:
         self._events: list[tuple[int, int, GangKey | None]] = []
         """What happens next, and when: a gang comes or, once it started, ends; None: a
         reservation may be due."""
-        for arrival in arrivals:
-            self._schedule(arrival.at_s, arrival.submitted.key)
+        for job in jobs:
+            self._schedule(job.at_s, key_of(job))
 
     def run(self) -> Iterator[int]:
         """Let everything happen; yields the time after each step of it."""
@@ -112,12 +105,13 @@ class Course:
 
     def _happen(self, stay: Stay) -> None:
         if stay.started_s is None:
-            self._believe(stay.arrival.submitted)
+            world = self._world
+            self._believe(submit_job(stay.job, world.node_devices, world.device_class))
             if self._policy.patience_s != NEVER:
                 self._schedule(self.now_s + self._policy.patience_s, None)
             return
         stay.ended_s = self.now_s
-        record = self._snapshot.gangs.get(stay.arrival.submitted.key)
+        record = self._snapshot.gangs.get(key_of(stay.job))
         if record is not None:
             outcome = ReleaseOutcome.COMPLETED
             self._believe(make_release(record, outcome, cluster=CLUSTER, epoch=1))
@@ -175,7 +169,7 @@ class Course:
 
     def _start(self, stay: Stay) -> None:
         stay.started_s = self.now_s
-        self._schedule(self.now_s + stay.arrival.runs_s, stay.arrival.submitted.key)
+        self._schedule(self.now_s + stay.job.runs_s, key_of(stay.job))
 
     def _look(self) -> bool:
         """Outlook at what is kept; True: somebody is to be tried again."""
@@ -199,3 +193,8 @@ class Course:
             self.stays[was.key].moved_later += 1
         self._queue.retry(again)
         return bool(again)
+
+
+def key_of(job: Job) -> GangKey:
+    """Return the key of the gang that a job becomes."""
+    return GangKey(namespace=Namespace(job.queue), uid=GangUID(job.name))

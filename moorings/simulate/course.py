@@ -33,7 +33,7 @@ from solver.snapshot.snapshot import apply
 from solver.timeline.asking import Asker, answer_all
 from solver.timeline.book import is_before
 from solver.timeline.keeper import NEVER, Outlook, list_candidates
-from solver.timeline.reservations import Reservations
+from solver.timeline.reservations import OneWay, Reservations
 
 Evaluate = Callable[[Sequence[MissingVerdict]], Sequence[Verdict]]
 
@@ -128,19 +128,36 @@ class Course:
     # --- decisions -------------------------------------------------------------------
 
     def _decide_all(self) -> None:
-        """Decide until nobody's turn is left, and nobody is to have a reservation."""
+        """Decide until nobody's turn is left, and nobody is to have a reservation.
+
+        What is kept is looked at before others are tried: it may be earlier by now.
+        """
+        was_looked_at = False
         while True:
             self._queue.wake(self._snapshot, self._snapshot.grown)
             self._snapshot = self._snapshot.without_grown()
-            batch = self._queue.choose(
-                self._snapshot,
-                BatchLimits(),
-                admits=self._reservations.admission(self.now_s).takes,
+            own, *others = self._reservations.admissions(
+                self._queue.is_lined_up, self.now_s
             )
-            if batch:
-                self._decide(batch)
+            if others and self._try(own):
+                continue
+            if not was_looked_at:
+                was_looked_at = True
+                self._look()
+                continue
+            if self._try((others or [own])[0]):
+                was_looked_at = False
             elif not self._look():
                 return
+
+    def _try(self, admission: OneWay) -> bool:
+        """Decide a batch; False: it was nobody's turn."""
+        batch = self._queue.choose(
+            self._snapshot, BatchLimits(), admits=admission.takes
+        )
+        if batch:
+            self._decide(batch)
+        return bool(batch)
 
     def _decide(self, batch: Sequence[GangRecord]) -> None:
         clear = self._reservations.clear(self._snapshot, batch, self.now_s)

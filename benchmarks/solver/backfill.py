@@ -34,8 +34,8 @@ from solver.timeline.keeper import NEVER
 
 DRIVER, GPUS = "gpu.example.com", 8
 LOAD = 0.9
-NODES, ARRIVALS = {"small": 16, "full": 32}, {"small": 400, "full": 10_000}
-TAIL, LARGEST = 1.1, 0.5
+NODES, ARRIVALS = {"small": 16, "full": 32}, {"small": 200, "full": 10_000}
+TAIL, LARGEST = 1.5, 0.5
 """Exponent of the Pareto distribution, and its bound as a share of the fleet."""
 MEDIAN_S, SPREAD, LONGEST_S = 1800, 1.2, 86_400
 ROUND_S = (300, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400, 172_800)

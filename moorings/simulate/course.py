@@ -24,6 +24,7 @@ from solver.problem.assemble import (
     find_missing_verdicts,
     resolve_gangs,
 )
+from solver.problem.expected import PastDemand
 from solver.problem.problem import Parameters
 from solver.queueing.gang_queue import GangQueue
 from solver.queueing.rounds import BatchLimits
@@ -77,6 +78,7 @@ class Course:
         self._evaluate = evaluate
         self._parameters = Parameters(version="simulated")
         self._table = SelectorTable()
+        self._past = PastDemand()
         self._queue = GangQueue()
         self._reservations = Reservations()
         self._is_worse = False
@@ -165,7 +167,10 @@ class Course:
         while missing := find_missing_verdicts(clear, gangs, self._table):
             verdicts = self._evaluate(missing)
             self._table = self._table.with_verdicts(missing, verdicts)
-        decision = allocate(assemble(clear, gangs, self._table, self._parameters))
+        self._past.note(gangs)
+        expected = self._past.expect(gangs, clear.inventory.pages, self._table)
+        problem = assemble(clear, gangs, self._table, self._parameters, expected)
+        decision = allocate(problem)
         for record, answer in zip(batch, decision.gangs, strict=True):
             message = make_decision(
                 answer, record, cluster=CLUSTER, solve=SolveID(""), epoch=1

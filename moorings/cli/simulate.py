@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,7 @@ from solver.service.garbage import after_batch, collecting_between_batches
 
 if TYPE_CHECKING:
     from moorings.simulate.course import Policy
-    from moorings.simulate.measure import Report
+    from moorings.simulate.measure import Report, Waits
     from moorings.simulate.world import World
 
 MOST_JOBS, MOST_NODES = 20_000, 2_000
@@ -195,7 +196,8 @@ def _run(
     from moorings.simulate.fitting import find_hopeless  # noqa: PLC0415  # likewise
     from moorings.simulate.measure import measure  # noqa: PLC0415  # likewise
 
-    reports, is_whole = list[Report](), True
+    reports: list[Report] = []
+    is_whole = True
     with show_progress("simulating", asked=asked) as tell:
         hopeless = find_hopeless(world, trace.jobs, evaluator.evaluate)
         jobs = [job for job in trace.jobs if job.name not in hopeless]
@@ -229,12 +231,17 @@ def _write(file: Path, text: str) -> None:
         raise BadInputError(str(file), str(error.strerror)) from error
 
 
+def _pair_waits(reports: list[Report]) -> Iterator[tuple[Report, Waits]]:
+    """Yield the waits of the same jobs one after the other."""
+    names = dict.fromkeys(waits.of for report in reports for waits in report.waits)
+    for name in names:
+        for report in reports:
+            yield from ((report, each) for each in report.waits if each.of == name)
+
+
 def _print(reports: list[Report], trace: Trace, world: World) -> None:
     from moorings.simulate.page import describe_seconds  # noqa: PLC0415  # with measure
 
-    for number in range(max(len(report.waits) for report in reports)):
-        del number
-        break
     rows = [
         (
             waits.of,
@@ -246,8 +253,7 @@ def _print(reports: list[Report], trace: Trace, world: World) -> None:
             describe_seconds(waits.p99_s),
             describe_seconds(waits.most_s),
         )
-        for group in zip(*(report.waits for report in reports), strict=False)
-        for report, waits in zip(reports, group, strict=True)
+        for report, waits in _pair_waits(reports)
     ]
     show_table(COLUMNS, rows)
     for report in reports:

@@ -71,7 +71,7 @@ class Course:
         evaluate: Evaluate,
     ) -> None:
         self.stays = {key_of(job): Stay(job=job) for job in jobs}
-        self.now_s = 0
+        self.now_s = self.ended = 0
         self._world = world
         self._snapshot = world.snapshot
         self._policy = policy
@@ -113,6 +113,7 @@ class Course:
                 self._schedule(self.now_s + self._policy.patience_s, None)
             return
         stay.ended_s = self.now_s
+        self.ended += 1
         record = self._snapshot.gangs.get(key_of(stay.job))
         if record is not None:
             outcome = ReleaseOutcome.COMPLETED

@@ -39,6 +39,8 @@ class Promises(Struct, frozen=True, kw_only=True, rename="camel"):
     """Started no later than first promised."""
     moved_later: int
     """Times that a promise was moved to a later start, each for a reason."""
+    broken: int
+    """Started later than promised without any reason; there should be none."""
     open: int
     """Neither started nor late when the simulation ended."""
 
@@ -158,20 +160,20 @@ def _measure_waits(of: str, stays: Sequence[Stay]) -> Waits:
     )
 
 
-def _count_promises(stays: Iterable[Stay], now_s: int) -> Promises:
-    made = [stay for stay in stays if stay.promised_s is not None]
-    kept = open_ = 0
-    for stay in made:
-        promised_s = stay.promised_s or 0
-        if stay.started_s is not None:
-            kept += stay.started_s <= promised_s
-        else:
-            open_ += promised_s >= now_s
+def _count_promises(stays: Sequence[Stay], now_s: int) -> Promises:
+    made = [(s, s.promised_s) for s in stays if s.promised_s is not None]
+    late = [
+        stay
+        for stay, promised_s in made
+        if stay.started_s is not None and stay.started_s > promised_s
+    ]
+    waiting = [promised_s for stay, promised_s in made if stay.started_s is None]
     return Promises(
         made=len(made),
-        kept=kept,
+        kept=len(made) - len(waiting) - len(late),
         moved_later=sum(stay.moved_later for stay in stays),
-        open=open_,
+        broken=sum(stay.moved_later == 0 for stay in late),
+        open=sum(promised_s >= now_s for promised_s in waiting),
     )
 
 

@@ -24,10 +24,10 @@ from contracts.device import Device, ResourcePool
 from contracts.ids import DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DevicesAnnounced
 from moorings.local.fleets import make_class
+from moorings.simulate.cluster import SimulatedCluster
 from moorings.simulate.course import Course, Policy, Stay
 from moorings.simulate.job import CLUSTER, Job
 from moorings.simulate.measure import Report, measure
-from moorings.simulate.world import World
 from solver.cel.evaluator import SelectorEvaluator
 from solver.snapshot.snapshot import Snapshot, apply, observe
 from solver.timeline.keeper import NEVER
@@ -88,7 +88,7 @@ def _draw_job(
     return devices, runs_s, max(limit_s, runs_s)
 
 
-def make_world(nodes: int) -> World:
+def make_cluster(nodes: int) -> SimulatedCluster:
     """Make a cluster of equal nodes."""
     made = make_class(DRIVER)
     snapshot = observe(Snapshot(), made.metadata.name, made)
@@ -96,13 +96,16 @@ def make_world(nodes: int) -> World:
         name = f"node-{number:04}"
         devices = tuple(Device(name=DeviceName(f"gpu-{i}")) for i in range(GPUS))
         pool = ResourcePool(
-            driver=DriverName(DRIVER), name=PoolName(name), generation=1, devices=devices
+            driver=DriverName(DRIVER),
+            name=PoolName(name),
+            generation=1,
+            devices=devices,
         )
         announced = DevicesAnnounced(
             cluster=CLUSTER, node=NodeName(name), pools=(pool,)
         )
         snapshot = apply(snapshot, announced)
-    return World(
+    return SimulatedCluster(
         snapshot=snapshot,
         device_class=DRIVER,
         nodes=nodes,
@@ -121,9 +124,9 @@ def _run(options: Namespace) -> Iterator[Row]:
     with SelectorEvaluator() as evaluator:
         for seed in SEEDS[options.size]:
             jobs = draw_jobs(nodes, arrivals, options.queues, seed)
-            world = make_world(nodes)
+            cluster = make_cluster(nodes)
             for policy in policies:
-                course = Course(world, jobs, policy, evaluator.evaluate)
+                course = Course(cluster, jobs, policy, evaluator.evaluate)
                 began_s = time.process_time()
                 for _ in course.run():
                     pass

@@ -22,9 +22,9 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.service.garbage import after_batch, collecting_between_batches
 
 if TYPE_CHECKING:
+    from moorings.simulate.cluster import SimulatedCluster
     from moorings.simulate.course import Policy
     from moorings.simulate.measure import Report, Waits
-    from moorings.simulate.world import World
 
 MOST_JOBS, MOST_NODES = 20_000, 2_000
 """More are simulated only with `--limit`."""
@@ -111,19 +111,19 @@ def simulate(
     file = find_fleet(fleet)
     with SelectorEvaluator() as evaluator, collecting_between_batches():
         # OR-Tools is slow to import.
+        from moorings.simulate.cluster import read_cluster  # noqa: PLC0415
         from moorings.simulate.page import write_page  # noqa: PLC0415
-        from moorings.simulate.world import read_world  # noqa: PLC0415
 
-        world = read_world(file)
-        if limit is None and world.nodes > MOST_NODES:
-            nodes = counted(world.nodes, "node")
+        cluster = read_cluster(file)
+        if limit is None and cluster.nodes > MOST_NODES:
+            nodes = counted(cluster.nodes, "node")
             raise UsageError(f"{fleet} has {nodes}, which may take long; see --limit")
-        reports, is_whole = _run(world, read, policies, evaluator, asked=progress)
+        reports, is_whole = _run(cluster, read, policies, evaluator, asked=progress)
     if html is not None:
         title = f"{trace.name} on {fleet}"
-        _write(html, write_page(title, reports, world.devices))
+        _write(html, write_page(title, reports, cluster.devices))
     if output is Format.TABLE:
-        _print(reports, read, world)
+        _print(reports, read, cluster)
     else:
         show(reports, output, (), ())
     if not is_whole:
@@ -184,7 +184,7 @@ def _limit(trace: Trace, limit: int | None, file: Path) -> Trace:
 
 
 def _run(
-    world: World,
+    cluster: SimulatedCluster,
     trace: Trace,
     policies: list[Policy],
     evaluator: SelectorEvaluator,
@@ -199,13 +199,12 @@ def _run(
     reports: list[Report] = []
     is_whole = True
     with show_progress("simulating", asked=asked) as tell:
-        hopeless = find_hopeless(world, trace.jobs, evaluator.evaluate)
+        hopeless = find_hopeless(cluster, trace.jobs, evaluator.evaluate)
         jobs = [job for job in trace.jobs if job.name not in hopeless]
         for policy in policies:
-            course = Course(world, jobs, policy, evaluator.evaluate)
-            now_s = 0
+            course = Course(cluster, jobs, policy, evaluator.evaluate)
             try:
-                for now_s in course.run():
+                for _ in course.run():
                     tell(f"simulating {policy.name}: {course.ended:,} of {len(jobs):,}")
                     after_batch()
             except KeyboardInterrupt:
@@ -214,8 +213,8 @@ def _run(
             report = measure(
                 policy.name,
                 list(course.stays.values()),
-                devices=world.devices,
-                now_s=now_s,
+                devices=cluster.devices,
+                now_s=course.now_s,
                 left_out=hopeless,
             )
             reports.append(report)
@@ -239,7 +238,7 @@ def _pair_waits(reports: list[Report]) -> Iterator[tuple[Report, Waits]]:
             yield from ((report, each) for each in report.waits if each.of == name)
 
 
-def _print(reports: list[Report], trace: Trace, world: World) -> None:
+def _print(reports: list[Report], trace: Trace, cluster: SimulatedCluster) -> None:
     from moorings.simulate.page import describe_seconds  # noqa: PLC0415  # with measure
 
     rows = [
@@ -260,7 +259,7 @@ def _print(reports: list[Report], trace: Trace, world: World) -> None:
         promises = report.promises
         say(
             f"{report.policy}: {report.started:,} of {report.jobs:,} jobs started, "
-            f"utilisation {report.utilisation:.1%} of {world.devices:,} devices; "
+            f"utilisation {report.utilisation:.1%} of {cluster.devices:,} devices; "
             f"{promises.made:,} promises, {promises.kept:,} kept, "
             f"{promises.moved_later:,} moved later"
         )

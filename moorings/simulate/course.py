@@ -15,8 +15,8 @@ from msgspec import Struct
 from contracts.ids import GangKey, GangUID, Namespace, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, ReleaseOutcome, SubmitGang
+from moorings.simulate.cluster import SimulatedCluster
 from moorings.simulate.job import CLUSTER, Job, submit_job
-from moorings.simulate.world import World
 from solver.allocate import allocate
 from solver.problem.assemble import (
     MissingVerdict,
@@ -65,15 +65,15 @@ class Course:
 
     def __init__(
         self,
-        world: World,
+        cluster: SimulatedCluster,
         jobs: Sequence[Job],
         policy: Policy,
         evaluate: Evaluate,
     ) -> None:
         self.stays = {key_of(job): Stay(job=job) for job in jobs}
         self.now_s = self.ended = 0
-        self._world = world
-        self._snapshot = world.snapshot
+        self._cluster = cluster
+        self._snapshot = cluster.snapshot
         self._policy = policy
         self._evaluate = evaluate
         self._parameters = Parameters(version="simulated")
@@ -107,8 +107,10 @@ class Course:
 
     def _happen(self, stay: Stay) -> None:
         if stay.started_s is None:
-            world = self._world
-            self._believe(submit_job(stay.job, world.node_devices, world.device_class))
+            cluster = self._cluster
+            self._believe(
+                submit_job(stay.job, cluster.node_devices, cluster.device_class)
+            )
             if self._policy.patience_s != NEVER:
                 self._schedule(self.now_s + self._policy.patience_s, None)
             return

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from contracts.counts import counted
 from moorings.simulate.course import Stay
 
 K = TypeVar("K", int, str)
@@ -137,11 +138,10 @@ def _number_size(devices: int) -> int:
 
 def _name_size(number: int) -> str:
     if number == len(SIZES):
-        return f"over {SIZES[-1]} devices"
+        return f"over {counted(SIZES[-1], 'device')}"
     first = SIZES[number - 1] + 1 if number else 1
-    if first == SIZES[number]:
-        return "1 device" if first == 1 else f"{first} devices"
-    return f"{first} to {SIZES[number]} devices"
+    most = counted(SIZES[number], "device")
+    return most if first == SIZES[number] else f"{first} to {most}"
 
 
 def _measure_waits(of: str, stays: Sequence[Stay]) -> Waits:

@@ -8,9 +8,10 @@ from html import escape
 from moorings.simulate.measure import Point, Report
 
 COLOURS = ("#1f5fa8", "#b3470b")
-"""A policy each, with a contrast of 4.5 to white; the second one is drawn dashed, too."""
+"""Of each policy, with a contrast of 4.5 to white; the second is dashed, too."""
 DASHES = ("none", "6 3")
 WIDTH, HEIGHT, LEFT, BOTTOM = 860, 220, 70, 30
+END = 'text-anchor="end"'
 STYLE = """
 :root { color-scheme: light }
 body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; background: #fff;
@@ -137,17 +138,17 @@ def _write_plot(
         f"{report.policy}: at most {max(map(value_of, report.timeline), default=0):,}"
         for report in reports
     )
-    label = escape(f"{name} over {describe_seconds(longest_s)}. {said}", quote=True)
+    length = describe_seconds(longest_s)
+    label = escape(f"{name} over {length}. {said}", quote=True)
     return "\n".join(
         [
             f"<figure><figcaption>{name}</figcaption>",
             f'<svg role="img" aria-label="{label}" viewBox="0 0 {WIDTH} {HEIGHT}">',
-            f'<path d="M{LEFT} 20V{base}H{LEFT + inner}" fill="none" stroke="#57606a"/>',
-            f'<text x="{LEFT - 6}" y="24" text-anchor="end">{highest:,}</text>',
-            f'<text x="{LEFT - 6}" y="{base}" text-anchor="end">0</text>',
+            f'<path d="M{LEFT} 20V{base}h{inner}" fill="none" stroke="#57606a"/>',
+            f'<text x="{LEFT - 6}" y="24" {END}>{highest:,}</text>',
+            f'<text x="{LEFT - 6}" y="{base}" {END}>0</text>',
             f'<text x="{LEFT}" y="{HEIGHT - 10}">0</text>',
-            f'<text x="{LEFT + inner}" y="{HEIGHT - 10}" text-anchor="end">'
-            f"{describe_seconds(longest_s)}</text>",
+            f'<text x="{WIDTH - 10}" y="{HEIGHT - 10}" {END}>{length}</text>',
             *lines,
             *names,
             "</svg></figure>",

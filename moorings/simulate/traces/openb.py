@@ -14,7 +14,7 @@ from moorings.errors import BadInputError
 from moorings.simulate.job import Job
 from moorings.simulate.traces.trace import (
     MOST_SECONDS,
-    LeftOut,
+    SkippedJob,
     Trace,
     check_unique,
     make_name,
@@ -40,7 +40,7 @@ def read_openb(file: Path) -> Trace:
     Raises:
         BadInputError: the file cannot be read, or a line breaks the format.
     """
-    jobs, left_out, lines = list[Job](), list[LeftOut](), dict[str, int]()
+    jobs, left_out, lines = list[Job](), list[SkippedJob](), dict[str, int]()
     for number, row in _read_rows(file):
         name = make_name(row["name"])
         check_unique(file, number, name, lines)
@@ -51,10 +51,10 @@ def read_openb(file: Path) -> Trace:
         if gpus is not None and gpus > MOST_GPUS:
             raise refuse(file, number, f"num_gpu is {gpus}, and at most {MOST_GPUS}")
         if not gpus:
-            left_out.append(LeftOut(name=name, reason="it asks for no GPU"))
+            left_out.append(SkippedJob(name=name, reason="it asks for no GPU"))
         elif came_s is None or began_s is None or ended_s is None:
             reason = "nobody knows when it came, began or ended"
-            left_out.append(LeftOut(name=name, reason=reason))
+            left_out.append(SkippedJob(name=name, reason=reason))
         else:
             job = Job(
                 name=name,

@@ -17,7 +17,7 @@ from msgspec import Struct
 from moorings.errors import BadInputError
 from moorings.simulate.job import Job
 from moorings.simulate.traces.trace import (
-    LeftOut,
+    SkippedJob,
     Trace,
     make_name,
     make_trace,
@@ -55,7 +55,7 @@ def read_philly(file: Path) -> Trace:
         entries = msgspec.json.decode(text, type=list[_Entry])
     except msgspec.DecodeError as error:
         raise BadInputError(str(file), f"is no job log of Philly: {error}") from error
-    jobs, left_out, seen = list[Job](), list[LeftOut](), dict[str, int]()
+    jobs, left_out, seen = list[Job](), list[SkippedJob](), dict[str, int]()
     for number, entry in enumerate(entries):
         where = f"{file}: [{number}]"
         name = make_name(entry.jobid)
@@ -69,7 +69,7 @@ def read_philly(file: Path) -> Trace:
     return make_trace(jobs, left_out)
 
 
-def _make_job(where: str, entry: _Entry, name: str) -> Job | LeftOut:
+def _make_job(where: str, entry: _Entry, name: str) -> Job | SkippedJob:
     submitted_s = _read_time(where, "submitted_time", entry.submitted_time)
     runs_s = devices = 0
     for number, attempt in enumerate(entry.attempts):
@@ -80,9 +80,11 @@ def _make_job(where: str, entry: _Entry, name: str) -> Job | LeftOut:
             runs_s += max(end_s - start_s, 0)
         devices = max(devices, sum(len(server.gpus) for server in attempt.detail))
     if not devices:
-        return LeftOut(name=name, reason="it never had a GPU")
+        return SkippedJob(name=name, reason="it never had a GPU")
     if submitted_s is None or not runs_s:
-        return LeftOut(name=name, reason="nobody knows when it came, or how long it ran")
+        return SkippedJob(
+            name=name, reason="nobody knows when it came, or how long it ran"
+        )
     return Job(
         name=name,
         queue=make_name(entry.vc),

@@ -1,6 +1,7 @@
-"""Traces in the Standard Workload Format, such as those of the Parallel Workloads Archive.
+"""Traces in the Standard Workload Format, as the Parallel Workloads Archive has them.
 
-A line is a job of 18 numbers; -1 is unknown, and lines that begin with `;` are comments.
+A line is a job of 18 numbers; -1 is unknown, and lines that begin with `;` are
+comments.
 
 Source: Feitelson, "The Standard Workload Format", version 2.2.
 """
@@ -12,7 +13,7 @@ from pathlib import Path
 from moorings.simulate.job import Job
 from moorings.simulate.traces.trace import (
     MOST_SECONDS,
-    LeftOut,
+    SkippedJob,
     Trace,
     check_unique,
     make_trace,
@@ -52,7 +53,7 @@ def read_swf(file: Path) -> Trace:
     Raises:
         BadInputError: the file cannot be read, or a line breaks the format.
     """
-    jobs, left_out, lines = list[Job](), list[LeftOut](), dict[str, int]()
+    jobs, left_out, lines = list[Job](), list[SkippedJob](), dict[str, int]()
     for number, line in read_lines(file):
         text = line.strip()
         if not text or text.startswith(";"):
@@ -64,7 +65,7 @@ def read_swf(file: Path) -> Trace:
         if devices < 1 or values[RUNS] < 0:
             unknown = "many processors it wants" if devices < 1 else "long it ran"
             reason = f"nobody knows how {unknown}"
-            left_out.append(LeftOut(name=name, reason=reason))
+            left_out.append(SkippedJob(name=name, reason=reason))
             continue
         job = Job(
             name=name,

@@ -22,7 +22,7 @@ MOST_SECONDS = 10 * 366 * 86_400
 _OTHERS = re.compile("[^a-z0-9]+")
 
 
-class LeftOut(Struct, frozen=True, kw_only=True):
+class SkippedJob(Struct, frozen=True, kw_only=True):
     """A job of a trace that is not simulated, and why."""
 
     name: str
@@ -33,10 +33,10 @@ class Trace(Struct, frozen=True, kw_only=True):
     """The jobs of a trace, in the order in which they came."""
 
     jobs: tuple[Job, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedJob, ...] = ()
 
 
-def make_trace(jobs: Iterable[Job], left_out: Iterable[LeftOut]) -> Trace:
+def make_trace(jobs: Iterable[Job], left_out: Iterable[SkippedJob]) -> Trace:
     """Order jobs by time, the first at 0."""
     ordered = sorted(jobs, key=lambda job: job.at_s)
     first_s = ordered[0].at_s if ordered else 0

@@ -18,7 +18,7 @@ from nodeagent.sources.fleet import read_fleet
 from solver.snapshot.snapshot import Snapshot, apply, observe
 
 
-class World(Struct, frozen=True, kw_only=True):
+class SimulatedCluster(Struct, frozen=True, kw_only=True):
     """An empty cluster, and which of its devices the jobs of a trace want."""
 
     snapshot: Snapshot
@@ -29,7 +29,7 @@ class World(Struct, frozen=True, kw_only=True):
     """Devices of the largest node."""
 
 
-def read_world(file: Path) -> World:
+def read_cluster(file: Path) -> SimulatedCluster:
     """Read a fleet file; jobs want devices of the driver that it names first.
 
     Raises:
@@ -48,7 +48,7 @@ def read_world(file: Path) -> World:
         made = nodes.make_devices(name)
         snapshot = apply(snapshot, _announce(made))
         counts[_count(made, drivers[:1])] += 1
-    return World(
+    return SimulatedCluster(
         snapshot=snapshot,
         device_class=drivers[0],
         nodes=len(nodes.by_name),

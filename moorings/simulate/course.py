@@ -73,7 +73,7 @@ class Course:
         self.stays = {key_of(job): Stay(job=job) for job in jobs}
         self.now_s = self.ended = 0
         self._cluster = cluster
-        self._snapshot = cluster.snapshot
+        self.snapshot = cluster.snapshot
         self._policy = policy
         self._evaluate = evaluate
         self._parameters = Parameters(version="simulated")
@@ -116,17 +116,17 @@ class Course:
             return
         stay.ended_s = self.now_s
         self.ended += 1
-        record = self._snapshot.gangs.get(key_of(stay.job))
+        record = self.snapshot.gangs.get(key_of(stay.job))
         if record is not None:
             outcome = ReleaseOutcome.COMPLETED
             self._believe(make_release(record, outcome, cluster=CLUSTER, epoch=1))
 
     def _believe(self, message: SubmitGang | DecisionMessage) -> None:
         self._sequence += 1
-        self._snapshot = apply(
-            self._snapshot, message, sequence=self._sequence, time_s=self.now_s
+        self.snapshot = apply(
+            self.snapshot, message, sequence=self._sequence, time_s=self.now_s
         )
-        record = self._snapshot.gangs.get(message.key)
+        record = self.snapshot.gangs.get(message.key)
         if record is not None:
             self._queue.follow(record)
 
@@ -139,8 +139,8 @@ class Course:
         """
         was_looked_at = False
         while True:
-            self._queue.wake(self._snapshot, self._snapshot.grown)
-            self._snapshot = self._snapshot.without_grown()
+            self._queue.wake(self.snapshot, self.snapshot.grown)
+            self.snapshot = self.snapshot.without_grown()
             own, *others = self._reservations.admissions(
                 self._queue.is_lined_up, self.now_s
             )
@@ -157,15 +157,13 @@ class Course:
 
     def _try(self, admission: OneWay) -> bool:
         """Decide a batch; False: it was nobody's turn."""
-        batch = self._queue.choose(
-            self._snapshot, BatchLimits(), admits=admission.takes
-        )
+        batch = self._queue.choose(self.snapshot, BatchLimits(), admits=admission.takes)
         if batch:
             self._decide(batch)
         return bool(batch)
 
     def _decide(self, batch: Sequence[GangRecord]) -> None:
-        clear = self._reservations.clear(self._snapshot, batch, self.now_s)
+        clear = self._reservations.clear(self.snapshot, batch, self.now_s)
         gangs = resolve_gangs(clear, batch, self._parameters.features)
         while missing := find_missing_verdicts(clear, gangs, self._table):
             verdicts = self._evaluate(missing)
@@ -199,7 +197,7 @@ class Course:
     def _look(self) -> bool:
         """Outlook at what is kept; True: somebody is to be tried again."""
         look = Outlook(
-            snapshot=self._snapshot,
+            snapshot=self.snapshot,
             now_s=self.now_s,
             asker_of=lambda _: Asker(table=self._table, parameters=self._parameters),
             patience_s=self._policy.patience_s,

@@ -96,7 +96,11 @@ class Reservations:
         if self.book.kept == before:
             return []
         barred, self._barred = list(self._barred), {}
-        return barred
+        return barred + [
+            each.key
+            for each in self.book.kept
+            if each.start_s == look.now_s and each not in before
+        ]
 
     def _make_ways(self, look: Outlook) -> Asking[None]:
         new = [gang for gang, is_new in self._barred.items() if is_new][:MOST_WAYS]

@@ -55,7 +55,8 @@ class Reservation(Struct, frozen=True, kw_only=True):
         `start_s`: None: after all ends that are known; `until_s`: None: for ever.
         """
         if self.start_s is None:
-            return True
+            # It comes after all ends that are known, and that of the other is.
+            return until_s is None
         if start_s is None:
             return self.until_s is None
         begins = until_s is None or self.start_s < until_s

@@ -195,7 +195,9 @@ class Course:
         self._schedule(self.now_s + stay.job.runs_s, key_of(stay.job))
 
     def _look(self) -> bool:
-        """Outlook at what is kept; True: somebody is to be tried again."""
+        """Look at what is kept; True: somebody is to be tried again."""
+        if not self.snapshot.waiting:
+            return False
         look = Outlook(
             snapshot=self.snapshot,
             now_s=self.now_s,

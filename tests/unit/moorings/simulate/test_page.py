@@ -13,12 +13,15 @@ VOID = {"meta", "br"}
 
 
 class Reader(HTMLParser):
+    """Sees that what is opened is closed, and that nothing is fetched."""
+
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
         self.images: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open an element."""
         given = dict(attrs)
         assert not {"src", "href", "onclick"} & given.keys()
         assert tag != "script"
@@ -27,11 +30,11 @@ class Reader(HTMLParser):
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(
-        self, tag: str, attrs: list[tuple[str, str | None]]
-    ) -> None: ...
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Open an element that is closed at once."""
 
     def handle_endtag(self, tag: str) -> None:
+        """Close an element."""
         assert self.open.pop() == tag
 
 

@@ -14,7 +14,7 @@ from tests.builders.simulated import TRACES
 def test_the_name_says_which(tmp_path: Path) -> None:
     for name in ("small.swf", "openb.csv", "philly.json"):
         assert read_trace(TRACES / name).jobs
-    with pytest.raises(BadInputError, match="is none of .swf, .csv, .json"):
+    with pytest.raises(BadInputError, match=r"is none of \.swf, \.csv, \.json"):
         read_trace(tmp_path / "trace.txt")
     with pytest.raises(BadInputError, match="No such file"):
         read_trace(tmp_path / "trace.swf")

@@ -1,4 +1,4 @@
-"""The Standard Workload Format: what each field becomes, and what a bad line is told."""
+"""The Standard Workload Format: its fields, and what is said of a bad line."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def test_names_are_what_kubernetes_accepts() -> None:
 def test_lines_have_an_end(tmp_path: Path) -> None:
     file = tmp_path / "long.swf"
     file.write_text("short\n" + "x" * 50)
-    assert [line for _, line in read_lines(file)][0] == "short\n"
+    assert next(line for _, line in read_lines(file)) == "short\n"
     with pytest.raises(BadInputError, match="line 2: is too long for a trace"):
         list(read_lines(file, most_line=20))
     file.write_bytes(b"ok\n\xff\xfe\n")

@@ -241,16 +241,16 @@ def _find_fault(
     if late:
         names = ", ".join(run.record.name for run in late[:3])
         return f"{names} runs for longer than its duration"
-    if start_s is None:
-        ended = [run.record for run in runs if run.record.key in holders]
-        if not ended:
-            return "the gangs that it waited for have ended"
-    elif start_s < look.now_s:
+    if start_s is None and not any(run.record.key in holders for run in runs):
+        return "the gangs that it waited for have ended"
+    if start_s is not None and start_s < look.now_s:
         return "it could not start when it was to"
-    else:
-        ended = list_ended(runs, start_s)
     if not look.is_worse:
         return ""
+    if start_s is None:
+        ended = [run.record for run in runs if run.record.key in holders]
+    else:
+        ended = list_ended(runs, start_s)
     asker = look.asker_of(kept.record)
     if asker is None:
         return ""

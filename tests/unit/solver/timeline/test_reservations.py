@@ -59,3 +59,16 @@ def test_a_batch_is_of_those_who_must_leave_the_same_alone() -> None:
     clear = reservations.clear(world.snapshot, [world["endless"]], NOW)
     assert clear is not world.snapshot
     assert reservations.clear(world.snapshot, [large], NOW) is world.snapshot
+
+
+def test_those_for_whom_something_is_kept_are_tried_first() -> None:
+    world = World(nodes=2)
+    world.start("runs", at_s=NOW, duration="1h")
+    large = world.wait_for("large", pods=2)
+    reservations = Reservations()
+    answer_all(reservations.look(outlook(world)), allocate)
+    short = world.submit("short", duration="1m")
+
+    first, second = reservations.admissions(lambda gang: gang == large.key, NOW)
+    assert (first.takes(short), first.takes(large)) == (False, True)
+    assert second.takes(short)

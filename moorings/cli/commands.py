@@ -37,6 +37,10 @@ COMMANDS = {
         "plan",
         "Decide offline which devices pods, claims and gangs would get.",
     ),
+    "simulate": Listed(
+        "simulate",
+        "Simulate the jobs of a trace on a fleet: waits, utilisation, promises.",
+    ),
     "lint": Listed(
         "lint",
         "Find mistakes in classes, slices, claims and gangs before they fail at "

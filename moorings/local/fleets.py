@@ -49,7 +49,7 @@ def make_classes(fleet: Path) -> list[DeviceClass]:
     Raises:
         SettingsError: the file is no fleet.
     """
-    return [_make_class(driver) for driver in list_drivers(fleet)]
+    return [make_class(driver) for driver in list_drivers(fleet)]
 
 
 def list_drivers(fleet: Path) -> list[str]:
@@ -71,7 +71,8 @@ def count_nodes(fleet: Path) -> int:
     return sum(shape.count for shape in read_fleet(fleet.read_text(), str(fleet)).nodes)
 
 
-def _make_class(driver: str) -> DeviceClass:
+def make_class(driver: str) -> DeviceClass:
+    """Make a class for all devices of a driver, named after it."""
     selector = CELDeviceSelector(expression=f'device.driver == "{driver}"')
     return DeviceClass(
         metadata=ObjectMeta(name=driver),

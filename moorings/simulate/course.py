@@ -1,7 +1,7 @@
-"""Gangs come and go in virtual time, over the code that decides beside a cluster.
+"""Jobs come and go in virtual time, over the code that decides beside a cluster.
 
 The same Snapshot, queue, reservations and engines as the service's; only the clock is
-made, and nothing takes any time but the gangs. The same gangs and policy make the same
+made, and nothing takes any time but the jobs. The same jobs and policy make the same
 course. Pure, but for the sandbox in which selectors are evaluated.
 """
 
@@ -12,9 +12,11 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from contracts.ids import ClusterName, GangKey, SolveID
+from contracts.ids import GangKey, GangUID, Namespace, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, ReleaseOutcome, SubmitGang
+from moorings.simulate.cluster import SimulatedCluster
+from moorings.simulate.job import CLUSTER, Job, submit_job
 from solver.allocate import allocate
 from solver.problem.assemble import (
     MissingVerdict,
@@ -22,43 +24,34 @@ from solver.problem.assemble import (
     find_missing_verdicts,
     resolve_gangs,
 )
+from solver.problem.expected import PastDemand
 from solver.problem.problem import Parameters
 from solver.queueing.gang_queue import GangQueue
 from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable, Verdict
 from solver.service.messages import make_decision, make_release
-from solver.snapshot.snapshot import Snapshot, apply
+from solver.snapshot.snapshot import apply
 from solver.timeline.asking import Asker, answer_all
 from solver.timeline.book import is_before
 from solver.timeline.keeper import NEVER, Outlook, list_candidates
-from solver.timeline.reservations import Reservations
+from solver.timeline.reservations import OneWay, Reservations
 
-CLUSTER = ClusterName("simulated")
 Evaluate = Callable[[Sequence[MissingVerdict]], Sequence[Verdict]]
-
-
-class Arrival(Struct, frozen=True, kw_only=True):
-    """A gang of a trace."""
-
-    submitted: SubmitGang
-    at_s: int
-    runs_s: int
-    """How long it really runs; its duration says at most how long."""
 
 
 class Policy(Struct, frozen=True, kw_only=True):
     """What is tried out."""
 
-    name: str = "reservations"
-    patience_s: int = 1800
+    name: str
+    patience_s: int
     """How long a gang is tried in vain before devices are kept for it; `NEVER`: for
     none are."""
 
 
 class Stay(Struct, kw_only=True):
-    """What became of one gang."""
+    """What became of one job."""
 
-    arrival: Arrival
+    job: Job
     started_s: int | None = None
     ended_s: int | None = None
     promised_s: int | None = None
@@ -72,18 +65,20 @@ class Course:
 
     def __init__(
         self,
-        snapshot: Snapshot,
-        arrivals: Sequence[Arrival],
+        cluster: SimulatedCluster,
+        jobs: Sequence[Job],
         policy: Policy,
         evaluate: Evaluate,
     ) -> None:
-        self.stays = {a.submitted.key: Stay(arrival=a) for a in arrivals}
-        self.now_s = 0
-        self._snapshot = snapshot
+        self.stays = {key_of(job): Stay(job=job) for job in jobs}
+        self.now_s = self.ended = 0
+        self._cluster = cluster
+        self.snapshot = cluster.snapshot
         self._policy = policy
         self._evaluate = evaluate
         self._parameters = Parameters(version="simulated")
         self._table = SelectorTable()
+        self._past = PastDemand()
         self._queue = GangQueue()
         self._reservations = Reservations()
         self._is_worse = False
@@ -92,8 +87,8 @@ class Course:
         self._events: list[tuple[int, int, GangKey | None]] = []
         """What happens next, and when: a gang comes or, once it started, ends; None: a
         reservation may be due."""
-        for arrival in arrivals:
-            self._schedule(arrival.at_s, arrival.submitted.key)
+        for job in jobs:
+            self._schedule(job.at_s, key_of(job))
 
     def run(self) -> Iterator[int]:
         """Let everything happen; yields the time after each step of it."""
@@ -112,49 +107,71 @@ class Course:
 
     def _happen(self, stay: Stay) -> None:
         if stay.started_s is None:
-            self._believe(stay.arrival.submitted)
+            cluster = self._cluster
+            self._believe(
+                submit_job(stay.job, cluster.node_devices, cluster.device_class)
+            )
             if self._policy.patience_s != NEVER:
                 self._schedule(self.now_s + self._policy.patience_s, None)
             return
         stay.ended_s = self.now_s
-        record = self._snapshot.gangs.get(stay.arrival.submitted.key)
+        self.ended += 1
+        record = self.snapshot.gangs.get(key_of(stay.job))
         if record is not None:
             outcome = ReleaseOutcome.COMPLETED
             self._believe(make_release(record, outcome, cluster=CLUSTER, epoch=1))
 
     def _believe(self, message: SubmitGang | DecisionMessage) -> None:
         self._sequence += 1
-        self._snapshot = apply(
-            self._snapshot, message, sequence=self._sequence, time_s=self.now_s
+        self.snapshot = apply(
+            self.snapshot, message, sequence=self._sequence, time_s=self.now_s
         )
-        record = self._snapshot.gangs.get(message.key)
+        record = self.snapshot.gangs.get(message.key)
         if record is not None:
             self._queue.follow(record)
 
     # --- decisions -------------------------------------------------------------------
 
     def _decide_all(self) -> None:
-        """Decide until nobody's turn is left, and nobody is to have a reservation."""
+        """Decide until nobody's turn is left, and nobody is to have a reservation.
+
+        What is kept is looked at before others are tried: it may be earlier by now.
+        """
+        was_looked_at = False
         while True:
-            self._queue.wake(self._snapshot, self._snapshot.grown)
-            self._snapshot = self._snapshot.without_grown()
-            batch = self._queue.choose(
-                self._snapshot,
-                BatchLimits(),
-                admits=self._reservations.admission(self.now_s).takes,
+            self._queue.wake(self.snapshot, self.snapshot.grown)
+            self.snapshot = self.snapshot.without_grown()
+            own, *others = self._reservations.admissions(
+                self._queue.is_lined_up, self.now_s
             )
-            if batch:
-                self._decide(batch)
+            if others and self._try(own):
+                continue
+            if not was_looked_at:
+                was_looked_at = True
+                self._look()
+                continue
+            if self._try((others or [own])[0]):
+                was_looked_at = False
             elif not self._look():
                 return
 
+    def _try(self, admission: OneWay) -> bool:
+        """Decide a batch; False: it was nobody's turn."""
+        batch = self._queue.choose(self.snapshot, BatchLimits(), admits=admission.takes)
+        if batch:
+            self._decide(batch)
+        return bool(batch)
+
     def _decide(self, batch: Sequence[GangRecord]) -> None:
-        clear = self._reservations.clear(self._snapshot, batch, self.now_s)
+        clear = self._reservations.clear(self.snapshot, batch, self.now_s)
         gangs = resolve_gangs(clear, batch, self._parameters.features)
         while missing := find_missing_verdicts(clear, gangs, self._table):
             verdicts = self._evaluate(missing)
             self._table = self._table.with_verdicts(missing, verdicts)
-        decision = allocate(assemble(clear, gangs, self._table, self._parameters))
+        self._past.note(gangs)
+        expected = self._past.expect(gangs, clear.inventory.pages, self._table)
+        problem = assemble(clear, gangs, self._table, self._parameters, expected)
+        decision = allocate(problem)
         for record, answer in zip(batch, decision.gangs, strict=True):
             message = make_decision(
                 answer, record, cluster=CLUSTER, solve=SolveID(""), epoch=1
@@ -175,12 +192,14 @@ class Course:
 
     def _start(self, stay: Stay) -> None:
         stay.started_s = self.now_s
-        self._schedule(self.now_s + stay.arrival.runs_s, stay.arrival.submitted.key)
+        self._schedule(self.now_s + stay.job.runs_s, key_of(stay.job))
 
     def _look(self) -> bool:
-        """Outlook at what is kept; True: somebody is to be tried again."""
+        """Look at what is kept; True: somebody is to be tried again."""
+        if not self.snapshot.waiting:
+            return False
         look = Outlook(
-            snapshot=self._snapshot,
+            snapshot=self.snapshot,
             now_s=self.now_s,
             asker_of=lambda _: Asker(table=self._table, parameters=self._parameters),
             patience_s=self._policy.patience_s,
@@ -199,3 +218,8 @@ class Course:
             self.stays[was.key].moved_later += 1
         self._queue.retry(again)
         return bool(again)
+
+
+def key_of(job: Job) -> GangKey:
+    """Return the key of the gang that a job becomes."""
+    return GangKey(namespace=Namespace(job.queue), uid=GangUID(job.name))

@@ -7,6 +7,7 @@ from time import monotonic
 
 from contracts.allocation import Reason
 from contracts.ids import GangKey
+from contracts.lifecycle import GangRecord
 from runtime.metrics import QueueMetrics
 from solver.problem.quotas import is_held_up_by_others
 from solver.problem.sharing import waits_for_another
@@ -17,6 +18,7 @@ from solver.service.config import SolverConfig
 from solver.service.decide import Decider
 from solver.service.reserving import Reserving
 from solver.snapshot.snapshot import Snapshot
+from solver.timeline.reservations import OneWay
 
 
 class Batches:
@@ -49,13 +51,7 @@ class Batches:
             BusUnavailableError: the bus is away; try again.
         """
         snapshot = self._snapshot()
-        quotas, aside = self._decider.admission(snapshot), self._reserving.admission()
-        batch = self._queue.choose(
-            snapshot,
-            self._limits,
-            now=monotonic(),
-            admits=lambda record: aside.takes(record) and quotas.takes(record),
-        )
+        batch = self._choose(snapshot)
         if not batch:
             return False
         for record in batch:
@@ -76,6 +72,23 @@ class Batches:
         self._work.retried(len(left))
         self._queue.retry(record.key for record in left if _is_next(record.reasons))
         return True
+
+    def _choose(self, snapshot: Snapshot) -> tuple[GangRecord, ...]:
+        for aside in self._reserving.admissions(self._queue.is_lined_up):
+            if batch := self._choose_beside(snapshot, aside):
+                return batch
+        return ()
+
+    def _choose_beside(
+        self, snapshot: Snapshot, aside: OneWay
+    ) -> tuple[GangRecord, ...]:
+        quotas = self._decider.admission(snapshot)
+        return self._queue.choose(
+            snapshot,
+            self._limits,
+            now=monotonic(),
+            admits=lambda record: aside.takes(record) and quotas.takes(record),
+        )
 
 
 def _is_next(reasons: tuple[Reason, ...]) -> bool:

@@ -7,7 +7,7 @@ from there.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from time import monotonic, time
 
@@ -94,9 +94,9 @@ class Reserving:
 
     # --- beside a batch --------------------------------------------------------------
 
-    def admission(self) -> OneWay:
-        """Begin a batch: who may be tried beside whom, as far as something is kept."""
-        return self._reservations.admission(int(time()))
+    def admissions(self, is_lined_up: Callable[[GangKey], bool]) -> Iterator[OneWay]:
+        """Begin a batch: yield who may be tried, until somebody is."""
+        return self._reservations.admissions(is_lined_up, int(time()))
 
     def clear(self, batch: Sequence[GangRecord]) -> Snapshot:
         """Return the cluster as the gangs of a batch may use it."""

@@ -114,6 +114,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """The gangs that want a decision."""
     promised: FrozenMap[GangKey, GangRecord] = FrozenMap()
     """Those of them that were told when they start."""
+    placed: FrozenMap[GangKey, GangRecord] = FrozenMap()
+    """The gangs that have a place, decided or said to run."""
     growing: FrozenMap[GangKey, GangRecord] = FrozenMap()
     """The gangs that are in and want places for more pods."""
     ending: FrozenMap[GangKey, GangRecord] = FrozenMap()
@@ -222,6 +224,7 @@ def _with_gang(
             after,
             keep=after.wants_decision and after.expected is not None,
         ),
+        placed=_keep_if(snapshot.placed, after, keep=after.placed is not None),
         growing=_keep_if(snapshot.growing, after, keep=after.wants_growth),
         ending=_keep_if(snapshot.ending, after, keep=after.ending is not None),
     )

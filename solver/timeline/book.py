@@ -54,9 +54,13 @@ def _rank_of(record: GangRecord) -> tuple[int, bool]:
 
 
 def keep_clear(snapshot: Snapshot, kept: Iterable[Reservation]) -> Snapshot:
-    """Return the cluster in which what is kept counts as held already."""
+    """Return the cluster in which what is kept counts as held already.
+
+    A gang that has begun since holds what it was given, perhaps elsewhere.
+    """
     for each in kept:
-        snapshot = with_gang(snapshot, each.record, each.members)
+        if each.key in snapshot.waiting:
+            snapshot = with_gang(snapshot, each.record, each.members)
     return snapshot
 
 

@@ -9,7 +9,7 @@ Source: docs/queues-and-time.md, "Reservations".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct, structs
@@ -60,6 +60,9 @@ class Book(Struct, frozen=True, kw_only=True):
     """Those that moved later when this was made, as they were, and why."""
     unknown: frozenset[GangKey] = frozenset()
     """Those promised by others about which nothing can be asked yet."""
+    beyond: Mapping[GangKey, frozenset[GangKey]] = {}
+    """By reservation who stands in the way of an earlier start: gangs that still run
+    when it begins, and all others for whom something is kept."""
 
     def find(self, record: GangRecord) -> Reservation | None:
         """Find what is kept for a gang."""
@@ -81,11 +84,17 @@ def keep_book(book: Book, look: Outlook) -> Asking[Book]:
     runs = list_runs(look.snapshot, look.now_s)
     kept, late = list[Reservation](), list[tuple[Reservation, str]]()
     for number, each in enumerate(old):
-        fault = _find_fault(each, look, runs, [*kept, *old[number + 1 :]])
+        after = old[number + 1 :]
+        fault = _find_fault(each, look, runs, [*kept, *after])
         if not fault:
-            kept.append(each)
+            beyond = _list_beyond(each, runs, [*kept, *after])
+            if book.beyond.get(each.key, beyond) <= beyond:
+                kept.append(each)
+                continue
+            others = [*kept, *after]
+            kept.append((yield from _move_earlier(each, look, runs, others)))
             continue
-        moved = yield from _move(each, look, runs, (kept, old[number + 1 :]))
+        moved = yield from _move(each, look, runs, (kept, after))
         is_late = moved is None or _is_later(moved, each)
         if is_late:
             late.append((each, fault))
@@ -107,7 +116,12 @@ def keep_book(book: Book, look: Outlook) -> Asking[Book]:
         made = yield from _reserve(record, look, runs, kept)
         if made is not None:
             kept.append(made)
-    return Book(kept=tuple(kept), late=tuple(late), unknown=frozenset(unknown))
+    return Book(
+        kept=tuple(kept),
+        late=tuple(late),
+        unknown=frozenset(unknown),
+        beyond={each.key: _list_beyond(each, runs, kept) for each in kept},
+    )
 
 
 def list_candidates(look: Outlook, kept: Iterable[Reservation]) -> list[GangRecord]:
@@ -180,6 +194,38 @@ def _move(
     return (yield from _reserve(record, look, runs, before)) if after else beside
 
 
+def _list_beyond(
+    kept: Reservation, runs: Iterable[Run], others: Iterable[Reservation]
+) -> frozenset[GangKey]:
+    """List who stands in the way of an earlier start, whose end would make it possible.
+
+    A gang that was to end before changes nothing by ending early: without it there was
+    no place either.
+    """
+    start_s = kept.start_s
+    still = (
+        run.record.key
+        for run in runs
+        if run.ends_s is None or start_s is None or run.ends_s >= start_s
+    )
+    return frozenset(still) | {each.key for each in others if each.key != kept.key}
+
+
+def _move_earlier(
+    old: Reservation, look: Outlook, runs: Sequence[Run], others: Sequence[Reservation]
+) -> Asking[Reservation]:
+    """Keep an earlier start if there is one by now."""
+    record = look.snapshot.waiting.get(old.key) or old.record
+    asker = look.asker_of(record)
+    if asker is None:
+        return old
+    scene = Scene(snapshot=look.snapshot, runs=runs, kept=others, now_s=look.now_s)
+    found = yield from reserve(asker, scene, record, before_s=old.start_s)
+    if found is None or found.start_s is None:
+        return old
+    return structs.replace(found, since_s=old.since_s, moved=old.moved)
+
+
 def _is_later(new: Reservation, old: Reservation) -> bool:
     if new.start_s is None or old.start_s is None:
         return new.start_s is None and old.start_s is not None
@@ -195,16 +241,16 @@ def _find_fault(
     if late:
         names = ", ".join(run.record.name for run in late[:3])
         return f"{names} runs for longer than its duration"
-    if start_s is None:
-        ended = [run.record for run in runs if run.record.key in holders]
-        if not ended:
-            return "the gangs that it waited for have ended"
-    elif start_s < look.now_s:
+    if start_s is None and not any(run.record.key in holders for run in runs):
+        return "the gangs that it waited for have ended"
+    if start_s is not None and start_s < look.now_s:
         return "it could not start when it was to"
-    else:
-        ended = list_ended(runs, start_s)
     if not look.is_worse:
         return ""
+    if start_s is None:
+        ended = [run.record for run in runs if run.record.key in holders]
+    else:
+        ended = list_ended(runs, start_s)
     asker = look.asker_of(kept.record)
     if asker is None:
         return ""

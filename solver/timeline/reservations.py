@@ -6,7 +6,7 @@ answers come from outside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import structs
 
@@ -42,9 +42,18 @@ class Reservations:
         kept = self.book.kept
         return list_in_the_way(record, kept, now_s) if kept else ()
 
-    def admission(self, now_s: Seconds) -> OneWay:
-        """Begin a batch: who may be tried beside whom, as far as something is kept."""
-        return OneWay(self, now_s)
+    def admissions(
+        self, is_lined_up: Callable[[GangKey], bool], now_s: Seconds
+    ) -> Iterator[OneWay]:
+        """Begin a batch: yield who may be tried, until somebody is.
+
+        First those whose turn it is and for whom something is kept: others could take
+        what has become free for them before it was promised.
+        """
+        first = frozenset(e.key for e in self.book.kept if is_lined_up(e.key))
+        if first:
+            yield OneWay(self, now_s, first)
+        yield OneWay(self, now_s)
 
     def clear(
         self, snapshot: Snapshot, batch: Sequence[GangRecord], now_s: Seconds
@@ -87,7 +96,11 @@ class Reservations:
         if self.book.kept == before:
             return []
         barred, self._barred = list(self._barred), {}
-        return barred
+        return barred + [
+            each.key
+            for each in self.book.kept
+            if each.start_s == look.now_s and each not in before
+        ]
 
     def _make_ways(self, look: Outlook) -> Asking[None]:
         new = [gang for gang, is_new in self._barred.items() if is_new][:MOST_WAYS]
@@ -111,14 +124,23 @@ class Reservations:
 class OneWay:
     """Lets gangs into one batch in whose way the same is kept for others."""
 
-    def __init__(self, reservations: Reservations, now_s: Seconds) -> None:
+    def __init__(
+        self,
+        reservations: Reservations,
+        now_s: Seconds,
+        only: frozenset[GangKey] | None = None,
+    ) -> None:
+        """`only`: nobody else may be tried; None: everybody may."""
         self._reservations = reservations
         self._now_s = now_s
+        self._only = only
         self._aside: frozenset[GangKey] | None = None
         """What is kept from the gangs that are in the batch; None: none is."""
 
     def takes(self, record: GangRecord) -> bool:
         """Take a gang into the batch; False: it is for another one."""
+        if self._only is not None and record.key not in self._only:
+            return False
         kept = self._reservations.list_aside(record, self._now_s)
         aside = frozenset(each.key for each in kept)
         if self._aside is None:

@@ -55,7 +55,8 @@ class Reservation(Struct, frozen=True, kw_only=True):
         `start_s`: None: after all ends that are known; `until_s`: None: for ever.
         """
         if self.start_s is None:
-            return True
+            # It comes after all ends that are known, and that of the other is.
+            return until_s is None
         if start_s is None:
             return self.until_s is None
         begins = until_s is None or self.start_s < until_s
@@ -82,15 +83,19 @@ class Scene(Struct, frozen=True, kw_only=True):
 
 
 def reserve(
-    asker: Asker, scene: Scene, record: GangRecord
+    asker: Asker, scene: Scene, record: GangRecord, *, before_s: Seconds | None = None
 ) -> Asking[Reservation | None]:
     """Find the earliest start of a gang that waits; None: it has none, ever.
+
+    `before_s`: only a start before then is wanted.
 
     Raises:
         VerdictMissingError: a selector was not evaluated for all devices.
     """
-    search = _Search(asker, scene, record)
-    for _, group in groupby(_list_steps(scene), key=search.find_company):
+    search, steps = _Search(asker, scene, record), _list_steps(scene)
+    if before_s is not None:
+        steps = [s for s in steps if s.start_s is not None and s.start_s < before_s]
+    for _, group in groupby(steps, key=search.find_company):
         step = yield from search.find_first(list(group))
         if step is not None:
             return (yield from search.reserve_at(step))

@@ -40,8 +40,7 @@ def duration_of(record: GangRecord) -> int | None:
 
 def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:
     """List the gangs that have a place, in the order in which they are taken to end."""
-    records = snapshot.gangs.values()
-    runs = [_make_run(r, now_s) for r in records if r.placed is not None]
+    runs = [_make_run(record, now_s) for record in snapshot.placed.values()]
     return sorted(runs, key=_order_of)
 
 

@@ -7,6 +7,7 @@ from msgspec import structs
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
 from solver.timeline.book import is_before, keep_clear, list_in_the_way, make_way
+from solver.timeline.futures import with_gang
 from solver.timeline.reserve import Reservation, Scene, reserve
 from solver.timeline.runs import list_runs
 from tests.builders.timeline import World
@@ -76,3 +77,14 @@ def test_who_waits_elsewhere_as_early_makes_way() -> None:
         assert moved[0].start_s == NOW + 3600
     endless = world.submit("large", pods=3)
     assert not answer_all(make_way(world.asker, look(world, third), endless), allocate)
+
+
+def test_who_has_begun_elsewhere_keeps_what_it_was_given() -> None:
+    """Else its own devices would seem free until the next look."""
+    world = World(nodes=2)
+    world.start("runs", at_s=NOW, duration="1h")
+    world.submit("waits", pods=2, gpus=4, duration="1h")
+    kept = kept_for(world, "waits")
+    begun = with_gang(world.snapshot, world["waits"], kept.members)
+    elsewhere = structs.replace(kept, members=world["runs"].placed.members)  # type: ignore[union-attr]
+    assert keep_clear(begun, [elsewhere]) is begun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from contracts.messages import ExpectedStart
 from solver.allocate import allocate
@@ -119,3 +120,23 @@ def test_what_another_solver_promised_is_kept() -> None:
     assert starts_of(book) == {"first": NOW + 600, "second": NOW + 3600}
     assert [was.record.name for was, _ in book.late] == ["second"]
     assert [each.since_s for each in book.kept] == [1, 2]
+
+
+def test_a_start_moves_earlier_once_somebody_in_its_way_has_ended() -> None:
+    world = World(nodes=2)
+    blocks = world.start("blocks", at_s=NOW, duration="1h")
+    short = world.start("short", at_s=NOW, duration="10m")
+    world.wait_for("waits", at_s=0, pods=2, duration="1h")
+    book = keep(world)
+    assert starts_of(book) == {"waits": NOW + 3600}
+
+    full = world.snapshot
+    world.snapshot = without_gangs(full, [short])
+    assert keep(world, book) == structs.replace(
+        book, beyond={key: frozenset({blocks.key}) for key in book.beyond}
+    )
+    world.snapshot = without_gangs(full, [blocks])
+    earlier = keep(world, book)
+    assert starts_of(earlier) == {"waits": NOW + 600}
+    assert not earlier.late
+    assert earlier.kept[0].since_s == book.kept[0].since_s

@@ -48,14 +48,27 @@ def test_a_batch_is_of_those_who_must_leave_the_same_alone() -> None:
     reservations = Reservations()
     answer_all(reservations.look(outlook(world)), allocate)
 
-    admission = reservations.admission(NOW)
+    admission = next(reservations.admissions(lambda _: False, NOW))
     assert admission.takes(world.submit("endless"))
     assert admission.takes(world.submit("hours", duration="2h"))
     assert not admission.takes(world.submit("short", duration="1m"))
     assert not admission.takes(large)
-    beside = reservations.admission(NOW)
+    beside = next(reservations.admissions(lambda _: False, NOW))
     assert beside.takes(world["short"])
     assert beside.takes(large)
     clear = reservations.clear(world.snapshot, [world["endless"]], NOW)
     assert clear is not world.snapshot
     assert reservations.clear(world.snapshot, [large], NOW) is world.snapshot
+
+
+def test_those_for_whom_something_is_kept_are_tried_first() -> None:
+    world = World(nodes=2)
+    world.start("runs", at_s=NOW, duration="1h")
+    large = world.wait_for("large", pods=2)
+    reservations = Reservations()
+    answer_all(reservations.look(outlook(world)), allocate)
+    short = world.submit("short", duration="1m")
+
+    first, second = reservations.admissions(lambda gang: gang == large.key, NOW)
+    assert (first.takes(short), first.takes(large)) == (False, True)
+    assert second.takes(short)

@@ -1,0 +1,1 @@
+"""Traces that others have published, as jobs."""

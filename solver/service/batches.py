@@ -8,10 +8,11 @@ from time import monotonic
 from contracts.allocation import Reason
 from contracts.ids import GangKey
 from runtime.metrics import QueueMetrics
-from solver.problem.quotas import is_held_up_by_others
+from solver.problem.quota.quotas import is_held_up_by_others
 from solver.problem.sharing import waits_for_another
 from solver.queueing.gang_queue import GangQueue
 from solver.queueing.rounds import BatchLimits
+from solver.queueing.turns import pick_first
 from solver.service.attempts import Attempts
 from solver.service.config import SolverConfig
 from solver.service.decide import Decider
@@ -49,12 +50,13 @@ class Batches:
             BusUnavailableError: the bus is away; try again.
         """
         snapshot = self._snapshot()
-        quotas, aside = self._decider.admission(snapshot), self._reserving.admission()
+        order, aside = self._decider.order(snapshot), self._reserving.admission()
         batch = self._queue.choose(
             snapshot,
             self._limits,
             now=monotonic(),
-            admits=lambda record: aside.takes(record) and quotas.takes(record),
+            admits=lambda record: aside.takes(record) and order.takes(record),
+            pick=order.pick if order.has_queues else pick_first,
         )
         if not batch:
             return False

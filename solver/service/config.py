@@ -48,12 +48,9 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     agent_drivers: tuple[Subdomain, ...] = ()
     """Drivers whose devices node agents may announce; empty: any. The same as the
     publisher's."""
-    device_quotas: tuple[str, ...] = ()
-    """Most devices that a namespace may hold, as `NAMESPACE=NUMBER`, or for one driver,
-    as `NAMESPACE/DRIVER=NUMBER`; `*` is every namespace without a quota of its own."""
     gang_quotas: tuple[str, ...] = ()
     """Most waiting gangs of a namespace that are tried, as `NAMESPACE=NUMBER`, the most
-    urgent first; `*` as above."""
+    urgent first; `*` is every namespace without a quota of its own."""
     patience: str = "30m"
     """How long a gang is tried in vain before devices are kept for it, such as `30m`;
     `never`: for no gang."""
@@ -63,17 +60,8 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     """Seconds that a gang's messages stay in the streams after its end."""
 
     def __post_init__(self) -> None:
-        self.read_device_quotas()
         self.read_gang_quotas()
         self.read_patience()
-
-    def read_device_quotas(self) -> Quotas:
-        """Return how many devices namespaces may hold.
-
-        Raises:
-            QuotaError: a quota cannot be read.
-        """
-        return Quotas.read(self.device_quotas, of_drivers=True)
 
     def read_gang_quotas(self) -> Quotas:
         """Return how many waiting gangs of namespaces are tried.
@@ -81,7 +69,7 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
         Raises:
             QuotaError: a quota cannot be read.
         """
-        return Quotas.read(self.gang_quotas, of_drivers=False)
+        return Quotas.read(self.gang_quotas)
 
     def read_patience(self) -> int:
         """Return how many seconds a gang waits before devices are kept for it.

@@ -50,8 +50,7 @@ class FlavorQuotas(KubernetesStruct, frozen=True, kw_only=True):
 
 
 class ResourceGroup(KubernetesStruct, frozen=True, kw_only=True):
-    """Resources that are taken from one flavor together; the first flavor comes first.
-    """
+    """Resources that are taken from one flavor together, the first that will do."""
 
     covered_resources: tuple[str, ...] = ()
     flavors: tuple[FlavorQuotas, ...] = ()

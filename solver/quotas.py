@@ -1,4 +1,4 @@
-"""How many waiting gangs of each namespace are tried, as configured: `NAMESPACE=NUMBER`.
+"""How many waiting gangs of each namespace are tried: `NAMESPACE=NUMBER`.
 
 `*` stands for every namespace that says nothing of its own.
 """

@@ -26,16 +26,16 @@ from solver.problem.quota.tree import (
     NodeKey,
     QuotaLedger,
     QuotaNode,
-    Share,
+    QuotaShare,
 )
 from solver.queueing.turns import LineName, Ticket
 from solver.snapshot.snapshot import Snapshot
 
-Urgency = tuple[Share, int, GangKey]
+Urgency = tuple[QuotaShare, int, GangKey]
 """A share, the age of the gang, and which it is: the smaller comes first."""
-NOT_FITTING = Share(borrows=True, is_weightless=True, ratio=1 << 200)
+NOT_FITTING = QuotaShare(borrows=True, is_weightless=True, ratio=1 << 200)
 """Of a gang for which no quota suffices: after all others, to be told so."""
-WITHIN = Share()
+WITHIN = QuotaShare()
 NOWHERE = Namespace("")
 
 
@@ -45,13 +45,13 @@ class _Head(Struct):
     gang: GangKey
     age: int
     node: QuotaNode | None
-    shares: tuple[Share, ...]
+    shares: tuple[QuotaShare, ...]
     """Of its queue and the cohorts of that, the root left out; of one that does not
     fit or has no queue a single one."""
     is_stale: bool = False
 
     @property
-    def top(self) -> Share:
+    def top(self) -> QuotaShare:
         """The share by which it is compared with those of other trees."""
         return self.shares[-1] if self.shares else WITHIN
 
@@ -66,8 +66,10 @@ class QueueOrder:
         self._before: QuotaLedger | None = None
         self._heads: dict[LineName, _Head] = {}
         self._wanted: dict[GangKey, tuple[GangPart, Asked] | None] = {}
-        self._asking: set[str] = set()
-        """Queues of which the batch has a gang."""
+        self._asking: set[NodeKey] = set()
+        """Trees of whose queues the batch has gangs."""
+        self._closed: set[NodeKey] = set()
+        """Trees of which one gang takes as much as there is."""
         self._most: Amounts = {}
         """The most of each quota that a head asks for."""
 
@@ -154,25 +156,32 @@ class QueueOrder:
         queue = gang.queue
         if queue is None:
             return True
+        node = self.ledger.tree.queues[queue.name]
+        *_, root = node.path()
+        if root.key in self._closed:
+            return False
         found = self._choose(self.ledger, gang, asked)
-        if isinstance(found, Shortage):
-            if not self._asking:
-                return True
-            if self._before is None:
-                self._before = QuotaLedger(self._snapshot)
-            least = count_asked(gang.with_extra(1), queue) if gang.is_in else asked
-            return isinstance(self._choose(self._before, gang, least), Shortage)
-        self._take(self.ledger.tree.queues[queue.name], found.amounts)
+        if not isinstance(found, Shortage):
+            self._take(node, found.amounts)
+            return True
+        if self._before is None:
+            self._before = QuotaLedger(self._snapshot)
+        least = count_asked(gang.with_extra(1), queue) if gang.is_in else asked
+        if isinstance(self._choose(self._before, gang, least), Shortage):
+            return True
+        if not gang.is_in or root.key in self._asking:
+            return False
+        self._closed.add(root.key)
         return True
 
     def _take(self, node: QuotaNode, amounts: Amounts) -> None:
         """Count what a gang asks for, and look again at those whom that concerns."""
         self.ledger.add(node, amounts)
-        self._asking.add(node.key[1])
         own = self._heads.get((node.key[1], NOWHERE))
         if own is not None:
             own.is_stale = True
         *_, root = node.path()
+        self._asking.add(root.key)
         is_flat = node is root or node.parent is root
         if is_flat and not any(
             self.ledger.available(root, quota) < self._most.get(quota, 0)
@@ -223,4 +232,3 @@ def _root_of(node: QuotaNode | None) -> NodeKey:
         return (False, "")
     *_, root = node.path()
     return root.key
-

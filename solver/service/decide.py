@@ -253,9 +253,7 @@ class Decider:
         table = self._verdicts.table.with_table(recorded.selectors)
         gangs, expected, quotas = asked.gangs, recorded.expected, asked.quotas
         try:
-            return assemble(
-                snapshot, gangs, table, parameters, expected, quotas=quotas
-            )
+            return assemble(snapshot, gangs, table, parameters, expected, quotas=quotas)
         except VerdictMissingError:
             return None
 

@@ -18,8 +18,8 @@ from contracts.kueue import (
     QueueObject,
     ResourceFlavor,
 )
-from contracts.meta import ObjectMeta
 from contracts.messages import QuotaHeld
+from contracts.meta import ObjectMeta
 from solver.snapshot.events import ClusterEvent, quota_event
 from solver.snapshot.maps import FrozenMap
 

@@ -95,8 +95,6 @@ def with_queues(snapshot: Snapshot, *objects: dict[str, Any]) -> Snapshot:
     for raw in objects:
         meta = raw["metadata"]
         key = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
-        message = ObjectObserved(
-            cluster=CLUSTER, kind=raw["kind"], key=key, object=raw
-        )
+        message = ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
         snapshot = apply(snapshot, message)
     return snapshot

@@ -148,7 +148,7 @@ class BruteQueues:
                     if limit is None:
                         continue
                     most += limit
-                if with_it._usage(node, where) > most:  # noqa: SLF001 # our own
+                if with_it._usage(node, where) > most:  # our own
                     return False
         return True
 
@@ -182,9 +182,9 @@ class BruteQueues:
         cohort, borrows = self.nodes[True, node.parent], False
         parts: dict[str, Fraction] = {}
         for where in self._all_quotas():
-            beyond = other._usage(node, where) - self._subtree(node, where)  # noqa: SLF001
+            beyond = other._usage(node, where) - self._subtree(node, where)
             # What a cohort's gang takes of what its queue keeps is not the cohort's.
-            adds = other._usage(node, where) > self._usage(node, where)  # noqa: SLF001
+            adds = other._usage(node, where) > self._usage(node, where)
             if beyond > 0:
                 parts[where[1]] = parts.get(where[1], Fraction()) + beyond
                 borrows = borrows or (where in asked and adds)

@@ -24,7 +24,13 @@ from solver.queueing.rounds import BatchLimits
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import gang, member
 from tests.builders.problems import CLUSTER, snapshot_of
-from tests.builders.queues import cluster_queue, cohort, flavor, local_queue, with_queues
+from tests.builders.queues import (
+    cluster_queue,
+    cohort,
+    flavor,
+    local_queue,
+    with_queues,
+)
 from tests.lab.soak import sized
 from tests.oracles.brute_queues import BruteQueues, Node, Wanted
 
@@ -144,7 +150,9 @@ def run(snapshot: Snapshot, size: int) -> list[tuple[int, str]]:
         within = keep_quotas(snapshot, resolve_gangs(snapshot, batch, Features()))
         for record, part in zip(batch, within.gangs, strict=True):
             flavors = part.queue.flavors if part.queue else {}
-            found.append((record.submission_sequence, min(flavors.values(), default="")))
+            found.append(
+                (record.submission_sequence, min(flavors.values(), default=""))
+            )
             if part.refused:
                 continue
             assert part.queue is not None

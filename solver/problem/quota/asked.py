@@ -123,6 +123,10 @@ def _most_of_claim(claim: ClaimPart, queue: QueuePart) -> Counter[str]:
                     {queue.classes[asked.device_class]: _amount_of(asked, queue)}
                 )
         total += most
+    # However much it asks for, a claim holds no more devices than it can.
+    by_capacity = {queue.classes[each] for each in queue.capacities}
+    for resource in total.keys() - by_capacity:
+        total[resource] = min(total[resource], MAX_DEVICES)
     return total
 
 
@@ -146,9 +150,7 @@ def _find_capacity(asked: SubrequestPart, capacity: str) -> Quantity | None:
 # --- given ---------------------------------------------------------------------------
 
 
-def count_held(
-    gang: GangPart, members: Iterable[MemberAllocated]
-) -> QuotaHeld | None:
+def count_held(gang: GangPart, members: Iterable[MemberAllocated]) -> QuotaHeld | None:
     """Count what a gang holds with these pods; None: no queue counts it."""
     queue, placed = gang.queue, tuple(members)
     if queue is None or not placed:

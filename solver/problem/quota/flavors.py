@@ -42,7 +42,10 @@ class Shortage(Struct, frozen=True, kw_only=True):
 
 
 def choose_flavors(
-    ledger: QuotaLedger, objects: QueueObjects, queue: ClusterQueue, gang: GangPart,
+    ledger: QuotaLedger,
+    objects: QueueObjects,
+    queue: ClusterQueue,
+    gang: GangPart,
     asked: Asked,
 ) -> Flavors | Shortage:
     """Choose the flavors of a gang by what is left now, or say what is short.

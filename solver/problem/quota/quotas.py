@@ -13,10 +13,7 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from contracts.allocation import Reason, Rule
-from contracts.features import Features
-from contracts.lifecycle import GangRecord
 from contracts.pods.node_resources import CPU
-from solver.problem.assemble import resolve_gangs
 from solver.problem.gangs import GangPart
 from solver.problem.problem import QuotaPart
 from solver.problem.quota.asked import Asked, count_asked
@@ -171,7 +168,7 @@ def _explain_borrowing(
     borrowed = max(ledger.used(node, quota) - node.subtree.get(quota, 0), 0)
     if limit is not None and limit - borrowed < above:
         return f"borrowing is {left} because its limit is {_write(resource, limit)}"
-    if above <= 0:
+    if left == "0":
         return f"borrowing is 0 because cohort {cohort} has none left"
     return f"borrowing is {left} because cohort {cohort} has no more left"
 

@@ -29,9 +29,8 @@ SHARE_UNIT = NANO
 """Of a share: so many are all that can be lent."""
 
 
-class Share(Struct, frozen=True, order=True):
-    """How much a node borrows, by which those who borrow are ordered: less comes first.
-    """
+class QuotaShare(Struct, frozen=True, order=True):
+    """How much a node borrows; who borrows less comes first."""
 
     borrows: bool = False
     """True if it borrows something that is asked for."""
@@ -183,7 +182,7 @@ def tree_of(objects: QueueObjects) -> QuotaTree:
 
 
 class QuotaLedger:
-    """What is used of all quotas, by gangs that have a place and by those of a batch."""
+    """What is used of all quotas by gangs that have a place, and by those of a batch."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.tree = tree_of(snapshot.queues)
@@ -233,11 +232,11 @@ class QuotaLedger:
             if amount
         )
 
-    def share(self, node: QuotaNode, amounts: Mapping[FlavorResource, int]) -> Share:
+    def share(self, node: QuotaNode, amounts: Mapping[FlavorResource, int]) -> QuotaShare:
         """Return the dominant share of a node with so much more."""
         parent = node.parent
         if parent is None:
-            return Share()
+            return QuotaShare()
         borrowed, borrows = dict[str, int](), False
         for quota, own in node.subtree.items():
             asked = amounts.get(quota, 0)
@@ -251,11 +250,11 @@ class QuotaLedger:
             most = parent.lendable.get(resource, 0)
             if most > 0:
                 ratio = max(ratio, amount * SHARE_UNIT * NANO // (most * weight))
-        return Share(borrows, ratio > 0 and not node.weight_nano, ratio)
+        return QuotaShare(borrows, ratio > 0 and not node.weight_nano, ratio)
 
     def shares(
         self, node: QuotaNode, amounts: Mapping[FlavorResource, int]
-    ) -> tuple[Share, ...]:
+    ) -> tuple[QuotaShare, ...]:
         """Return the shares of a queue and its cohorts, the root left out, likewise."""
         found, asked = [], dict(amounts)
         for each in node.path():

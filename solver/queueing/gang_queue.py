@@ -18,6 +18,7 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
+from contracts.features import Features
 from contracts.ids import GangKey
 from contracts.kueue import STRICT
 from contracts.lifecycle import GangRecord
@@ -25,6 +26,7 @@ from solver.problem.growth.grow import MOST_EXTRA, MOST_GROWN
 from solver.problem.quota.queues import find_queue
 from solver.queueing.hints import events_for, widen_events
 from solver.queueing.places import Moved, Places
+from solver.queueing.queue_order import QueueOrder
 from solver.queueing.rounds import Admits, Batch, BatchLimits, Rounds
 from solver.queueing.strict import QueueLines
 from solver.queueing.turns import Pick, Ticket, pick_first
@@ -178,7 +180,7 @@ class GangQueue:
         those chosen before waits for the next batch; alone everybody is admitted.
         `pick` chooses among queues.
         """
-        self._follow_queues(snapshot)
+        self.follow_queues(snapshot)
         self._end_rests(now)
 
         def is_next(record: GangRecord) -> bool:
@@ -195,9 +197,12 @@ class GangQueue:
             if ticket.queue:
                 events |= {snapshot.queues.quota_event(ticket.queue)}
             self._set_aside(ticket, events)
-        return tuple(sorted(batch.records, key=urgency_of))
+        if pick is pick_first:
+            return tuple(sorted(batch.records, key=urgency_of))
+        # Of a rank, as the queues had their turns: so they take what is left of quotas.
+        return tuple(sorted(batch.records, key=lambda record: urgency_of(record)[:2]))
 
-    def _follow_queues(self, snapshot: Snapshot) -> None:
+    def follow_queues(self, snapshot: Snapshot) -> None:
         """Line everybody up anew whose queue is another one now."""
         if snapshot.queues is not self._queues:
             self._queues = snapshot.queues
@@ -254,11 +259,23 @@ class GangQueue:
 
 
 def choose_batch(snapshot: Snapshot, limits: BatchLimits) -> tuple[GangRecord, ...]:
-    """Choose the first batch of all that wait."""
-    queue = GangQueue()
+    """Choose the first batch of all that wait, whether quotas let them be tried or not.
+    """
+    queue, pick = GangQueue(), pick_first
+    if len(snapshot.queues.cluster_queues):
+        order = QueueOrder(snapshot, Features())
+
+        def take(record: GangRecord) -> bool:
+            order.takes(record)
+            return True
+
+        pick, admits = order.pick, take
+    else:
+        admits = _admit_all
+    queue.follow_queues(snapshot)
     for record in sorted(snapshot.waiting.values(), key=urgency_of):
         queue.follow(record)
-    return queue.choose(snapshot, limits)
+    return queue.choose(snapshot, limits, admits=admits, pick=pick)
 
 
 def make_ticket(record: GangRecord, queues: QueueObjects) -> Ticket:

@@ -23,7 +23,7 @@ from contracts.ids import GangKey
 from contracts.kueue import STRICT
 from contracts.lifecycle import GangRecord
 from solver.problem.growth.grow import MOST_EXTRA, MOST_GROWN
-from solver.problem.quota.queues import find_queue
+from solver.problem.quota.queues import name_queue
 from solver.queueing.hints import events_for, widen_events
 from solver.queueing.places import Moved, Places
 from solver.queueing.queue_order import QueueOrder
@@ -300,8 +300,7 @@ def urgency_of(record: GangRecord) -> tuple[int, bool, int, GangKey]:
 def _find_queue_name(record: GangRecord, queues: QueueObjects) -> str:
     if record.submission is None:
         return ""
-    found = find_queue(queues, record.submission.gang)
-    return "" if found is None else found.name
+    return name_queue(queues, record.submission.gang)
 
 
 def _priority_of(record: GangRecord) -> int:

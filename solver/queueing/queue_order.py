@@ -10,10 +10,6 @@ Source: Kueue's concept "Fair sharing" and KEP-1714, the tournament.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from msgspec import Struct
-
 from contracts.features import Features
 from contracts.ids import GangKey, Namespace
 from contracts.lifecycle import GangRecord
@@ -28,32 +24,13 @@ from solver.problem.quota.tree import (
     QuotaNode,
     QuotaShare,
 )
-from solver.queueing.turns import LineName, Ticket
+from solver.queueing.contests import WITHIN, Head, Tournament
+from solver.queueing.turns import LineName, RankLines
 from solver.snapshot.snapshot import Snapshot
 
-Urgency = tuple[QuotaShare, int, GangKey]
-"""A share, the age of the gang, and which it is: the smaller comes first."""
 NOT_FITTING = QuotaShare(borrows=True, is_weightless=True, ratio=1 << 200)
 """Of a gang for which no quota suffices: after all others, to be told so."""
-WITHIN = QuotaShare()
 NOWHERE = Namespace("")
-
-
-class _Head(Struct):
-    """The first gang of a line, as it was looked at last."""
-
-    gang: GangKey
-    age: int
-    node: QuotaNode | None
-    shares: tuple[QuotaShare, ...]
-    """Of its queue and the cohorts of that, the root left out; of one that does not
-    fit or has no queue a single one."""
-    is_stale: bool = False
-
-    @property
-    def top(self) -> QuotaShare:
-        """The share by which it is compared with those of other trees."""
-        return self.shares[-1] if self.shares else WITHIN
 
 
 class QueueOrder:
@@ -64,7 +41,9 @@ class QueueOrder:
         self._features = features
         self.ledger = QuotaLedger(snapshot)
         self._before: QuotaLedger | None = None
-        self._heads: dict[LineName, _Head] = {}
+        self._tournaments: dict[int, tuple[RankLines, Tournament]] = {}
+        """Of the lines that were picked from; by their id, which they are kept for."""
+        self._has_namespaces = False
         self._wanted: dict[GangKey, tuple[GangPart, Asked] | None] = {}
         self._asking: set[NodeKey] = set()
         """Trees of whose queues the batch has gangs."""
@@ -80,65 +59,77 @@ class QueueOrder:
 
     # --- who is next -----------------------------------------------------------------
 
-    def pick(self, heads: Mapping[LineName, Ticket]) -> LineName:
-        """Choose among the first gangs of lines of one priority."""
-        best: dict[NodeKey, LineName] = {}
-        by_root: dict[NodeKey, list[LineName]] = {}
-        for line, ticket in heads.items():
-            head = self._heads.get(line)
-            if head is None or head.is_stale or head.gang != ticket.gang:
-                head = self._heads[line] = self._look_at(ticket)
-            by_root.setdefault(_root_of(head.node), []).append(line)
-        for root, lines in by_root.items():
-            best[root] = self._run_tournament(lines)
-        return min(best.values(), key=lambda line: _by_share(self._heads[line], -1))
+    def pick(self, lines: RankLines) -> LineName:
+        """Choose the line of a rank whose turn it is."""
+        known = self._tournaments.get(id(lines))
+        if known is None or known[1].added != lines.added:
+            known = (lines, self._begin(lines))
+            self._tournaments[id(lines)] = known
+        _, tournament = known
+        for line in sorted(tournament.stale):
+            self._refresh(tournament, lines, line)
+        tournament.stale.clear()
+        if self._has_namespaces:
+            self._put_namespace(tournament, lines)
+        while (best := tournament.best()) is not None:
+            if not tournament.heads[best].is_guess:
+                # It is taken, or passed over.
+                tournament.stale.add(best)
+                return best
+            self._refresh(tournament, lines, best)
+        raise LookupError
 
-    def _run_tournament(self, lines: list[LineName]) -> LineName:
-        """Choose among the lines of one tree, level by level from the leaves up."""
-        heads = [(self._heads[line], line) for line in lines]
-        if all(head.node is None or len(head.shares) < 2 for head, _ in heads):
-            return min(heads, key=lambda each: _by_share(each[0], 0))[1]
-        # Each node has one candidate; the deepest parents decide first.
-        candidates: dict[NodeKey, list[tuple[_Head, int, LineName]]] = {}
-        depths: dict[NodeKey, tuple[int, QuotaNode]] = {}
-        lone: list[tuple[_Head, LineName]] = []
-        for head, line in heads:
-            path = [] if head.node is None else list(head.node.path())
-            if len(path) < 2:
-                lone.append((head, line))
-                continue
-            for depth, node in enumerate(reversed(path[1:])):
-                depths[node.key] = (depth, node)
-            candidates.setdefault(path[1].key, []).append((head, 0, line))
-        for _, node in sorted(
-            depths.values(), key=lambda each: (-each[0], each[1].key)
-        ):
-            found = candidates.pop(node.key, None)
-            if not found:
-                continue
-            head, level, line = min(found, key=lambda each: _by_share(each[0], each[1]))
-            if node.parent is None:
-                lone.append((head, line))
+    def _begin(self, lines: RankLines) -> Tournament:
+        """Put all queues up: those of flat trees with the least shares they may have.
+
+        In others the candidate of a cohort must be known before it is compared.
+        """
+        tournament = Tournament()
+        tournament.added, self._has_namespaces = lines.added, False
+        for line in lines:
+            name, _ = line
+            node = self.ledger.tree.queues.get(name)
+            if not name:
+                self._has_namespaces = True
+            elif node is None or node.parent is None or node.parent.parent is None:
+                age, gang = lines.head(line)
+                tournament.put(line, Head(gang, age, node, (WITHIN,), is_guess=True))
             else:
-                above = candidates.setdefault(node.parent.key, [])
-                above.append((head, level + 1, line))
-        return min(lone, key=lambda each: _by_share(each[0], -1))[1]
+                self._refresh(tournament, lines, line)
+        return tournament
 
-    def _look_at(self, ticket: Ticket) -> _Head:
-        record = self._snapshot.gangs.get(ticket.gang)
+    def _put_namespace(self, tournament: Tournament, lines: RankLines) -> None:
+        """Put up the namespace whose turn it is, of gangs without a queue."""
+        for line in [line for line in tournament.heads if not line[0]]:
+            tournament.remove(line)
+        first = next((line for line in lines if not line[0]), None)
+        if first is not None:
+            age, gang = lines.head(first)
+            tournament.put(first, Head(gang, age, None, ()))
+
+    def _refresh(
+        self, tournament: Tournament, lines: RankLines, line: LineName
+    ) -> None:
+        if line not in lines:
+            tournament.remove(line)
+        elif line[0]:
+            age, gang = lines.head(line)
+            tournament.put(line, self._look_at(gang, age, line))
+
+    def _look_at(self, gang: GangKey, age: int, line: LineName) -> Head:
+        record = self._snapshot.gangs.get(gang)
+        node = self.ledger.tree.queues.get(line[0])
         wanted = None if record is None else self._find_wanted(record)
-        head = _Head(ticket.gang, ticket.age, None, ())
-        if wanted is None:
-            return head
-        gang, asked = wanted
-        node = self.ledger.tree.queues[gang.queue.name] if gang.queue else None
-        found = self._choose(self.ledger, gang, asked)
-        if node is None or isinstance(found, Shortage):
-            return _Head(ticket.gang, ticket.age, node, (NOT_FITTING,))
+        if wanted is None or node is None:
+            return Head(gang, age, node, ())
+        part, asked = wanted
+        found = self._choose(self.ledger, part, asked)
+        if isinstance(found, Shortage):
+            levels = len(list(node.path())) - 1
+            return Head(gang, age, node, (NOT_FITTING,) * max(levels, 1))
         for quota, amount in found.amounts.items():
             self._most[quota] = max(self._most.get(quota, 0), amount)
-        shares = self.ledger.shares(node, found.amounts)
-        return _Head(ticket.gang, ticket.age, node, shares)
+        return Head(gang, age, node, self.ledger.shares(node, found.amounts))
 
     # --- who may join the batch ------------------------------------------------------
 
@@ -177,20 +168,19 @@ class QueueOrder:
     def _take(self, node: QuotaNode, amounts: Amounts) -> None:
         """Count what a gang asks for, and look again at those whom that concerns."""
         self.ledger.add(node, amounts)
-        own = self._heads.get((node.key[1], NOWHERE))
-        if own is not None:
-            own.is_stale = True
-        *_, root = node.path()
+        path = list(node.path())
+        root = path[-1]
         self._asking.add(root.key)
-        is_flat = node is root or node.parent is root
-        if is_flat and not any(
-            self.ledger.available(root, quota) < self._most.get(quota, 0)
+        is_scarce = any(
+            self.ledger.available(each, quota) < self._most.get(quota, 0)
+            for each in path[1:]
             for quota in amounts
-        ):
-            return  # of the others, each has what it asks for as before
-        for head in self._heads.values():
-            if head.node is not None and _root_of(head.node) == root.key:
-                head.is_stale = True
+        )
+        # Where much is left, the others have what they ask for as before; shares are
+        # other ones only below the cohorts that use more now.
+        top = root if is_scarce else path[max(len(path) - 2, 0)]
+        for _, tournament in self._tournaments.values():
+            tournament.mark_stale(top)
 
     def _choose(
         self, ledger: QuotaLedger, gang: GangPart, asked: Asked
@@ -218,17 +208,3 @@ class QueueOrder:
             return None
         return gang, count_asked(gang if gang.is_in else gang.core, gang.queue)
 
-
-def _by_share(head: _Head, level: int) -> Urgency:
-    """Order gangs by the share of the node that they stand for at a level."""
-    if level < 0 or level >= len(head.shares):
-        return (head.top, head.age, head.gang)
-    return (head.shares[level], head.age, head.gang)
-
-
-def _root_of(node: QuotaNode | None) -> NodeKey:
-    """Name the tree of a node; those without a cohort are all of one."""
-    if node is None or node.parent is None:
-        return (False, "")
-    *_, root = node.path()
-    return root.key

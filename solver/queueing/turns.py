@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -51,13 +51,29 @@ class Ticket(Struct, frozen=True, kw_only=True):
         return (self.priority, self.replaces)
 
 
-Pick = Callable[[Mapping[LineName, Ticket]], LineName]
-"""Chooses among the first gangs of lines of one rank."""
+class RankLines(OrderedDict[LineName, Line]):
+    """The lines of one rank; that whose turn it is comes first."""
+
+    __slots__ = ("added",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.added = 0
+        """Counts the lines and gangs that came, not those that went."""
+
+    def head(self, name: LineName) -> tuple[int, GangKey]:
+        """Return the age of the first gang of a line, and which it is."""
+        age, gang = self[name][-1]
+        return -age, gang
 
 
-def pick_first(heads: Mapping[LineName, Ticket]) -> LineName:
+Pick = Callable[[RankLines], LineName]
+"""Chooses the line of a rank whose turn it is; at least one is there."""
+
+
+def pick_first(lines: RankLines) -> LineName:
     """Choose the line that waits for longest."""
-    return next(iter(heads))
+    return next(iter(lines))
 
 
 class Turns:
@@ -65,7 +81,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._tickets: dict[GangKey, Ticket] = {}
-        self._lines: dict[Rank, OrderedDict[LineName, Line]] = {}
+        self._lines: dict[Rank, RankLines] = {}
         """By rank and line; the line whose turn it is comes first."""
         self._ranks: list[Rank] = []
         """Ascending."""
@@ -84,8 +100,9 @@ class Turns:
         self._tickets[ticket.gang] = ticket
         rank = ticket.rank
         if rank not in self._lines:
-            self._lines[rank] = OrderedDict()
+            self._lines[rank] = RankLines()
             insort(self._ranks, rank)
+        self._lines[rank].added += 1
         line = self._lines[rank].setdefault(ticket.line, [])
         insort(line, (-ticket.age, ticket.gang))
 
@@ -102,25 +119,12 @@ class Turns:
     def peek(self, pick: Pick = pick_first) -> Ticket | None:
         """Return the gang whose turn it is; None: nobody waits.
 
-        `pick` chooses among the queues and, of the namespaces, the one whose turn it
-        is.
+        `pick` chooses among the lines of the highest rank.
         """
         if not self._ranks:
             return None
         lines = self._lines[self._ranks[-1]]
-        if pick is pick_first:
-            return self._head_of(next(iter(lines.values())))
-        heads: dict[LineName, Ticket] = {}
-        has_namespace = False
-        for name, line in lines.items():
-            queue, _ = name
-            if queue or not has_namespace:
-                heads[name] = self._head_of(line)
-                has_namespace = has_namespace or not queue
-        return heads[pick(heads)]
-
-    def _head_of(self, line: Line) -> Ticket:
-        _, gang = line[-1]
+        _, gang = lines.head(pick(lines))
         return self._tickets[gang]
 
     def take(self, ticket: Ticket) -> None:
@@ -148,8 +152,9 @@ class Turns:
         while self._passed_over:
             rank, name, line = self._passed_over.pop()
             if rank not in self._lines:
-                self._lines[rank] = OrderedDict()
+                self._lines[rank] = RankLines()
                 insort(self._ranks, rank)
+            self._lines[rank].added += 1
             self._lines[rank][name] = line
             self._lines[rank].move_to_end(name, last=False)
 

@@ -74,6 +74,15 @@ def find_queue(objects: QueueObjects, gang: Gang) -> FoundQueue | None:
     return FoundQueue(name=name, queue=queue, closed=closed)
 
 
+def name_queue(objects: QueueObjects, gang: Gang) -> str:
+    """Name the ClusterQueue of a gang, open or closed; empty: none."""
+    if not len(objects.cluster_queues) or _is_counted_by_kueue(gang):
+        return ""
+    named = _label_of(gang, QUEUE_NAME) or DEFAULT_QUEUE
+    local = objects.local_queues.get(object_key(gang.metadata.namespace, named))
+    return "" if local is None else local.spec.cluster_queue
+
+
 def _is_counted_by_kueue(gang: Gang) -> bool:
     return bool(_label_of(gang, PODSET) or _label_of(gang, MANAGED))
 

@@ -1,8 +1,8 @@
 """What queues cost: 50,000 gangs wait, with and without 1,000 ClusterQueues.
 
 Each batch is chosen, held against its quotas, made a Problem and decided; then what was
-decided counts as held. The peer is the same backlog without queues. `flat`: all queues
-are in one cohort; `nested`: in 40 cohorts below one.
+decided counts as held. Times are the processor's. The peer is the same backlog without
+queues. `flat`: all queues are in one cohort; `nested`: in 40 cohorts below one.
 
     python -m benchmarks.solver.queues [--size full] [--json FILE]
 """
@@ -28,9 +28,23 @@ from solver.queueing.turns import pick_first
 from solver.selectors.table import SelectorTable
 from solver.service.messages import make_decision
 from solver.snapshot.snapshot import Snapshot, apply
-from tests.builders import DEVICE_CLASS, devices, gang, member, member_claim, pool, request
+from tests.builders import (
+    DEVICE_CLASS,
+    devices,
+    gang,
+    member,
+    member_claim,
+    pool,
+    request,
+)
 from tests.builders.problems import CLUSTER, evaluate, snapshot_of
-from tests.builders.queues import cluster_queue, cohort, flavor, local_queue, with_queues
+from tests.builders.queues import (
+    cluster_queue,
+    cohort,
+    flavor,
+    local_queue,
+    with_queues,
+)
 
 PARAMETERS = Parameters(version="benchmark")
 NOMINAL = 4
@@ -144,8 +158,10 @@ def main() -> None:
     batches = 5 if options.size == "small" else 12
     plain = world(gangs, queues, options.seed)
     rows = [run(plain, "none", batches)]
-    for shape in ("flat", "nested"):
-        rows.append(run(with_all_queues(plain, queues, shape), shape, batches))
+    rows += [
+        run(with_all_queues(plain, queues, shape), shape, batches)
+        for shape in ("flat", "nested")
+    ]
     report("queues", options, rows)
 
 

@@ -259,8 +259,7 @@ class GangQueue:
 
 
 def choose_batch(snapshot: Snapshot, limits: BatchLimits) -> tuple[GangRecord, ...]:
-    """Choose the first batch of all that wait, whether quotas let them be tried or not.
-    """
+    """Choose the first batch of all that wait, also those that no quota lets in."""
     queue, pick = GangQueue(), pick_first
     if len(snapshot.queues.cluster_queues):
         order = QueueOrder(snapshot, Features())

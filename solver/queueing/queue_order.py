@@ -10,9 +10,12 @@ Source: Kueue's concept "Fair sharing" and KEP-1714, the tournament.
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from contracts.features import Features
-from contracts.ids import GangKey, Namespace
+from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
+from solver.cache import Cache
 from solver.problem.assemble import resolve_gangs
 from solver.problem.gangs import GangPart
 from solver.problem.quota.asked import Asked, count_asked
@@ -30,7 +33,46 @@ from solver.snapshot.snapshot import Snapshot
 
 NOT_FITTING = QuotaShare(borrows=True, is_weightless=True, ratio=1 << 200)
 """Of a gang for which no quota suffices: after all others, to be told so."""
-NOWHERE = Namespace("")
+MOST_KNOWN = 8192
+"""Gangs that are remembered."""
+
+
+_Wanted = tuple[GangPart, Asked] | None
+
+
+class _Known(Struct, frozen=True):
+    """What a gang asked for when it was looked at last."""
+
+    record: GangRecord
+    wanted: _Wanted
+
+
+class KnownGangs:
+    """What gangs ask for, from one batch to the next."""
+
+    def __init__(self) -> None:
+        self._facts: tuple[object, ...] = ()
+        self._kept: tuple[object, ...] = ()
+        self._gangs: Cache[GangKey, _Known] = Cache(MOST_KNOWN)
+
+    def of(self, snapshot: Snapshot, features: Features) -> Cache[GangKey, _Known]:
+        """Return what is known of gangs; nothing where other objects count now."""
+        classes = tuple(snapshot.inventory.pages.of(""))
+        facts = (features, id(snapshot.queues), id(snapshot.templates), classes)
+        if facts != self._facts:
+            # The objects are kept, so that no others get their ids.
+            self._kept = (snapshot.queues, snapshot.templates)
+            self._facts = facts
+            self._gangs = Cache(MOST_KNOWN)
+        return self._gangs
+
+
+_KNOWN = KnownGangs()
+
+
+def _names_claims(record: GangRecord) -> bool:
+    """True if a gang names ResourceClaims, which change and are held by others."""
+    return record.submission is None or bool(record.submission.gang.named_claims)
 
 
 class QueueOrder:
@@ -44,7 +86,8 @@ class QueueOrder:
         self._tournaments: dict[int, tuple[RankLines, Tournament]] = {}
         """Of the lines that were picked from; by their id, which they are kept for."""
         self._has_namespaces = False
-        self._wanted: dict[GangKey, tuple[GangPart, Asked] | None] = {}
+        self._wanted: dict[GangKey, _Wanted] = {}
+        self._known = _KNOWN.of(snapshot, features)
         self._asking: set[NodeKey] = set()
         """Trees of whose queues the batch has gangs."""
         self._closed: set[NodeKey] = set()
@@ -191,13 +234,19 @@ class QueueOrder:
             return Flavors()
         return choose_flavors(ledger, objects, queue, gang, asked)
 
-    def _find_wanted(self, record: GangRecord) -> tuple[GangPart, Asked] | None:
+    def _find_wanted(self, record: GangRecord) -> _Wanted:
         """Return what a gang asks for; None: nothing that a quota counts."""
-        if record.key not in self._wanted:
-            self._wanted[record.key] = self._count_wanted(record)
-        return self._wanted[record.key]
+        if record.key in self._wanted:
+            return self._wanted[record.key]
+        known = self._known.get(record.key)
+        if known is None or known.record is not record:
+            known = _Known(record=record, wanted=self._count_wanted(record))
+            if not _names_claims(record):
+                self._known.keep(record.key, known)
+        self._wanted[record.key] = known.wanted
+        return known.wanted
 
-    def _count_wanted(self, record: GangRecord) -> tuple[GangPart, Asked] | None:
+    def _count_wanted(self, record: GangRecord) -> _Wanted:
         if not self.has_queues:
             return None
         try:
@@ -207,4 +256,3 @@ class QueueOrder:
         if gang.refused or gang.queue is None:
             return None
         return gang, count_asked(gang if gang.is_in else gang.core, gang.queue)
-

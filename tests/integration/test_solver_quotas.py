@@ -78,10 +78,7 @@ async def waits_for_claim(bus: Bus, asked: Gang) -> bool:
 
 async def is_over_quota(bus: Bus, asked: Gang) -> bool:
     decision = await decision_on(bus, asked)
-    return (
-        isinstance(decision, GangPending)
-        and decision.reasons[0].rule is Rule.QUOTA
-    )
+    return isinstance(decision, GangPending) and decision.reasons[0].rule is Rule.QUOTA
 
 
 async def release(bus: Bus, asked: Gang) -> None:

@@ -182,7 +182,7 @@ def tree_of(objects: QueueObjects) -> QuotaTree:
 
 
 class QuotaLedger:
-    """What is used of all quotas by gangs that have a place, and by those of a batch."""
+    """What is used of all quotas, by gangs with a place and by those of a batch."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.tree = tree_of(snapshot.queues)
@@ -232,7 +232,9 @@ class QuotaLedger:
             if amount
         )
 
-    def share(self, node: QuotaNode, amounts: Mapping[FlavorResource, int]) -> QuotaShare:
+    def share(
+        self, node: QuotaNode, amounts: Mapping[FlavorResource, int]
+    ) -> QuotaShare:
         """Return the dominant share of a node with so much more."""
         parent = node.parent
         if parent is None:

@@ -64,7 +64,11 @@ def test_a_queue_that_is_not_there_lets_nobody_in(label: str, why: str) -> None:
             "the labels of namespace team are not known",
         ),
         (
-            {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "b"}}},
+            {
+                "namespaceSelector": {
+                    "matchLabels": {"kubernetes.io/metadata.name": "b"}
+                }
+            },
             "it is not for namespace team",
         ),
         ({"admissionChecks": ["x"]}, "spec.admissionChecks: nobody answers it here"),

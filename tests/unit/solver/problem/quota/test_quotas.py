@@ -15,7 +15,15 @@ from solver.problem.gangs import GangPart
 from solver.problem.quota.quotas import is_held_up_by_others, keep_quotas
 from solver.record import PartCache
 from solver.snapshot.snapshot import Snapshot
-from tests.builders import DEVICE_CLASS, devices, gang, member, member_claim, pool, request
+from tests.builders import (
+    DEVICE_CLASS,
+    devices,
+    gang,
+    member,
+    member_claim,
+    pool,
+    request,
+)
 from tests.builders.problems import problem_of, snapshot_of
 from tests.builders.queues import cluster_queue, flavor, local_queue, with_queues
 

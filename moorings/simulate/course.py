@@ -29,7 +29,8 @@ from solver.selectors.table import SelectorTable, Verdict
 from solver.service.messages import make_decision, make_release
 from solver.snapshot.snapshot import Snapshot, apply
 from solver.timeline.asking import Asker, answer_all
-from solver.timeline.keeper import NEVER, Look, list_candidates
+from solver.timeline.keeper import Look, list_candidates
+from solver.timeline.patience import NEVER
 from solver.timeline.reservations import Reservations
 
 CLUSTER = ClusterName("simulated")

@@ -260,21 +260,19 @@ class GangQueue:
 
 def choose_batch(snapshot: Snapshot, limits: BatchLimits) -> tuple[GangRecord, ...]:
     """Choose the first batch of all that wait, also those that no quota lets in."""
-    queue, pick = GangQueue(), pick_first
-    if len(snapshot.queues.cluster_queues):
-        order = QueueOrder(snapshot, Features())
-
-        def take(record: GangRecord) -> bool:
-            order.takes(record)
-            return True
-
-        pick, admits = order.pick, take
-    else:
-        admits = _admit_all
+    queue = GangQueue()
     queue.follow_queues(snapshot)
     for record in sorted(snapshot.waiting.values(), key=urgency_of):
         queue.follow(record)
-    return queue.choose(snapshot, limits, admits=admits, pick=pick)
+    if not len(snapshot.queues.cluster_queues):
+        return queue.choose(snapshot, limits)
+    order = QueueOrder(snapshot, Features())
+
+    def take(record: GangRecord) -> bool:
+        order.takes(record)
+        return True
+
+    return queue.choose(snapshot, limits, admits=take, pick=order.pick)
 
 
 def make_ticket(record: GangRecord, queues: QueueObjects) -> Ticket:

@@ -14,12 +14,19 @@ from msgspec import Struct
 
 from contracts.features import Features
 from contracts.ids import GangKey
+from contracts.kueue import ClusterQueue
 from contracts.lifecycle import GangRecord
 from solver.cache import Cache
 from solver.problem.assemble import resolve_gangs
 from solver.problem.gangs import GangPart
 from solver.problem.quota.asked import Asked, count_asked
-from solver.problem.quota.flavors import Flavors, Shortage, choose_flavors
+from solver.problem.quota.flavors import (
+    Flavors,
+    Shortage,
+    Suiting,
+    choose_flavors,
+    list_suiting,
+)
 from solver.problem.quota.tree import (
     Amounts,
     NodeKey,
@@ -37,14 +44,20 @@ MOST_KNOWN = 8192
 """Gangs that are remembered."""
 
 
-_Wanted = tuple[GangPart, Asked] | None
+class _Wanted(Struct, frozen=True):
+    """What a gang asks for of the quotas of its queue."""
+
+    gang: GangPart
+    queue: ClusterQueue
+    suiting: Suiting
+    asked: Asked
 
 
 class _Known(Struct, frozen=True):
     """What a gang asked for when it was looked at last."""
 
     record: GangRecord
-    wanted: _Wanted
+    wanted: _Wanted | None
 
 
 class KnownGangs:
@@ -86,7 +99,7 @@ class QueueOrder:
         self._tournaments: dict[int, tuple[RankLines, Tournament]] = {}
         """Of the lines that were picked from; by their id, which they are kept for."""
         self._has_namespaces = False
-        self._wanted: dict[GangKey, _Wanted] = {}
+        self._wanted: dict[GangKey, _Wanted | None] = {}
         self._known = _KNOWN.of(snapshot, features)
         self._asking: set[NodeKey] = set()
         """Trees of whose queues the batch has gangs."""
@@ -165,8 +178,7 @@ class QueueOrder:
         wanted = None if record is None else self._find_wanted(record)
         if wanted is None or node is None:
             return Head(gang, age, node, ())
-        part, asked = wanted
-        found = self._choose(self.ledger, part, asked)
+        found = self._choose(self.ledger, wanted)
         if isinstance(found, Shortage):
             levels = len(list(node.path())) - 1
             return Head(gang, age, node, (NOT_FITTING,) * max(levels, 1))
@@ -186,22 +198,20 @@ class QueueOrder:
         wanted = self._find_wanted(record)
         if wanted is None:
             return True
-        gang, asked = wanted
-        queue = gang.queue
-        if queue is None:
-            return True
-        node = self.ledger.tree.queues[queue.name]
+        gang, node = wanted.gang, self.ledger.tree.queues[wanted.queue.metadata.name]
         *_, root = node.path()
         if root.key in self._closed:
             return False
-        found = self._choose(self.ledger, gang, asked)
+        found = self._choose(self.ledger, wanted)
         if not isinstance(found, Shortage):
             self._take(node, found.amounts)
             return True
         if self._before is None:
             self._before = QuotaLedger(self._snapshot)
-        least = count_asked(gang.with_extra(1), queue) if gang.is_in else asked
-        if isinstance(self._choose(self._before, gang, least), Shortage):
+        asked = wanted.asked
+        if gang.is_in and gang.queue is not None:
+            asked = count_asked(gang.with_extra(1), gang.queue)
+        if isinstance(self._choose(self._before, wanted, asked), Shortage):
             return True
         if not gang.is_in or root.key in self._asking:
             return False
@@ -226,15 +236,12 @@ class QueueOrder:
             tournament.mark_stale(top)
 
     def _choose(
-        self, ledger: QuotaLedger, gang: GangPart, asked: Asked
+        self, ledger: QuotaLedger, wanted: _Wanted, asked: Asked | None = None
     ) -> Flavors | Shortage:
-        objects, part = self._snapshot.queues, gang.queue
-        queue = None if part is None else objects.cluster_queues.get(part.name)
-        if queue is None:
-            return Flavors()
-        return choose_flavors(ledger, objects, queue, gang, asked)
+        asks = wanted.asked if asked is None else asked
+        return choose_flavors(ledger, wanted.queue, wanted.suiting, asks)
 
-    def _find_wanted(self, record: GangRecord) -> _Wanted:
+    def _find_wanted(self, record: GangRecord) -> _Wanted | None:
         """Return what a gang asks for; None: nothing that a quota counts."""
         if record.key in self._wanted:
             return self._wanted[record.key]
@@ -246,7 +253,7 @@ class QueueOrder:
         self._wanted[record.key] = known.wanted
         return known.wanted
 
-    def _count_wanted(self, record: GangRecord) -> _Wanted:
+    def _count_wanted(self, record: GangRecord) -> _Wanted | None:
         if not self.has_queues:
             return None
         try:
@@ -255,4 +262,9 @@ class QueueOrder:
             return None
         if gang.refused or gang.queue is None:
             return None
-        return gang, count_asked(gang if gang.is_in else gang.core, gang.queue)
+        objects, part = self._snapshot.queues, gang.queue
+        queue = objects.cluster_queues.get(part.name)
+        if queue is None:
+            return None
+        asked = count_asked(gang if gang.is_in else gang.core, part)
+        return _Wanted(gang, queue, list_suiting(objects, queue, gang), asked)

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from contracts.durations import parse_duration
 from contracts.features import (
     DEFAULT_VERSION,
     Features,
@@ -17,7 +16,7 @@ from contracts.features import (
 from contracts.fence import MAX_LEASE_S
 from runtime.settings import ServiceConfig, Subdomain
 from solver.quotas import Quotas
-from solver.timeline.keeper import NEVER
+from solver.timeline.patience import read_patience
 
 
 class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
@@ -53,7 +52,7 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     urgent first; `*` is every namespace without a quota of its own."""
     patience: str = "30m"
     """How long a gang is tried in vain before devices are kept for it, such as `30m`;
-    `never`: for no gang."""
+    `never`: for no gang. A ClusterQueue may say it by `moorings.dev/patience`."""
     census_s: Annotated[float, Meta(gt=0)] = 10.0
     """Seconds between counts of the whole cluster for /metrics."""
     retention_s: float = 86_400.0
@@ -77,12 +76,8 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
         Raises:
             ValueError: it is no duration.
         """
-        if self.patience == "never":
-            return NEVER
-        if self.patience == "0s":
-            return 0
         try:
-            return parse_duration(self.patience)
+            return read_patience(self.patience)
         except ValueError as error:
             raise ValueError(f"patience: {error}, `0s` or `never`") from error
 

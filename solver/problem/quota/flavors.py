@@ -41,32 +41,41 @@ class Shortage(Struct, frozen=True, kw_only=True):
     asked: int
 
 
-def choose_flavors(
-    ledger: QuotaLedger,
-    objects: QueueObjects,
-    queue: ClusterQueue,
-    gang: GangPart,
-    asked: Asked,
-) -> Flavors | Shortage:
-    """Choose the flavors of a gang by what is left now, or say what is short.
+Suiting = tuple[tuple[str, ...], ...]
+"""The flavors that a gang's pods may be of, resource group by resource group."""
 
-    Flavors that were chosen once stay.
-    """
-    node = ledger.tree.queues[queue.metadata.name]
+
+def list_suiting(objects: QueueObjects, queue: ClusterQueue, gang: GangPart) -> Suiting:
+    """List the flavors that a gang's pods may be of; those chosen once stay."""
     fixed = {} if gang.queue is None else gang.queue.flavors
+    found = []
+    for group in queue.spec.resource_groups:
+        chosen = {fixed[r] for r in group.covered_resources if r in fixed}
+        names = [
+            flavor.name
+            for flavor in group.flavors
+            if (
+                flavor.name in chosen
+                if chosen
+                else _suits(gang, flavor, group, objects)
+            )
+        ]
+        found.append(tuple(names))
+    return tuple(found)
+
+
+def choose_flavors(
+    ledger: QuotaLedger, queue: ClusterQueue, suiting: Suiting, asked: Asked
+) -> Flavors | Shortage:
+    """Choose the flavors of a gang by what is left now, or say what is short."""
+    node = ledger.tree.queues[queue.metadata.name]
     by_resource: dict[str, str] = {}
     amounts: Amounts = {}
-    for group in queue.spec.resource_groups:
+    for group, names in zip(queue.spec.resource_groups, suiting, strict=True):
         wanted = {r: asked[r] for r in group.covered_resources if asked.get(r)}
         if not wanted:
             continue
-        names = {fixed[r] for r in wanted if r in fixed}
-        fitting = [
-            flavor
-            for flavor in group.flavors
-            if (flavor.name in names if names else _suits(gang, flavor, group, objects))
-        ]
-        chosen = _choose(ledger, node, fitting, wanted, queue)
+        chosen = _choose(ledger, node, names, wanted, queue)
         if isinstance(chosen, Shortage):
             return chosen
         by_resource |= dict.fromkeys(wanted, chosen)
@@ -79,24 +88,24 @@ def choose_flavors(
 def _choose(
     ledger: QuotaLedger,
     node: QuotaNode,
-    flavors: Iterable[FlavorQuotas],
+    names: Iterable[str],
     wanted: Asked,
     queue: ClusterQueue,
 ) -> str | Shortage:
     waits = queue.spec.flavor_fungibility.when_can_borrow == "TryNextFlavor"
     first, short = min(wanted), ""
     borrowing, last = "", Shortage(resource=first, asked=wanted[first])
-    for flavor in flavors:
-        amounts = {(flavor.name, r): amount for r, amount in wanted.items()}
+    for name in names:
+        amounts = {(name, r): amount for r, amount in wanted.items()}
         short = next(
             (q[1] for q, a in amounts.items() if a > ledger.available(node, q)), ""
         )
         if short:
-            last = Shortage(flavor=flavor.name, resource=short, asked=wanted[short])
+            last = Shortage(flavor=name, resource=short, asked=wanted[short])
         elif not waits or not ledger.borrows(node, amounts):
-            return flavor.name
+            return name
         else:
-            borrowing = borrowing or flavor.name
+            borrowing = borrowing or name
     return borrowing or last
 
 

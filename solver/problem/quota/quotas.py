@@ -21,6 +21,7 @@ from solver.problem.quota.flavors import (
     Flavors,
     Shortage,
     choose_flavors,
+    list_suiting,
     with_flavors,
 )
 from solver.problem.quota.tree import QuotaLedger, QuotaNode
@@ -107,7 +108,8 @@ class _Keeper:
             return Flavors()
         if asked is None:
             asked = count_asked(gang, part)
-        return choose_flavors(self.ledger, objects, queue, gang, asked)
+        suiting = list_suiting(objects, queue, gang)
+        return choose_flavors(self.ledger, queue, suiting, asked)
 
     def _with_taken(self, gang: GangPart, flavors: Flavors) -> GangPart:
         if gang.queue is not None and gang.queue.name in self.ledger.tree.queues:

@@ -9,6 +9,7 @@ Source: kueue.x-k8s.io/v1beta2 and config.kueue.x-k8s.io/v1beta2 (Kueue v0.19).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from contracts.gang import NodeToleration
@@ -196,6 +197,11 @@ QueueObject = (
     | WorkloadPriorityClass
     | Configuration
 )
+
+
+def queue_label(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the label that names a LocalQueue, alone; empty: there is none."""
+    return {QUEUE_NAME: labels[QUEUE_NAME]} if labels.get(QUEUE_NAME) else {}
 
 
 def list_uncounted(queue: ClusterQueue) -> tuple[str, ...]:

@@ -16,7 +16,13 @@ from tests.lab.controlplane.fleet import Fleet
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 _KUEUE_KINDS = ("Workload", "AdmissionCheck")
-_OF_CLUSTER = ("AdmissionCheck", "ClusterTrainingRuntime")
+_OF_CLUSTER = (
+    "AdmissionCheck",
+    "ClusterQueue",
+    "ClusterTrainingRuntime",
+    "Cohort",
+    "ResourceFlavor",
+)
 """Kinds whose objects are in no namespace."""
 
 

@@ -85,7 +85,7 @@ class Tournament:
     def put(self, line: LineName, head: Head) -> None:
         """Let a gang be the first of its line."""
         self.heads[line] = head
-        for node in [] if head.node is None else head.node.path():
+        for node in () if head.node is None else head.node.path:
             self._below.setdefault(node.key, {})[line] = None
         self._update(line, head)
 
@@ -93,7 +93,7 @@ class Tournament:
         """Take a line out, if it is here."""
         head = self.heads.pop(line, None)
         if head is not None:
-            for node in [] if head.node is None else head.node.path():
+            for node in () if head.node is None else head.node.path:
                 self._below[node.key].pop(line, None)
             self._update(line, head)
 
@@ -106,10 +106,13 @@ class Tournament:
         self.stale.update(self._below.get(node.key, ()))
 
     def _contest(self, node: NodeKey) -> _Contest:
-        return self._contests.setdefault(node, _Contest())
+        found = self._contests.get(node)
+        if found is None:
+            found = self._contests[node] = _Contest()
+        return found
 
     def _update(self, line: LineName, head: Head) -> None:
-        path = [] if head.node is None else list(head.node.path())
+        path = () if head.node is None else head.node.path
         key: NodeKey = path[0].key if path else (False, f"/{line[1]}")
         winner: LineName | None = line if line in self.heads else None
         for level, node in enumerate(path[1:]):

@@ -180,7 +180,7 @@ class QueueOrder:
             return Head(gang, age, node, ())
         found = self._choose(self.ledger, wanted)
         if isinstance(found, Shortage):
-            levels = len(list(node.path())) - 1
+            levels = len(node.path) - 1
             return Head(gang, age, node, (NOT_FITTING,) * max(levels, 1))
         for quota, amount in found.amounts.items():
             self._most[quota] = max(self._most.get(quota, 0), amount)
@@ -199,7 +199,7 @@ class QueueOrder:
         if wanted is None:
             return True
         gang, node = wanted.gang, self.ledger.tree.queues[wanted.queue.metadata.name]
-        *_, root = node.path()
+        root = node.path[-1]
         if root.key in self._closed:
             return False
         found = self._choose(self.ledger, wanted)
@@ -221,7 +221,7 @@ class QueueOrder:
     def _take(self, node: QuotaNode, amounts: Amounts) -> None:
         """Count what a gang asks for, and look again at those whom that concerns."""
         self.ledger.add(node, amounts)
-        path = list(node.path())
+        path = node.path
         root = path[-1]
         self._asking.add(root.key)
         is_scarce = any(

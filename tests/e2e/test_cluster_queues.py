@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from contracts.allocation import Rule
@@ -10,14 +13,32 @@ from contracts.kueue import QUEUE_NAME
 from contracts.names import API_VERSION
 from moorings.bus_client import Client
 from tests.builders.queues import cluster_queue, flavor, local_queue
-from tests.lab.cluster import create_pods, is_running, template
+from tests.lab import cluster
+from tests.lab.cluster import Stack, create_pods, is_running, template
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
+from tests.lab.controlplane.server import ControlPlane
 from tests.lab.waits import pods_of, until_phase
-from tests.lab.workloads import KUEUE, serve, stop_serving
+from tests.lab.workloads import list_queue_kinds, stop_serving
 
-KINDS = ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor")
+
+@pytest.fixture(scope="module", autouse=True)
+def stack(
+    control_plane_programs: Path,
+    control_plane: ControlPlane,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Stack]:
+    """A stack that sees queues from the start."""
+    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
+    serve_gangs(kubectl)
+    crds = list_queue_kinds()
+    kubectl("apply", "-f", "-", given=crds)
+    for crd in crds:
+        name = crd["metadata"]["name"]
+        kubectl("wait", "--for=condition=Established", f"crd/{name}")
+    with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
+        yield running
 
 
 def holding(site: Fleet, name: str, pods: int, queue: str = "") -> Json:
@@ -34,11 +55,9 @@ def holding(site: Fleet, name: str, pods: int, queue: str = "") -> Json:
 
 
 async def test_a_queue_s_quota_is_kept_and_given_back(
-    site: Fleet, kube: Kube, client: Client, kubectl: Kubectl
+    site: Fleet, kube: Kube, client: Client
 ) -> None:
     """By a LocalQueue that a Gang names, or `default` for pods that name none."""
-    serve_gangs(kubectl)
-    served = await serve(kube, [(KUEUE, kind) for kind in KINDS])
     queue = f"q-{site.namespace}"
     try:
         await template(site, "claims", count=1)
@@ -52,7 +71,7 @@ async def test_a_queue_s_quota_is_kept_and_given_back(
         first = await kube.create(holding(site, "first", 2, "mine"))
         await until_phase(client, site, "first", GangPhase.DECIDED)
         await create_pods(site, "second", [0, 1], "claims")
-        record = await until_phase(client, site, "second", GangPhase.PENDING)
+        record = await until_phase(client, site, "second", GangPhase.PENDING, 30)
         while not record.reasons:
             record = await until_phase(client, site, "second", GangPhase.PENDING)
         assert [reason.rule for reason in record.reasons] == [Rule.QUOTA]
@@ -60,7 +79,4 @@ async def test_a_queue_s_quota_is_kept_and_given_back(
         await kube.delete(first)
         await pods_of(site, "second", 2, is_running)
     finally:
-        await stop_serving(kube, served)
-
-
-pytestmark = pytest.mark.usefixtures("stack")
+        await stop_serving(kube, list_queue_kinds())

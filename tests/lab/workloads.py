@@ -35,6 +35,13 @@ async def serve(kube: Kube, kinds: Iterable[tuple[str, str]]) -> list[Json]:
     return await _serve(kube, [_crd(*item, *each) for item, each in versions.items()])
 
 
+def list_queue_kinds() -> list[Json]:
+    """Describe Kueue's kinds of queues, for the API server to serve."""
+    group, _, version = KUEUE.partition("/")
+    kinds = ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor")
+    return [_crd(group, kind, version) for kind in kinds]
+
+
 async def serve_kueue(kube: Kube) -> list[Json]:
     """Let the API server serve the two kinds of Kueue that a check is about."""
     group, _, version = KUEUE.partition("/")

@@ -9,7 +9,7 @@ Source: Kueue's concepts "ClusterQueue", "Cohort" and "Fair sharing"; KEP-79
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
@@ -44,6 +44,7 @@ class QuotaNode:
     """A ClusterQueue or a Cohort."""
 
     __slots__ = (
+        "_path",
         "borrowing",
         "children",
         "key",
@@ -60,6 +61,7 @@ class QuotaNode:
         self.key = key
         self.parent: QuotaNode | None = None
         self.children: list[QuotaNode] = []
+        self._path: tuple[QuotaNode, ...] = ()
         self.subtree: Amounts = {}
         """Its own nominal quotas, and all that its children lend."""
         self.borrowing: Amounts = {}
@@ -87,12 +89,13 @@ class QuotaNode:
         limit = self.lending.get(quota)
         return 0 if limit is None else max(self.subtree.get(quota, 0) - limit, 0)
 
-    def path(self) -> Iterator[QuotaNode]:
-        """Yield the node, its cohort, and so on up to the root."""
-        node: QuotaNode | None = self
-        while node is not None:
-            yield node
-            node = node.parent
+    @property
+    def path(self) -> tuple[QuotaNode, ...]:
+        """The node, its cohort, and so on up to the root."""
+        if not self._path:
+            above = () if self.parent is None else self.parent.path
+            self._path = (self, *above)
+        return self._path
 
     def potential(self, quota: FlavorResource) -> int:
         """Return how much it could use if nobody used anything."""
@@ -259,7 +262,7 @@ class QuotaLedger:
     ) -> tuple[QuotaShare, ...]:
         """Return the shares of a queue and its cohorts, the root left out, likewise."""
         found, asked = [], dict(amounts)
-        for each in node.path():
+        for each in node.path:
             if each.parent is None:
                 break
             found.append(self.share(each, asked))
@@ -273,7 +276,7 @@ class QuotaLedger:
             node.key: node
             for name in queues
             if name in self.tree.queues
-            for node in self.tree.queues[name].path()
+            for node in self.tree.queues[name].path
         }
         return tuple(
             QuotaPart(

@@ -60,6 +60,34 @@ class _Known(Struct, frozen=True):
     wanted: _Wanted | None
 
 
+class _Sight(Struct, frozen=True):
+    """How a gang stood when it was looked at last."""
+
+    wanted: _Wanted
+    used: Amounts | None
+    """By its queue; None: it must be looked at again in any case."""
+    amounts: Amounts
+    """What it would take; none where no quota suffices."""
+    short: Amounts
+    """The quota that did not suffice, where no other flavor could."""
+    shares: tuple[QuotaShare, ...]
+
+    def holds(self, wanted: _Wanted, ledger: QuotaLedger, node: QuotaNode) -> bool:
+        """True if the gang stands now as it did, in a tree without further cohorts."""
+        is_flat = node.parent is None or node.parent.parent is None
+        if not is_flat or self.wanted is not wanted or self.used is None:
+            return False
+        if self.used != ledger.amounts_of(node) or not (self.amounts or self.short):
+            return False
+        return all(
+            ledger.available(node, quota) >= amount
+            for quota, amount in self.amounts.items()
+        ) and all(
+            ledger.available(node, quota) < amount
+            for quota, amount in self.short.items()
+        )
+
+
 class KnownGangs:
     """What gangs ask for, from one batch to the next."""
 
@@ -67,6 +95,7 @@ class KnownGangs:
         self._facts: tuple[object, ...] = ()
         self._kept: tuple[object, ...] = ()
         self._gangs: Cache[GangKey, _Known] = Cache(MOST_KNOWN)
+        self.sights: Cache[GangKey, _Sight] = Cache(MOST_KNOWN)
 
     def of(self, snapshot: Snapshot, features: Features) -> Cache[GangKey, _Known]:
         """Return what is known of gangs; nothing where other objects count now."""
@@ -77,6 +106,7 @@ class KnownGangs:
             self._kept = (snapshot.queues, snapshot.templates)
             self._facts = facts
             self._gangs = Cache(MOST_KNOWN)
+            self.sights = Cache(MOST_KNOWN)
         return self._gangs
 
 
@@ -101,6 +131,7 @@ class QueueOrder:
         self._has_namespaces = False
         self._wanted: dict[GangKey, _Wanted | None] = {}
         self._known = _KNOWN.of(snapshot, features)
+        self._sights = _KNOWN.sights
         self._asking: set[NodeKey] = set()
         """Trees of whose queues the batch has gangs."""
         self._closed: set[NodeKey] = set()
@@ -178,13 +209,38 @@ class QueueOrder:
         wanted = None if record is None else self._find_wanted(record)
         if wanted is None or node is None:
             return Head(gang, age, node, ())
-        found = self._choose(self.ledger, wanted)
-        if isinstance(found, Shortage):
-            levels = len(node.path) - 1
-            return Head(gang, age, node, (NOT_FITTING,) * max(levels, 1))
-        for quota, amount in found.amounts.items():
+        sight = self._sights.get(gang)
+        if sight is None or not sight.holds(wanted, self.ledger, node):
+            sight = self._sights.keep(gang, self._see(wanted, node))
+        for quota, amount in sight.amounts.items():
             self._most[quota] = max(self._most.get(quota, 0), amount)
-        return Head(gang, age, node, self.ledger.shares(node, found.amounts))
+        return Head(gang, age, node, sight.shares)
+
+    def _see(self, wanted: _Wanted, node: QuotaNode) -> _Sight:
+        ledger, first = self.ledger, self.ledger.amounts_of(node)
+        found = self._choose(ledger, wanted)
+        if isinstance(found, Shortage):
+            levels = max(len(node.path) - 1, 1)
+            has_one = all(len(names) <= 1 for names in wanted.suiting)
+            short = {(found.flavor, found.resource): found.asked}
+            return _Sight(
+                wanted, first, {}, short if has_one else {}, (NOT_FITTING,) * levels
+            )
+        is_first = all(
+            found.by_resource.get(resource, names[0] if names else "") == names[0]
+            for group, names in zip(
+                wanted.queue.spec.resource_groups, wanted.suiting, strict=True
+            )
+            for resource in group.covered_resources
+            if names
+        )
+        lasts = (
+            (is_first
+            and not found.borrows)
+            or all(len(names) <= 1 for names in wanted.suiting)
+        )
+        shares = ledger.shares(node, found.amounts)
+        return _Sight(wanted, first if lasts else None, found.amounts, {}, shares)
 
     # --- who may join the batch ------------------------------------------------------
 

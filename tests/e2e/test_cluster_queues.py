@@ -70,7 +70,7 @@ async def test_a_queue_s_quota_is_kept_and_given_back(
             await kube.create(made)
         first = await kube.create(holding(site, "first", 2, "mine"))
         await until_phase(client, site, "first", GangPhase.DECIDED)
-        await create_pods(site, "second", [0, 1], "claims")
+        await create_pods(site, "second", [0, 1], "claims", size=2)
         record = await until_phase(client, site, "second", GangPhase.PENDING, 30)
         while not record.reasons:
             record = await until_phase(client, site, "second", GangPhase.PENDING)

@@ -200,6 +200,10 @@ class QuotaLedger:
         amounts = self._used.get(node.key)
         return 0 if amounts is None else amounts.get(quota, 0)
 
+    def amounts_of(self, node: QuotaNode) -> Amounts:
+        """Return all that a node uses, as it is now."""
+        return dict(self._used.get(node.key, {}))
+
     def add(self, node: QuotaNode, amounts: Mapping[FlavorResource, int]) -> None:
         """Let a queue use so much more."""
         for quota, amount in amounts.items():

@@ -234,10 +234,8 @@ class QueueOrder:
             for resource in group.covered_resources
             if names
         )
-        lasts = (
-            (is_first
-            and not found.borrows)
-            or all(len(names) <= 1 for names in wanted.suiting)
+        lasts = (is_first and not found.borrows) or all(
+            len(names) <= 1 for names in wanted.suiting
         )
         shares = ledger.shares(node, found.amounts)
         return _Sight(wanted, first if lasts else None, found.amounts, {}, shares)

@@ -127,10 +127,13 @@ def resolve_gangs(
 def _with_queue(
     snapshot: Snapshot, record: GangRecord, submission: SubmitGang, gang: GangPart
 ) -> GangPart:
-    """Let a gang count for its queue, or refuse it for now where it cannot."""
+    """Let a gang count for its queue, or refuse it for now where it cannot.
+
+    Pods that replace lost ones do not count: their gang holds what those took.
+    """
     objects = snapshot.queues
     found = find_queue(objects, submission.gang)
-    if found is None or gang.refused:
+    if found is None or gang.refused or submission.restores:
         return gang
     closed, part = found.closed, None
     if not closed and found.queue is not None:

@@ -23,7 +23,7 @@ from contracts.ids import GangKey
 from contracts.kueue import STRICT
 from contracts.lifecycle import GangRecord
 from solver.problem.growth.grow import MOST_EXTRA, MOST_GROWN
-from solver.problem.quota.queues import name_queue
+from solver.problem.quota.queues import find_queue
 from solver.queueing.hints import events_for, widen_events
 from solver.queueing.places import Moved, Places
 from solver.queueing.queue_order import QueueOrder
@@ -297,7 +297,9 @@ def urgency_of(record: GangRecord) -> tuple[int, bool, int, GangKey]:
 def _find_queue_name(record: GangRecord, queues: QueueObjects) -> str:
     if record.submission is None:
         return ""
-    return name_queue(queues, record.submission.gang)
+    found = find_queue(queues, record.submission.gang)
+    # Who is not let in is in nobody's way, and has turns with its namespace to be told.
+    return "" if found is None or found.closed else found.name
 
 
 def _priority_of(record: GangRecord) -> int:

@@ -56,6 +56,25 @@ def test_in_a_strict_queue_nobody_is_tried_before_who_is_first() -> None:
     assert solving.counts(map(key, (2, 3))) == [1, 1]
 
 
+def test_who_is_not_let_in_is_in_nobody_s_way() -> None:
+    """A stopped LocalQueue stops its own gangs."""
+    stopped = local_queue("default", "q")
+    stopped["spec"]["stopPolicy"] = "Hold"
+    other = asking(4, 1, namespace="other")
+    nodes = {"n": [pool(*devices(3), name="n")]}
+    quotas = {"any": {DEVICE_CLASS: 2}}
+    snapshot = with_queues(
+        snapshot_of(nodes, [asking(1, 1), other]),
+        flavor("any"),
+        cluster_queue("q", quotas, queueingStrategy="StrictFIFO"),
+        stopped,
+        local_queue("other", "q"),
+    )
+    solving = Solving(snapshot)
+    solving.decide()
+    assert solving.counts([key(1), key(4, "other")]) == [0, 1]
+
+
 def test_elsewhere_others_go_ahead() -> None:
     """As the default strategy has it."""
     solving = Solving(world("BestEffortFIFO"))

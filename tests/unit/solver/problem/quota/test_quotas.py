@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from contracts.allocation import Rule
 from contracts.features import Features
@@ -108,6 +109,18 @@ def test_what_a_queue_has_no_quota_of_it_lets_nobody_have(
     (reason,) = part.refused
     assert (reason.rule, part.rejected) == (Rule.QUEUE_CLOSED, False)
     assert why in reason.message
+
+
+def test_pods_that_replace_lost_ones_take_what_those_held() -> None:
+    """Their gang still holds it: it is not counted twice."""
+    snapshot = cluster(asking(0, 3), quota=0)
+    (record,) = snapshot.waiting.values()
+    assert record.submission is not None
+    again = structs.replace(
+        record, submission=structs.replace(record.submission, restores=4)
+    )
+    (part,) = resolve_gangs(snapshot, [again], Features())
+    assert (part.queue, part.refused) == (None, ())
 
 
 def test_a_flavor_s_pods_stay_on_its_nodes() -> None:

@@ -53,7 +53,7 @@ class _Wanted(Struct, frozen=True):
     asked: Asked
 
 
-class _Known(Struct, frozen=True):
+class _GangAsked(Struct, frozen=True):
     """What a gang asked for when it was looked at last."""
 
     record: GangRecord
@@ -88,16 +88,16 @@ class _Sight(Struct, frozen=True):
         )
 
 
-class KnownGangs:
+class GangsAsked:
     """What gangs ask for, from one batch to the next."""
 
     def __init__(self) -> None:
         self._facts: tuple[object, ...] = ()
         self._kept: tuple[object, ...] = ()
-        self._gangs: Cache[GangKey, _Known] = Cache(MOST_KNOWN)
+        self._gangs: Cache[GangKey, _GangAsked] = Cache(MOST_KNOWN)
         self.sights: Cache[GangKey, _Sight] = Cache(MOST_KNOWN)
 
-    def of(self, snapshot: Snapshot, features: Features) -> Cache[GangKey, _Known]:
+    def of(self, snapshot: Snapshot, features: Features) -> Cache[GangKey, _GangAsked]:
         """Return what is known of gangs; nothing where other objects count now."""
         classes = tuple(snapshot.inventory.pages.of(""))
         facts = (features, id(snapshot.queues), id(snapshot.templates), classes)
@@ -110,7 +110,7 @@ class KnownGangs:
         return self._gangs
 
 
-_KNOWN = KnownGangs()
+_KNOWN = GangsAsked()
 
 
 def _names_claims(record: GangRecord) -> bool:
@@ -301,7 +301,7 @@ class QueueOrder:
             return self._wanted[record.key]
         known = self._known.get(record.key)
         if known is None or known.record is not record:
-            known = _Known(record=record, wanted=self._count_wanted(record))
+            known = _GangAsked(record=record, wanted=self._count_wanted(record))
             if not _names_claims(record):
                 self._known.keep(record.key, known)
         self._wanted[record.key] = known.wanted

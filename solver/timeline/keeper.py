@@ -38,7 +38,7 @@ from solver.timeline.futures import Members, without_gangs
 from solver.timeline.patience import (
     MOST_RESERVATIONS,
     NEVER,
-    Terms,
+    QueueTerms,
     line_of,
     read_terms,
 )
@@ -124,7 +124,7 @@ def list_candidates(look: Look, kept: Iterable[Reservation]) -> list[GangRecord]
     snapshot = look.snapshot
     taken = Counter(line_of(snapshot, each.record) for each in kept)
     room = MOST_RESERVATIONS - sum(taken.values())
-    known, terms_of = {each.key for each in kept}, dict[LineName, Terms]()
+    known, terms_of = {each.key for each in kept}, dict[LineName, QueueTerms]()
     due: dict[LineName, list[GangRecord]] = {}
     for record in snapshot.waiting.values():
         if not _is_answered(record) or record.key in known:

@@ -26,7 +26,7 @@ RESERVATIONS = f"{OURS}reservations"
 MOST_RESERVATIONS = 16
 
 
-class Terms(Struct, frozen=True, kw_only=True):
+class QueueTerms(Struct, frozen=True, kw_only=True):
     """On which terms gangs of a queue get reservations."""
 
     patience_s: int
@@ -44,7 +44,7 @@ def read_patience(text: str) -> int:
     return 0 if text == "0s" else parse_duration(text)
 
 
-def read_terms(snapshot: Snapshot, cluster_queue: str, patience_s: int) -> Terms:
+def read_terms(snapshot: Snapshot, cluster_queue: str, patience_s: int) -> QueueTerms:
     """Read the terms of a ClusterQueue; `patience_s` is where it says nothing."""
     queue = snapshot.queues.cluster_queues.get(cluster_queue)
     said = {} if queue is None else queue.metadata.annotations
@@ -52,7 +52,7 @@ def read_terms(snapshot: Snapshot, cluster_queue: str, patience_s: int) -> Terms
     is_number = most.isascii() and most.isdigit()
     with suppress(ValueError):
         patience_s = read_patience(said[PATIENCE]) if PATIENCE in said else patience_s
-    return Terms(
+    return QueueTerms(
         patience_s=patience_s,
         reservations=min(int(most[:3]), MOST_RESERVATIONS) if is_number else 1,
     )

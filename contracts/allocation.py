@@ -107,8 +107,11 @@ class Rule(StrEnum):
     """A selector does not compile, or fails on a device that it must judge."""
     UNEVALUATED = "SelectorsUnevaluated"
     """Its selectors take long; they are evaluated while others are decided."""
-    DEVICE_QUOTA = "DeviceQuotaExceeded"
-    """Its namespace would hold more devices than it may."""
+    QUOTA = "QuotaExceeded"
+    """Its ClusterQueue would hold more than its quota and what it may borrow."""
+    QUEUE_CLOSED = "QueueClosed"
+    """Its queue lets nobody in, or does not exist, or has no quota of what it asks for.
+    """
     RESOURCE_QUOTA = "ResourceQuotaExceeded"
     """The API server would not create its claims or pods, by a ResourceQuota of its
     namespace; only `moorings plan` says so, of objects that are not there yet."""

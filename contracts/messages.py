@@ -285,6 +285,16 @@ class MemberAllocated(Struct, frozen=True, kw_only=True, rename="camel"):
     claims: tuple[ClaimAllocated, ...] = ()
 
 
+class QuotaHeld(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What a gang holds of a ClusterQueue's quotas."""
+
+    cluster_queue: str
+    flavors: dict[str, str] = {}
+    """The flavor of each resource that counts."""
+    amounts: dict[str, Count] = {}
+    """By resource: cpu in thousandths, all others in whole units."""
+
+
 class GangAllocated(GangMessage, frozen=True, kw_only=True):
     """A gang is in: `growing` of its pods, by member, have no place (subject `dec`)."""
 
@@ -296,6 +306,8 @@ class GangAllocated(GangMessage, frozen=True, kw_only=True):
     growing: dict[str, Count] = {}
     kept: dict[str, Count] = {}
     """Of one that grew: so many pods of each member had their place before."""
+    quota: QuotaHeld | None = None
+    """None: no queue of its own counts it."""
 
 
 class ExpectedStart(

@@ -60,7 +60,12 @@ def allocate(problem: Problem) -> Decision:
     return decision
 
 
-_WRITTEN_WELL = (Rule.CLAIM_SHARED, Rule.RESOURCE_QUOTA)
+_WRITTEN_WELL = (
+    Rule.CLAIM_SHARED,
+    Rule.RESOURCE_QUOTA,
+    Rule.QUOTA,
+    Rule.QUEUE_CLOSED,
+)
 """Who waits for the claim of another, or for quota, is written as it should be."""
 
 

@@ -1,52 +1,47 @@
-"""How much each namespace may have, as configured: `NAMESPACE[/DRIVER]=NUMBER`.
+"""How many waiting gangs of each namespace are tried: `NAMESPACE=NUMBER`.
 
-`*` stands for every namespace that says nothing of its own. Knows neither what counts
-nor how much of it there is.
+`*` stands for every namespace that says nothing of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from contracts.ids import DriverName, Namespace
+from contracts.ids import Namespace
 from solver.errors import QuotaError
 
 EVERY = Namespace("*")
-ALL_DRIVERS = DriverName("")
 MAX_LIMIT = 1_000_000_000
 
 
 class Quotas:
-    """Limits by namespace and driver."""
+    """Limits by namespace."""
 
-    def __init__(
-        self, limits: Mapping[Namespace, Mapping[DriverName, int]] | None = None
-    ) -> None:
+    def __init__(self, limits: Mapping[Namespace, int] | None = None) -> None:
         self._limits = limits or {}
 
     @classmethod
-    def read(cls, lines: Iterable[str], *, of_drivers: bool) -> Quotas:
-        """Read what is configured; `of_drivers`: whether a driver may be named.
+    def read(cls, lines: Iterable[str]) -> Quotas:
+        """Read what is configured.
 
         Raises:
             QuotaError: a line is not of that form, or is there twice.
         """
-        limits: dict[Namespace, dict[DriverName, int]] = {}
+        limits: dict[Namespace, int] = {}
         for line in lines:
             owner, equals, number = line.partition("=")
-            name, slash, driver_name = owner.partition("/")
-            namespace, driver = Namespace(name.strip()), DriverName(driver_name.strip())
-            if not equals or not namespace or bool(slash) > (bool(driver) & of_drivers):
-                form = "NAMESPACE[/DRIVER]=NUMBER" if of_drivers else "NAMESPACE=NUMBER"
-                raise QuotaError(line, f"must be {form}")
-            if driver in limits.get(namespace, {}):
-                raise QuotaError(line, f"{owner.strip()} appears twice")
-            limits.setdefault(namespace, {})[driver] = _read_limit(line, number)
+            namespace = Namespace(owner.strip())
+            if not equals or not namespace or "/" in namespace:
+                raise QuotaError(line, "must be NAMESPACE=NUMBER")
+            if namespace in limits:
+                raise QuotaError(line, f"{namespace} appears twice")
+            limits[namespace] = _read_limit(line, number)
         return cls(limits)
 
-    def of(self, namespace: Namespace) -> dict[DriverName, int]:
-        """Return the limits of a namespace by driver; its own count before `*`."""
-        return {**self._limits.get(EVERY, {}), **self._limits.get(namespace, {})}
+    def of(self, namespace: Namespace) -> int | None:
+        """Return the limit of a namespace, its own before that of `*`; None: none."""
+        own = self._limits.get(namespace)
+        return self._limits.get(EVERY) if own is None else own
 
 
 NO_QUOTAS = Quotas()

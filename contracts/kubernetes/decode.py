@@ -20,6 +20,15 @@ from contracts.errors import DecodeError, UnknownKindError
 from contracts.gang import Gang
 from contracts.kubernetes import versions
 from contracts.kubernetes.nearest import explain_unknown
+from contracts.kueue import (
+    ClusterQueue,
+    Cohort,
+    Configuration,
+    LocalQueue,
+    QueueObject,
+    ResourceFlavor,
+    WorkloadPriorityClass,
+)
 from contracts.pods.templates import read_workload
 from contracts.shapes import read
 from contracts.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -40,6 +49,7 @@ KubernetesObject = (
     | StorageClass
     | Pod
     | Workload
+    | QueueObject
 )
 WritableObject = (
     ResourceSlice
@@ -62,7 +72,23 @@ _RESOURCE_TYPES: tuple[type[KubernetesObject], ...] = (
     ResourceClaimTemplate,
     DeviceClass,
 )
+_QUEUE_TYPES: tuple[type[KubernetesObject], ...] = (
+    ClusterQueue,
+    Cohort,
+    LocalQueue,
+    ResourceFlavor,
+    WorkloadPriorityClass,
+)
 TYPES: dict[tuple[str, str], type[KubernetesObject]] = {
+    **{
+        (f"kueue.x-k8s.io/{version}", kind.__name__): kind
+        for version in ("v1beta2", "v1beta1")
+        for kind in _QUEUE_TYPES
+    },
+    **{
+        (f"config.kueue.x-k8s.io/{version}", "Configuration"): Configuration
+        for version in ("v1beta2", "v1beta1")
+    },
     **{
         (version, kind.__name__): kind
         for version in (V1, V1BETA2, V1BETA1)

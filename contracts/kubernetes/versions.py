@@ -1,5 +1,7 @@
 """Served versions of `resource.k8s.io` <-> the shape of v1, on parsed JSON.
 
+Of Kueue's kinds, v1beta1 -> the shape of v1beta2.
+
 Only v1beta1 differs: requests are flat, devices have a `basic` body, and a slice says
 "" and false for unset. Values are moved, never judged; what a version does not have is
 reported like any other unknown field.
@@ -40,6 +42,8 @@ def to_v1(kind: str, version: str, raw: Json, unknown: list[str]) -> Json:
         return _slice_to_v1(raw, flatten, unknown)
     if version != "v1beta1":
         return raw
+    if kind == "ClusterQueue":
+        return _change_at(raw, ("spec",), _cluster_queue_to_v1beta2)
     path = _PATH_OF_REQUESTS.get(kind)
     if path is None:
         return raw
@@ -66,6 +70,14 @@ def to_written_path(kind: str, version: str, path: str) -> str:
     if kind == "ResourceSlice":
         return _BASIC.sub(r"\1.basic.", path)
     return _EXACTLY.sub(r"\1.", path).removesuffix(".")
+
+
+def _cluster_queue_to_v1beta2(spec: Any) -> Any:
+    """Move what Kueue's v1beta1 calls `cohort`."""
+    if not isinstance(spec, dict) or "cohort" not in spec:
+        return spec
+    moved = {name: value for name, value in spec.items() if name != "cohort"}
+    return {"cohortName": spec["cohort"], **moved}
 
 
 def _change_at(raw: Json, path: tuple[str, ...], change: Callable[[Any], Any]) -> Json:

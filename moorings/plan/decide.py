@@ -27,6 +27,7 @@ from solver.errors import SolverError
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
 from solver.problem.expected import PastDemand
 from solver.problem.problem import ExpectedPart, Parameters, Problem
+from solver.problem.quota.quotas import keep_quotas
 from solver.queueing.gang_queue import choose_batch
 from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable
@@ -134,6 +135,8 @@ class Planner:
         if not options.as_stored:
             gangs = refuse_disabled_selectors(gangs, objects, options.features)
         gangs = quotas.refuse(gangs, work)
+        within = keep_quotas(work.snapshot, gangs)
+        gangs = within.gangs
         while missing := find_missing_verdicts(work.snapshot, gangs, self._table):
             self._evaluations += len(missing)
             self._tell(f"evaluating {counted(len(missing), 'selector')}")

@@ -13,7 +13,6 @@ from typing import Any
 from contracts.errors import DecodeError, UnknownKindError
 from contracts.pods.kinds import KINDS, find_kind
 
-_QUOTA = "Kueue's quotas are not checked"
 _ADMISSION = "what admission would change or refuse is not checked"
 _MAKE_NO_PODS = {
     "": {"PodTemplate": "it makes no pods itself; what refers to it does"},
@@ -36,10 +35,7 @@ _PASSED_BY = {
     },
     "kueue.x-k8s.io": {
         **_MAKE_NO_PODS["kueue.x-k8s.io"],
-        **dict.fromkeys(
-            ("AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue"), _QUOTA
-        ),
-        "ResourceFlavor": _QUOTA,
+        "AdmissionCheck": "who answers it is not known",
     },
     "moorings.dev": {
         "DeviceParameters": "it does not affect a plan",

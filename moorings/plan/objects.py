@@ -20,11 +20,13 @@ from contracts.ids import object_key
 from contracts.kubernetes.claim_specs import change_claim_specs
 from contracts.kubernetes.decode import Decoded, decode_object
 from contracts.kubernetes.defaults import default_claim_spec
+from contracts.kueue import LocalQueue
 from contracts.storage import PersistentVolume, PersistentVolumeClaim
 from contracts.workload import Node, Pod, ResourceQuota, Workload
 
 NAMESPACED = (
     Gang,
+    LocalQueue,
     PersistentVolumeClaim,
     Pod,
     ResourceClaim,

@@ -8,9 +8,10 @@ from contracts.claim import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.ids import ClusterName, object_key
 from contracts.kubernetes.decode import KubernetesObject
+from contracts.kueue import LocalQueue, QueueObject
 from contracts.messages import ObjectObserved
 from contracts.names import GANG_UID
-from contracts.workload import Node, Pod
+from contracts.workload import Namespace, Node, Pod
 from moorings.plan.objects import PlanObject
 from solver.snapshot.listed import observe_all
 from solver.snapshot.snapshot import Snapshot, apply
@@ -24,6 +25,8 @@ _STATE = (
     | ResourceClaimTemplate
     | ResourceClaim
     | Pod
+    | Namespace
+    | QueueObject
 )
 
 
@@ -41,7 +44,7 @@ def _name_uniquely(
         if not isinstance(value, _STATE) or _is_waiting(value):
             continue
         key = value.metadata.name
-        if isinstance(value, ResourceClaimTemplate | ResourceClaim | Pod):
+        if isinstance(value, ResourceClaimTemplate | ResourceClaim | Pod | LocalQueue):
             key = object_key(value.metadata.namespace, key)
         count = count_by_name.get((kind, key), 0) + 1
         count_by_name[kind, key] = count

@@ -33,7 +33,8 @@ from solver.service.messages import make_decision, make_release
 from solver.snapshot.snapshot import apply
 from solver.timeline.asking import Asker, answer_all
 from solver.timeline.book import is_before
-from solver.timeline.keeper import NEVER, Outlook, list_candidates
+from solver.timeline.keeper import Outlook, list_candidates
+from solver.timeline.patience import NEVER
 from solver.timeline.reservations import OneWay, Reservations
 
 Evaluate = Callable[[Sequence[MissingVerdict]], Sequence[Verdict]]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from moorings.simulate.cluster import SimulatedCluster
 from moorings.simulate.course import Course, Evaluate, Policy, key_of
 from moorings.simulate.job import Job
-from solver.timeline.keeper import NEVER
+from solver.timeline.patience import NEVER
 
 Shape = tuple[int, int]
 """Devices in all, and of each pod."""

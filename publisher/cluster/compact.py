@@ -13,10 +13,11 @@ from typing import Any
 from contracts.errors import DecodeError
 from contracts.kubernetes.decode import V1
 from contracts.kubernetes.versions import to_v1
-from contracts.names import GANG_UID, GATE
+from contracts.names import GANG_UID, GATE, OURS
 from contracts.pods.node_affinity import REQUIRED, read_pinned_node
 from contracts.release import RELEASE
 from publisher.gangs.view import ENDED
+from runtime.kube.kinds import QUEUE_KINDS
 from runtime.kube.lenient import ALTERED
 
 Json = dict[str, Any]
@@ -25,6 +26,7 @@ _PORT = ("hostPort", "hostIP", "protocol")
 _NODE_STATUS = ("allocatable", "declaredFeatures")
 _WHOLE = ("ResourceSlice", "DeviceClass", "DeviceTaintRule", "ResourceClaimTemplate")
 """Kinds of which the spec is what matters."""
+_QUEUES = tuple(kind.name for kind in QUEUE_KINDS)
 _WHOLE_METADATA = ("name", "namespace", "creationTimestamp")
 """Of two classes for one extended resource the newer one counts."""
 
@@ -51,6 +53,9 @@ def compact(
             return _compact_node(raw)
         case "Pod":
             return _compact_pod(raw, is_decided)
+        case "Namespace":
+            # Queues choose namespaces by their labels.
+            return _build_object(raw, _pick_fields(raw["metadata"], ("name", "labels")))
         case kind if kind == RELEASE:
             return dict(raw)
         case "ResourceClaim":
@@ -61,6 +66,8 @@ def compact(
             converted = _to_v1(raw)
             metadata = _pick_fields(converted["metadata"], _WHOLE_METADATA)
             return _build_object(converted, metadata, converted["spec"])
+        case kind if kind in _QUEUES:
+            return _compact_queue(raw)
         case _:
             return None
 
@@ -89,6 +96,15 @@ def _compact_node(raw: Mapping[str, Any]) -> Json:
         {"conditions": ready} if ready else {}
     )
     return _build_object(raw, metadata, kept_spec) | {"status": kept_status}
+
+
+def _compact_queue(raw: Mapping[str, Any]) -> Json:
+    metadata = _pick_fields(raw["metadata"], ("name", "namespace"))
+    said = raw["metadata"].get("annotations") or {}
+    ours = {key: said[key] for key in sorted(said) if key.startswith(OURS)}
+    if ours:
+        metadata["annotations"] = ours
+    return _build_object(raw, metadata, raw.get("spec") or {})
 
 
 def _compact_pod(raw: Mapping[str, Any], is_decided: IsDecided) -> Json | None:

@@ -60,6 +60,7 @@ from runtime.kube.kinds import (
     KUEUE_KINDS,
     LEASE,
     POD_GROUP,
+    QUEUE_KINDS,
     STORAGE_KINDS,
     ServedKinds,
 )
@@ -251,10 +252,13 @@ def _build_parts(
                 FOREIGN_DEVICES.labels(*drivers.of(driver)).set(devices)
 
     follows = _follow_kinds(api, kinds, config)
+    told = follows.keys() - _UNPUBLISHED
+    if not config.kueue_checks:
+        told |= {kind.name for kind in QUEUE_KINDS}
     informer = Informer(
         follows,
         (observer.kinds, observer.take),
-        (follows.keys() - _UNPUBLISHED, take_state),
+        (told, take_state),
         (devices.kinds, devices.take),
         (checks.kinds, checks.take),
     )
@@ -283,8 +287,8 @@ def _follow_kinds(
     groups = (kinds.pod_group, kinds.composite_pod_group)
     known = [kind for kind in (*GANG_OWNERS, *groups) if kind is not None]
     optional = [kind for kind in known if kind.name in owners]
-    if config.kueue_checks:
-        optional += KUEUE_KINDS
+    # Beside Kueue its controllers count quota; nobody else may.
+    optional += KUEUE_KINDS if config.kueue_checks else QUEUE_KINDS
     follows: dict[str, Follow] = {
         kind.name: partial(follow, api, kind)
         for kind in (*kinds.followed, *STORAGE_KINDS)

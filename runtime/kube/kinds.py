@@ -131,6 +131,24 @@ RESOURCE_FLAVOR = Kind(
     plural="resourceflavors",
     name="ResourceFlavor",
 )
+CLUSTER_QUEUE = Kind(
+    group="kueue.x-k8s.io",
+    version="v1beta2",
+    plural="clusterqueues",
+    name="ClusterQueue",
+)
+COHORT = Kind(
+    group="kueue.x-k8s.io", version="v1beta2", plural="cohorts", name="Cohort"
+)
+LOCAL_QUEUE = Kind(
+    group="kueue.x-k8s.io",
+    version="v1beta2",
+    plural="localqueues",
+    name="LocalQueue",
+    namespaced=True,
+)
+QUEUE_KINDS = (CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, RESOURCE_FLAVOR)
+"""Followed where the solver counts quota, not Kueue."""
 KUEUE_KINDS = (KUEUE_WORKLOAD, ADMISSION_CHECK, RESOURCE_FLAVOR)
 """Followed where we answer for AdmissionChecks of Kueue."""
 POD_GROUP = Kind(

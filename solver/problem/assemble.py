@@ -37,6 +37,8 @@ from solver.problem.problem import (
     QuotaPart,
     keep_countable,
 )
+from solver.problem.quota.asked import make_queue_part
+from solver.problem.quota.queues import find_queue
 from solver.problem.resolve import ResolveOptions
 from solver.problem.resolved import resolve_once
 from solver.problem.sharing import refuse_shared
@@ -111,12 +113,40 @@ def resolve_gangs(
     how = ResolveOptions(
         lookup=SnapshotLookup(snapshot), features=features, lenient=lenient
     )
-    resolved = (
-        _resolve_one(record, record.submission, how)
-        for record in records
-        if record.submission is not None
-    )
+    has_queues = len(snapshot.queues.cluster_queues) > 0 and not lenient
+    resolved = []
+    for record in records:
+        if record.submission is not None:
+            gang = _resolve_one(record, record.submission, how)
+            if has_queues:
+                gang = _with_queue(snapshot, record, record.submission, gang)
+            resolved.append(gang)
     return tuple(resolved if lenient else refuse_shared(resolved))
+
+
+def _with_queue(
+    snapshot: Snapshot, record: GangRecord, submission: SubmitGang, gang: GangPart
+) -> GangPart:
+    """Let a gang count for its queue, or refuse it for now where it cannot.
+
+    Pods that replace lost ones do not count: their gang holds what those took.
+    """
+    objects = snapshot.queues
+    found = find_queue(objects, submission.gang)
+    if found is None or gang.refused or submission.restores:
+        return gang
+    closed, part = found.closed, None
+    if not closed and found.queue is not None:
+        class_of = SnapshotLookup(snapshot).device_class
+        part, closed = make_queue_part(
+            found.name, found.queue, gang, objects.mappings, class_of
+        )
+    if closed:
+        reason = structs.replace(found, closed=closed).reason
+        return structs.replace(gang, refused=(reason,), rejected=False)
+    if part is not None and record.allocated is not None and record.allocated.quota:
+        part = structs.replace(part, flavors=record.allocated.quota.flavors)
+    return structs.replace(gang, queue=part)
 
 
 def _resolve_one(

@@ -161,6 +161,20 @@ class SeparatedClaim(Struct, frozen=True):
     """Indices of the members whose pods share it, and what each calls it."""
 
 
+class QueuePart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The ClusterQueue that a gang's pods count for, and how they count."""
+
+    name: str
+    flavors: dict[str, str] = {}
+    """By resource the flavor whose quota is taken."""
+    classes: dict[DeviceClassName, str] = {}
+    """By DeviceClass the resource that its devices count as."""
+    capacities: dict[DeviceClassName, FullyQualifiedName] = {}
+    """By DeviceClass the capacity that is counted instead of devices."""
+    counts_pods: bool = False
+    """True if `pods` has a quota."""
+
+
 class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """A gang to be decided, all its references resolved."""
 
@@ -180,6 +194,8 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     """What they leave to the others; never recorded, since it follows."""
     separated: tuple[SeparatedClaim, ...] = ()
     """Shared claims as engines see them; never recorded, since it follows."""
+    queue: QueuePart | None = None
+    """None: nothing limits how much it holds."""
     rejected: bool = False
     """True if `refused` can never change for the gang as written."""
     refused: tuple[Reason, ...] = ()

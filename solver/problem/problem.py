@@ -2,7 +2,7 @@
 
 It is a list of pages (the cluster), the gangs of the batch in the order of their
 urgency, the pods that run and matter to the rules between pods, what is left of their
-namespaces' quotas, the kinds of pods that are expected later, the selector table and
+queues' quotas, the kinds of pods that are expected later, the selector table and
 the parameters. Two equal Problems have one hash and one answer; nothing is looked up
 later, not even the time.
 """
@@ -17,7 +17,7 @@ from msgspec import Meta, Struct, structs
 
 from contracts.codec import Codec
 from contracts.features import Features
-from contracts.ids import DriverName, Namespace, NodeName
+from contracts.ids import NodeName
 from contracts.pods.pod_rules import PodRules
 from solver.errors import ExpectedError
 from solver.problem.affinity.rules import ResolvedRules
@@ -37,14 +37,22 @@ class NeighbourPart(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class QuotaPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """How many devices a namespace may hold, and how many it holds."""
+    """One quota of a ClusterQueue or a Cohort, and what was used of it."""
 
-    namespace: Namespace
-    driver: DriverName = DriverName("")
-    """Whose devices count; empty: those of every driver."""
-    limit: int
+    name: str
+    is_cohort: bool = False
+    parent: str = ""
+    """The cohort that it is in; empty: none."""
+    flavor: str
+    resource: str
+    quota: int
+    """Its own, and what those in it lend; cpu in thousandths, else whole units."""
+    borrowing_limit: int | None = None
+    """Most that is used beyond it; None: whatever the cohort has."""
+    lending_limit: int | None = None
+    """Most of it that others may use; None: all of it."""
     used: int = 0
-    """Held before the batch; a share of a device counts as one."""
+    """Before the batch."""
 
 
 class ExpectedPart(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -18,15 +18,21 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
+from contracts.features import Features
 from contracts.ids import GangKey
+from contracts.kueue import STRICT
 from contracts.lifecycle import GangRecord
 from solver.problem.growth.grow import MOST_EXTRA, MOST_GROWN
+from solver.problem.quota.queues import find_queue
 from solver.queueing.hints import events_for, widen_events
 from solver.queueing.places import Moved, Places
+from solver.queueing.queue_order import QueueOrder
 from solver.queueing.rounds import Admits, Batch, BatchLimits, Rounds
-from solver.queueing.turns import Ticket
+from solver.queueing.strict import QueueLines
+from solver.queueing.turns import Pick, Ticket, pick_first
 from solver.quotas import NO_QUOTAS, Quotas
-from solver.snapshot.events import ClusterEvent, quota_event
+from solver.snapshot.events import ClusterEvent
+from solver.snapshot.queues import QueueObjects
 from solver.snapshot.snapshot import Snapshot
 
 
@@ -56,10 +62,9 @@ def _admit_all(_: GangRecord) -> bool:
 class GangQueue:
     """Gangs that wait or may grow, in the order in which they are tried."""
 
-    def __init__(
-        self, device_quotas: Quotas = NO_QUOTAS, gang_quotas: Quotas = NO_QUOTAS
-    ) -> None:
-        self._device_quotas = device_quotas
+    def __init__(self, gang_quotas: Quotas = NO_QUOTAS) -> None:
+        self._queues = QueueObjects()
+        self._lines = QueueLines()
         self.places = Places(gang_quotas)
         """Who may be tried at all."""
         self.displaced: dict[GangKey, None] = {}
@@ -87,14 +92,16 @@ class GangQueue:
         rest alone; so it is tried again, until that brings it none.
         """
         gang = record.key
-        ticket = make_ticket(record)
+        ticket = make_ticket(record, self._queues)
         if record.is_tried and self._knows(ticket):
             return
         tried = self._aside.get(gang)
         self._forget(gang)
+        self._lines.remove(gang)
         self._move(self.places.remove(gang))
         self.displaced.pop(gang, None)
         if record.wants_decision:
+            self._lines.put(ticket)
             self._move(self.places.put(ticket))
             if self.places.is_beyond(gang):
                 self.displaced[gang] = None
@@ -164,26 +171,50 @@ class GangQueue:
         *,
         now: float = 0.0,
         admits: Admits = _admit_all,
+        pick: Pick = pick_first,
     ) -> tuple[GangRecord, ...]:
         """Choose the gangs of the next solve, most urgent first; empty: nothing to do.
 
         They are set aside at once, so that what grows meanwhile counts for them. `now`
         is the time by which rests end. A line whose first gang is not admitted beside
         those chosen before waits for the next batch; alone everybody is admitted.
+        `pick` chooses among queues.
         """
+        self.follow_queues(snapshot)
         self._end_rests(now)
-        batch = Batch(snapshot.waiting, admits)
+
+        def is_next(record: GangRecord) -> bool:
+            return self._is_in_order(snapshot, record.key) and admits(record)
+
+        batch = Batch(snapshot.waiting, is_next, pick)
         self._waiting.fill(batch, limits)
         if not batch.tickets and not snapshot.release:
             # Beside Kubernetes the publisher asks for more pods once a gang runs.
-            batch = Batch(snapshot.growing, admits)
+            batch = Batch(snapshot.growing, admits, pick)
             self._growing.fill(batch, _limit_growth(limits))
         for ticket, record in zip(batch.tickets, batch.records, strict=True):
             events = events_for(snapshot, record)
-            if self._device_quotas.of(record.namespace):
-                events |= {quota_event(record.namespace)}
+            if ticket.queue:
+                events |= {snapshot.queues.quota_event(ticket.queue)}
             self._set_aside(ticket, events)
-        return tuple(sorted(batch.records, key=urgency_of))
+        if pick is pick_first:
+            return tuple(sorted(batch.records, key=urgency_of))
+        # Of a rank, as the queues had their turns: so they take what is left of quotas.
+        return tuple(sorted(batch.records, key=lambda record: urgency_of(record)[:2]))
+
+    def follow_queues(self, snapshot: Snapshot) -> None:
+        """Line everybody up anew whose queue is another one now."""
+        if snapshot.queues is not self._queues:
+            self._queues = snapshot.queues
+            for records in (snapshot.waiting, snapshot.growing):
+                for record in sorted(records.values(), key=urgency_of):
+                    self.follow(record)
+
+    def _is_in_order(self, snapshot: Snapshot, gang: GangKey) -> bool:
+        """False for whom others of its queue wait that are to be tried before it."""
+        queue = snapshot.queues.cluster_queues.get(self._lines.queue_of(gang))
+        is_strict = queue is not None and queue.spec.queueing_strategy == STRICT
+        return not is_strict or self._lines.is_first(gang)
 
     def _set_aside(self, ticket: Ticket, events: frozenset[ClusterEvent]) -> None:
         self._aside[ticket.gang] = SetAside(ticket=ticket, events=events)
@@ -228,14 +259,23 @@ class GangQueue:
 
 
 def choose_batch(snapshot: Snapshot, limits: BatchLimits) -> tuple[GangRecord, ...]:
-    """Choose the first batch of all that wait."""
+    """Choose the first batch of all that wait, also those that no quota lets in."""
     queue = GangQueue()
+    queue.follow_queues(snapshot)
     for record in sorted(snapshot.waiting.values(), key=urgency_of):
         queue.follow(record)
-    return queue.choose(snapshot, limits)
+    if not len(snapshot.queues.cluster_queues):
+        return queue.choose(snapshot, limits)
+    order = QueueOrder(snapshot, Features())
+
+    def take(record: GangRecord) -> bool:
+        order.takes(record)
+        return True
+
+    return queue.choose(snapshot, limits, admits=take, pick=order.pick)
 
 
-def make_ticket(record: GangRecord) -> Ticket:
+def make_ticket(record: GangRecord, queues: QueueObjects) -> Ticket:
     """Sum up what decides about a gang's turn."""
     return Ticket(
         gang=record.key,
@@ -244,6 +284,7 @@ def make_ticket(record: GangRecord) -> Ticket:
         pods=count_pods(record),
         grows=record.wants_growth,
         replaces=_replaces(record),
+        queue=_find_queue_name(record, queues),
     )
 
 
@@ -251,6 +292,14 @@ def urgency_of(record: GangRecord) -> tuple[int, bool, int, GangKey]:
     """Order the gangs of a batch: by priority, those that replace lost pods, age."""
     is_later = not _replaces(record)
     return (-_priority_of(record), is_later, record.submission_sequence, record.key)
+
+
+def _find_queue_name(record: GangRecord, queues: QueueObjects) -> str:
+    if record.submission is None:
+        return ""
+    found = find_queue(queues, record.submission.gang)
+    # Who is not let in is in nobody's way, and has turns with its namespace to be told.
+    return "" if found is None or found.closed else found.name
 
 
 def _priority_of(record: GangRecord) -> int:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from contracts.ids import GangKey, Namespace
 from solver.queueing.turns import Ticket
-from solver.quotas import ALL_DRIVERS, Quotas
+from solver.quotas import Quotas
 
 Urgency = tuple[int, bool, int, GangKey]
 """Minus the priority, False for those that replace lost pods, age, whose they are."""
@@ -36,7 +36,7 @@ class Places:
 
     def limit_of(self, namespace: Namespace) -> int | None:
         """Return how many gangs of a namespace may be tried; None: all."""
-        return self._quotas.of(namespace).get(ALL_DRIVERS)
+        return self._quotas.of(namespace)
 
     def count(self, namespace: Namespace) -> int:
         """Count the waiting gangs of a namespace with a quota."""

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
-from solver.queueing.turns import Rank, Ticket, Turns
+from solver.queueing.turns import Pick, Rank, Ticket, Turns, pick_first
 from solver.snapshot.maps import FrozenMap
 
 MOST_IN_A_ROW = 4
@@ -43,9 +43,15 @@ Admits = Callable[[GangRecord], bool]
 class Batch:
     """The gangs that are chosen for one solve."""
 
-    def __init__(self, records: FrozenMap[GangKey, GangRecord], admits: Admits) -> None:
+    def __init__(
+        self,
+        records: FrozenMap[GangKey, GangRecord],
+        admits: Admits,
+        pick: Pick = pick_first,
+    ) -> None:
         """`records`: the gangs that may be chosen at all."""
         self._records = records
+        self._pick = pick
         self._admits = admits
         self._pods = 0
         self.tickets: list[Ticket] = []
@@ -63,7 +69,7 @@ class Batch:
 
         Nobody is taken whose rank is below the `lowest`.
         """
-        while (ticket := turns.peek()) is not None:
+        while (ticket := turns.peek(self._pick)) is not None:
             if lowest is not None and ticket.rank < lowest:
                 return
             is_full = (
@@ -74,9 +80,9 @@ class Batch:
                 return
             record = self._records.get(ticket.gang)
             if record is not None and not self._admits(record):
-                turns.pass_over()
+                turns.pass_over(ticket)
                 continue
-            turns.take()
+            turns.take(ticket)
             if record is not None:
                 self._pods += ticket.pods
                 self.tickets.append(ticket)

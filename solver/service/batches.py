@@ -9,10 +9,11 @@ from contracts.allocation import Reason
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from runtime.metrics import QueueMetrics
-from solver.problem.quotas import is_held_up_by_others
+from solver.problem.quota.quotas import is_held_up_by_others
 from solver.problem.sharing import waits_for_another
 from solver.queueing.gang_queue import GangQueue
 from solver.queueing.rounds import BatchLimits
+from solver.queueing.turns import pick_first
 from solver.service.attempts import Attempts
 from solver.service.config import SolverConfig
 from solver.service.decide import Decider
@@ -82,12 +83,13 @@ class Batches:
     def _choose_beside(
         self, snapshot: Snapshot, aside: OneWay
     ) -> tuple[GangRecord, ...]:
-        quotas = self._decider.admission(snapshot)
+        order = self._decider.order(snapshot)
         return self._queue.choose(
             snapshot,
             self._limits,
             now=monotonic(),
-            admits=lambda record: aside.takes(record) and quotas.takes(record),
+            admits=lambda record: aside.takes(record) and order.takes(record),
+            pick=order.pick if order.has_queues else pick_first,
         )
 
 

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from contracts.durations import parse_duration
 from contracts.features import (
     DEFAULT_VERSION,
     Features,
@@ -17,7 +16,7 @@ from contracts.features import (
 from contracts.fence import MAX_LEASE_S
 from runtime.settings import ServiceConfig, Subdomain
 from solver.quotas import Quotas
-from solver.timeline.keeper import NEVER
+from solver.timeline.patience import read_patience
 
 
 class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
@@ -48,32 +47,20 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
     agent_drivers: tuple[Subdomain, ...] = ()
     """Drivers whose devices node agents may announce; empty: any. The same as the
     publisher's."""
-    device_quotas: tuple[str, ...] = ()
-    """Most devices that a namespace may hold, as `NAMESPACE=NUMBER`, or for one driver,
-    as `NAMESPACE/DRIVER=NUMBER`; `*` is every namespace without a quota of its own."""
     gang_quotas: tuple[str, ...] = ()
     """Most waiting gangs of a namespace that are tried, as `NAMESPACE=NUMBER`, the most
-    urgent first; `*` as above."""
+    urgent first; `*` is every namespace without a quota of its own."""
     patience: str = "30m"
     """How long a gang is tried in vain before devices are kept for it, such as `30m`;
-    `never`: for no gang."""
+    `never`: for no gang. A ClusterQueue may say it by `moorings.dev/patience`."""
     census_s: Annotated[float, Meta(gt=0)] = 10.0
     """Seconds between counts of the whole cluster for /metrics."""
     retention_s: float = 86_400.0
     """Seconds that a gang's messages stay in the streams after its end."""
 
     def __post_init__(self) -> None:
-        self.read_device_quotas()
         self.read_gang_quotas()
         self.read_patience()
-
-    def read_device_quotas(self) -> Quotas:
-        """Return how many devices namespaces may hold.
-
-        Raises:
-            QuotaError: a quota cannot be read.
-        """
-        return Quotas.read(self.device_quotas, of_drivers=True)
 
     def read_gang_quotas(self) -> Quotas:
         """Return how many waiting gangs of namespaces are tried.
@@ -81,7 +68,7 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
         Raises:
             QuotaError: a quota cannot be read.
         """
-        return Quotas.read(self.gang_quotas, of_drivers=False)
+        return Quotas.read(self.gang_quotas)
 
     def read_patience(self) -> int:
         """Return how many seconds a gang waits before devices are kept for it.
@@ -89,12 +76,8 @@ class SolverConfig(ServiceConfig, frozen=True, kw_only=True):
         Raises:
             ValueError: it is no duration.
         """
-        if self.patience == "never":
-            return NEVER
-        if self.patience == "0s":
-            return 0
         try:
-            return parse_duration(self.patience)
+            return read_patience(self.patience)
         except ValueError as error:
             raise ValueError(f"patience: {error}, `0s` or `never`") from error
 

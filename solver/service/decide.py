@@ -41,12 +41,10 @@ from solver.problem.assemble import (
 )
 from solver.problem.expected import PastDemand, list_last
 from solver.problem.gangs import GangPart
-from solver.problem.problem import Parameters, Problem, QuotaPart
-from solver.problem.quotas import (
-    QuotaAdmission,
-    find_quotas,
-    refuse_over_quota,
-)
+from solver.problem.problem import Parameters, Problem
+from solver.problem.quota.asked import count_held
+from solver.problem.quota.quotas import Within, keep_quotas
+from solver.queueing.queue_order import QueueOrder
 from solver.selectors.table import SelectorTable
 from solver.service import metrics
 from solver.service.config import SolverConfig
@@ -84,7 +82,6 @@ class Decider:
         self._config = config
         self._ledger = ledger
         self._leadership = leadership
-        self._quotas = config.read_device_quotas()
         self._verdicts = Verdicts(evaluator)
         self._past: PastDemand | None = None
         """What was asked for lately; None: nobody has looked yet."""
@@ -106,10 +103,10 @@ class Decider:
         features = self._follow_release(snapshot).features
         return resolve_gangs(snapshot, batch, features)
 
-    def admission(self, snapshot: Snapshot) -> QuotaAdmission:
-        """Begin a batch: who may be tried beside whom, as far as quotas are left."""
+    def order(self, snapshot: Snapshot) -> QueueOrder:
+        """Begin a batch: whose queue is next, and who may be tried beside whom."""
         features = self._follow_release(snapshot).features
-        return QuotaAdmission(snapshot, self._quotas, features)
+        return QueueOrder(snapshot, features)
 
     async def decide(
         self,
@@ -146,7 +143,7 @@ class Decider:
                     for answer, record in zip(decision.gangs, batch, strict=True)
                 ]
                 changes = await self._publish_answers(
-                    batch, answers, opened.solve, began_s
+                    batch, problem.gangs, answers, opened.solve, began_s
                 )
         await self._ledger.close(opened, decision, data, seconds)
         metrics.observe_stages(clock.seconds)
@@ -238,7 +235,7 @@ class Decider:
             now = await self._problem_now(snapshot, waiting, problem)
             if now and now.gangs == problem.gangs and not judge(now, decision):
                 changes = await self._publish_answers(
-                    waiting, decision.gangs, opened.solve, time()
+                    waiting, now.gangs, decision.gangs, opened.solve, time()
                 )
         await self._ledger.close(opened, decision, data, 0.0)
         log.info("solve.finished", solve=opened.solve, published=len(changes))
@@ -252,12 +249,11 @@ class Decider:
         What was expected then is expected still: what is lost is counted by it.
         """
         parameters = self._follow_release(snapshot)
-        gangs, quotas = await self._judge_gangs(snapshot, batch, parameters)
+        asked = await self._judge_gangs(snapshot, batch, parameters)
         table = self._verdicts.table.with_table(recorded.selectors)
+        gangs, expected, quotas = asked.gangs, recorded.expected, asked.quotas
         try:
-            return assemble(
-                snapshot, gangs, table, parameters, recorded.expected, quotas=quotas
-            )
+            return assemble(snapshot, gangs, table, parameters, expected, quotas=quotas)
         except VerdictMissingError:
             return None
 
@@ -265,7 +261,8 @@ class Decider:
         self, snapshot: Snapshot, batch: Sequence[GangRecord]
     ) -> Problem:
         parameters = self._follow_release(snapshot)
-        gangs, quotas = await self._judge_gangs(snapshot, batch, parameters)
+        asked = await self._judge_gangs(snapshot, batch, parameters)
+        gangs, quotas = asked.gangs, asked.quotas
         with stage("problem"):
             table = self._verdicts.table
             past = self._follow_past(snapshot, parameters.features)
@@ -279,21 +276,19 @@ class Decider:
 
     async def _judge_gangs(
         self, snapshot: Snapshot, batch: Sequence[GangRecord], parameters: Parameters
-    ) -> tuple[tuple[GangPart, ...], tuple[QuotaPart, ...]]:
+    ) -> Within:
         """Make gangs ready for a Problem: resolved, within quotas, selectors known.
 
         They count as asked for from now on.
         """
         with stage("problem"):
             gangs = resolve_gangs(snapshot, batch, parameters.features)
-            namespaces = (gang.namespace for gang in gangs)
-            quotas = find_quotas(snapshot, self._quotas, namespaces)
-            gangs = refuse_over_quota(gangs, quotas)
+            within = keep_quotas(snapshot, gangs)
         with stage("selectors"):
-            gangs = await self._verdicts.judge(snapshot, gangs)
+            gangs = await self._verdicts.judge(snapshot, within.gangs)
         with stage("problem"):
             self._follow_past(snapshot, parameters.features).note(gangs)
-        return gangs, quotas
+        return structs.replace(within, gangs=gangs)
 
     def _follow_past(self, snapshot: Snapshot, features: Features) -> PastDemand:
         """Return what was asked for; at first, by the gangs that are known."""
@@ -339,6 +334,7 @@ class Decider:
     async def _publish_answers(
         self,
         batch: Sequence[GangRecord],
+        gangs: Sequence[GangPart],
         answers: Sequence[GangDecision],
         solve: SolveID,
         began_s: float,
@@ -351,9 +347,10 @@ class Decider:
         messages: list[DecisionMessage] = []
         outgoing: list[Outgoing] = []
         # First what is news: of a gang that waits for the same reasons nothing is said.
-        for record, answer in zip(batch, answers, strict=True):
+        for record, gang, answer in zip(batch, gangs, answers, strict=True):
+            quota = count_held(gang, answer.members)
             message = make_decision(
-                answer, record, cluster=cluster, solve=solve, epoch=epoch
+                answer, record, cluster=cluster, solve=solve, epoch=epoch, quota=quota
             )
             if message is not None:
                 message, addressed = address_decision(message)
@@ -364,8 +361,8 @@ class Decider:
             return []
         # Then all of it at once, behind the fence: a solver that was deposed meanwhile
         # publishes nothing. What was stored is applied with the sequences it got.
-        gangs = tuple(message.key for message in messages)
-        end = make_batch_end(cluster, solve, epoch, gangs)
+        keys = tuple(message.key for message in messages)
+        end = make_batch_end(cluster, solve, epoch, keys)
         first = await self._leadership.publish([*outgoing, end])
         return [(message, first + index) for index, message in enumerate(messages)]
 

@@ -21,10 +21,12 @@ from contracts.messages import (
     GangPending,
     GangRejected,
     GangReleased,
+    QuotaHeld,
     ReleaseOutcome,
 )
 from runtime.wire import Outgoing
 from solver.decision import GangDecision
+from solver.problem.quota.asked import add_held
 
 MAX_DECISION_BYTES = 7 << 20
 """Of one gang; a little less than `max_payload` of the servers that we set up."""
@@ -37,10 +39,15 @@ def make_decision(
     cluster: ClusterName,
     solve: SolveID,
     epoch: int,
+    quota: QuotaHeld | None = None,
 ) -> DecisionMessage | None:
-    """Make the message of what was decided for a gang; None: nothing is new."""
+    """Make the message of what was decided for a gang; None: nothing is new.
+
+    `quota` is what its pods of this answer hold of its queue's.
+    """
     if record.wants_growth:
-        return _make_growth(answer, record, solve=solve, epoch=epoch)
+        grown = _make_growth(answer, record, solve=solve, epoch=epoch)
+        return grown and structs.replace(grown, quota=add_held(grown.quota, quota))
     if answer.members:
         return GangAllocated(
             cluster=cluster,
@@ -52,6 +59,7 @@ def make_decision(
             epoch=epoch,
             members=answer.members,
             growing=_count_growing(answer, record),
+            quota=quota,
         )
     if answer.rejected:
         return make_rejection(

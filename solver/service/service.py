@@ -93,7 +93,7 @@ class SolverService:
         self._leadership = leadership
         self._telemetry = telemetry
         self._snapshot = Snapshot()
-        self._queue = GangQueue(config.read_device_quotas(), config.read_gang_quotas())
+        self._queue = GangQueue(config.read_gang_quotas())
         self._notices = Notices(config.cluster, self._queue)
         telemetry.follow_queue(self._queue)
         self._presence = Presence(config.heartbeat_grace_s, monotonic())

@@ -1,20 +1,16 @@
-"""Who holds a device of a pool, alone or in shares, and how many each namespace holds.
+"""Who holds a device of a pool, alone or in shares.
 
 A device or a share may have two holders for a while (a decision of ours and the claim
-it was written into), so holders are counted by name; for its namespace it counts once.
+it was written into), so holders are counted by name.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-
 from msgspec import Struct, structs
 
 from contracts.allocation import DeviceRequestAllocationResult
-from contracts.ids import DeviceName, DriverName, Namespace
+from contracts.ids import DeviceName
 from contracts.quantity import Quantity
-from solver.snapshot.events import ClusterEvent, quota_event
-from solver.snapshot.maps import FrozenMap
 
 
 class Share(Struct, frozen=True):
@@ -32,9 +28,6 @@ class DeviceUse(Struct, frozen=True, kw_only=True):
 
 
 Uses = dict[DeviceName, DeviceUse]
-Held = FrozenMap[Namespace, dict[DriverName, int]]
-"""Devices and shares, by namespace and driver; none is 0."""
-Change = Counter[tuple[Namespace, DriverName]]
 
 
 def change_holder(
@@ -88,50 +81,3 @@ def sum_consumed(use: DeviceUse) -> tuple[tuple[str, Quantity], ...]:
 def list_holders(use: DeviceUse) -> frozenset[str]:
     """List who holds a device, for itself or in shares."""
     return use.holders.union(*(share.holders for share in use.shares.values()))
-
-
-# --- by namespace --------------------------------------------------------------------
-
-
-def count_change(
-    change: Change,
-    result: DeviceRequestAllocationResult,
-    before: DeviceUse,
-    after: DeviceUse,
-) -> None:
-    """Count a device, or a share of it, for its new owners and off its old ones."""
-    driver = result.driver
-    for owner in _find_owners(after, result):
-        change[owner, driver] += 1
-    for owner in _find_owners(before, result):
-        change[owner, driver] -= 1
-
-
-def _find_owners(
-    use: DeviceUse, result: DeviceRequestAllocationResult
-) -> set[Namespace]:
-    """Read the namespaces of a device's holders, or of a share's."""
-    if result.share_id is None:
-        holders = use.holders
-    else:
-        share = use.shares.get(result.share_id)
-        holders = frozenset() if share is None else share.holders
-    return {Namespace(holder.split("/", 2)[1]) for holder in holders}
-
-
-def list_freed(change: Change) -> list[ClusterEvent]:
-    """List the events of namespaces that hold less."""
-    less = {namespace for (namespace, _), count in change.items() if count < 0}
-    return [quota_event(namespace) for namespace in sorted(less)]
-
-
-def with_change(held: Held, change: Change) -> Held:
-    """Add the changes to what namespaces hold."""
-    for (namespace, driver), difference in change.items():
-        if not difference:
-            continue
-        counts = dict(held.get(namespace) or {})
-        counts[driver] = counts.get(driver, 0) + difference
-        counts = {name: count for name, count in counts.items() if count}
-        held = held.with_item(namespace, counts) if counts else held.without(namespace)
-    return held

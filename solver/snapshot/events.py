@@ -40,6 +40,6 @@ def claim_event(key: str) -> ClusterEvent:
     return ClusterEvent(f"claim/{key}")
 
 
-def quota_event(namespace: str) -> ClusterEvent:
-    """Name the event that a namespace holds less, so more of its quotas is left."""
-    return ClusterEvent(f"quota/{namespace}")
+def quota_event(name: str) -> ClusterEvent:
+    """Name the event that more is left of the quotas of queues that share them."""
+    return ClusterEvent(f"quota/{name}")

@@ -24,7 +24,7 @@ from contracts.device import (
 from contracts.ids import DeviceClassName, DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DevicesAnnounced, HealthJudged
 from contracts.workload import Node
-from solver.snapshot.device_uses import Held, Uses, list_holders, sum_consumed
+from solver.snapshot.device_uses import Uses, list_holders, sum_consumed
 from solver.snapshot.events import NODE_EVENT, ClusterEvent, class_event, driver_event
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.node_state import (
@@ -85,8 +85,6 @@ class Inventory(Struct, frozen=True, kw_only=True):
     """Nodes with pods that keep other pods away (required anti-affinity)."""
     holders: FrozenMap[str, Uses] = FrozenMap()
     """Who holds which device, by pool key."""
-    held: Held = FrozenMap()
-    """How many devices each namespace holds."""
     pool_nodes: FrozenMap[str, NodeName] = FrozenMap()
     """The node of each known pool, by pool key."""
     naming_pools: FrozenMap[NodeName, frozenset[str]] = FrozenMap()

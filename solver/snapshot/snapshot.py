@@ -18,6 +18,7 @@ from contracts.claim import (
 from contracts.device import DeviceTaintRule, ResourceSlice
 from contracts.ids import ClaimRef, DeviceClassName, GangKey, NodeName
 from contracts.kubernetes.decode import KubernetesObject, decode_object
+from contracts.kueue import QueueObject
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
     DevicesAnnounced,
@@ -26,7 +27,7 @@ from contracts.messages import (
     ObjectObserved,
 )
 from contracts.release import RELEASE, read_release
-from contracts.workload import Node, Pod
+from contracts.workload import Namespace, Node, Pod
 from solver.snapshot.events import (
     ANYTHING,
     ClusterEvent,
@@ -45,6 +46,7 @@ from solver.snapshot.inventory import (
 )
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.node_usage import uses_of_gang, uses_of_pod, with_node_uses
+from solver.snapshot.queues import Held, QueueObjects, with_held
 from solver.snapshot.slices import with_slice, without_slice
 from solver.snapshot.usage import with_holder, without_holder
 
@@ -123,6 +125,9 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     unknown: FrozenMap[GangKey, GangRecord] = FrozenMap()
     """The gangs of which no submission was read."""
     ended: EndedGangs = EndedGangs()
+    queues: QueueObjects = QueueObjects()
+    held: Held = FrozenMap()
+    """What gangs hold of the quotas of ClusterQueues."""
     release: str = ""
     """Version of the cluster's API server, such as `1.37`; empty: unknown."""
 
@@ -214,7 +219,7 @@ def _with_gang(
         if forgotten is not None and _is_complete(forgotten):
             records = records.without(forgotten.key)
     return structs.replace(
-        _with_claims_held(snapshot, before, after),
+        _with_quota_held(_with_claims_held(snapshot, before, after), before, after),
         gangs=records,
         ended=ended,
         unknown=_keep_if(snapshot.unknown, after, keep=after.submission is None),
@@ -248,6 +253,21 @@ def _with_claims_held(
     for key in sorted(has):
         holders = holders.with_item(key, after.key)
     return structs.replace(snapshot, inventory=inventory, claim_holders=holders)
+
+
+def _with_quota_held(
+    snapshot: Snapshot, before: GangRecord, after: GangRecord
+) -> Snapshot:
+    """Let a gang hold quota as long as it has a place, also while it runs."""
+    had = None if before.placed is None else before.placed.quota
+    has = None if after.placed is None else after.placed.quota
+    if had == has:
+        return snapshot
+    inventory = snapshot.inventory
+    if had is not None:
+        inventory = inventory.with_grown(snapshot.queues.quota_event(had.cluster_queue))
+    held = with_held(with_held(snapshot.held, had, -1), has, 1)
+    return structs.replace(snapshot, inventory=inventory, held=held)
 
 
 def _claims_of(record: GangRecord) -> frozenset[str]:
@@ -338,8 +358,22 @@ def observe(snapshot: Snapshot, key: str, value: KubernetesObject) -> Snapshot:
                 templates=templates,
                 inventory=inventory.with_grown(template_event(key)),
             )
+        case Namespace():
+            return _with_queues(
+                snapshot, snapshot.queues.with_namespace(key, value.metadata.labels)
+            )
+        case _ if isinstance(value, QueueObject):
+            return _with_queues(snapshot, snapshot.queues.with_object(key, value))
         case _:
             return snapshot
+
+
+def _with_queues(snapshot: Snapshot, queues: QueueObjects) -> Snapshot:
+    """Follow the queues: with others everybody may have another turn."""
+    if queues is snapshot.queues:
+        return snapshot
+    inventory = snapshot.inventory.with_grown(ANYTHING)
+    return structs.replace(snapshot, inventory=inventory, queues=queues)
 
 
 def _with_release(snapshot: Snapshot, release: str) -> Snapshot:
@@ -369,8 +403,10 @@ def _without_object(snapshot: Snapshot, message: ObjectGone) -> Snapshot:
             return _with_pod(snapshot, key, None)
         case "ResourceClaimTemplate":
             return structs.replace(snapshot, templates=snapshot.templates.without(key))
-        case _:
-            return snapshot
+        case "Namespace":
+            return _with_queues(snapshot, snapshot.queues.with_namespace(key, None))
+        case kind:
+            return _with_queues(snapshot, snapshot.queues.without_object(kind, key))
 
 
 def _with_claim(snapshot: Snapshot, key: str, claim: ResourceClaim | None) -> Snapshot:

@@ -14,13 +14,9 @@ from msgspec import structs
 
 from contracts.allocation import AllocationResult, DeviceRequestAllocationResult
 from solver.snapshot.device_uses import (
-    Change,
     DeviceUse,
     Uses,
     change_holder,
-    count_change,
-    list_freed,
-    with_change,
 )
 from solver.snapshot.inventory import Inventory, with_uses
 from solver.snapshot.parts import pool_key
@@ -52,7 +48,7 @@ def without_holder(
 def _change_holders(
     inventory: Inventory, allocations_by_holder: AllocationsByHolder, *, takes: bool
 ) -> Inventory:
-    uses_by_pool, change = dict[str, Uses](), Change()
+    uses_by_pool = dict[str, Uses]()
     for holder, allocations in allocations_by_holder.items():
         for result in _list_results(allocations):
             key = pool_key(result.driver, result.pool)
@@ -61,7 +57,6 @@ def _change_holders(
                 uses = uses_by_pool[key] = dict(inventory.holders.get(key) or {})
             before = uses.pop(result.device, DeviceUse())
             use = change_holder(before, result, holder, takes=takes)
-            count_change(change, result, before, use)
             if use.holders or use.shares:
                 uses[result.device] = use
     if not uses_by_pool:
@@ -70,10 +65,7 @@ def _change_holders(
     holders = inventory.holders.with_items(held)
     for key in uses_by_pool.keys() - held.keys():
         holders = holders.without(key)
-    changed = structs.replace(
-        inventory, holders=holders, held=with_change(inventory.held, change)
-    )
-    return with_uses(changed.with_grown(*list_freed(change)), uses_by_pool)
+    return with_uses(structs.replace(inventory, holders=holders), uses_by_pool)
 
 
 def _list_results(

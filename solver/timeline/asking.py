@@ -16,6 +16,7 @@ from contracts.lifecycle import GangRecord
 from solver.decision import Decision, Status
 from solver.problem.assemble import assemble, resolve_gangs
 from solver.problem.problem import Parameters, Problem
+from solver.problem.quota.quotas import keep_quotas
 from solver.selectors.table import SelectorTable
 from solver.snapshot.snapshot import Snapshot
 from solver.tiers import Tier
@@ -75,7 +76,10 @@ class Asker(Struct, frozen=True, kw_only=True):
         if last is not None:
             parameters = structs.replace(parameters, last_tier=last)
         gangs = resolve_gangs(snapshot, [record], parameters.features)
-        return assemble(snapshot, gangs, self.table, parameters)
+        within = keep_quotas(snapshot, gangs)
+        return assemble(
+            snapshot, within.gangs, self.table, parameters, quotas=within.quotas
+        )
 
 
 AskerOf = Callable[[GangRecord], Asker | None]

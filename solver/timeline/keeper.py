@@ -1,7 +1,7 @@
 """Keeps reservations: who gets one, whether it still holds, and when it must move.
 
-One for the first gang in order of each namespace that was tried in vain and has waited
-for long, and few at a time. A start that was promised moves later only for a reason
+One for the first gang in order of each queue that was tried in vain and has waited for
+long, and few at a time. A start that was promised moves later only for a reason
 that is told. Pure: time, Snapshot and answers come from outside.
 
 Source: docs/queues-and-time.md, "Reservations".
@@ -9,12 +9,15 @@ Source: docs/queues-and-time.md, "Reservations".
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from heapq import nsmallest
 
 from msgspec import Struct, structs
 
-from contracts.ids import GangKey, Namespace
+from contracts.allocation import Rule
+from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord, is_answer
 from solver.decision import (
     Decision,
@@ -26,17 +29,23 @@ from solver.decision import (
 from solver.judge.rules import judge
 from solver.problem.problem import Problem
 from solver.queueing.gang_queue import urgency_of
+from solver.queueing.turns import LineName
 from solver.snapshot.snapshot import Snapshot
 from solver.tiers import Tier
 from solver.timeline.asking import AskerOf, Asking
 from solver.timeline.book import keep_clear
 from solver.timeline.futures import Members, without_gangs
+from solver.timeline.patience import (
+    MOST_RESERVATIONS,
+    NEVER,
+    QueueTerms,
+    line_of,
+    read_terms,
+)
 from solver.timeline.reserve import Reservation, Scene, reserve
 from solver.timeline.runs import Run, Seconds, list_ended, list_runs
 
-MOST_RESERVATIONS = 16
-NEVER = -1
-"""A patience that never ends."""
+_OF_QUEUES = {Rule.QUOTA, Rule.QUEUE_CLOSED}
 
 
 class Outlook(Struct, frozen=True, kw_only=True):
@@ -125,19 +134,29 @@ def keep_book(book: Book, look: Outlook) -> Asking[Book]:
 
 
 def list_candidates(look: Outlook, kept: Iterable[Reservation]) -> list[GangRecord]:
-    """List who gets a reservation next: of each namespace without one the first."""
-    if look.patience_s == NEVER:
-        return []
-    taken = {each.record.namespace for each in kept}
-    room = MOST_RESERVATIONS - len(taken)
-    first: dict[Namespace, GangRecord] = {}
-    for record in look.snapshot.waiting.values():
-        if record.namespace in taken or not _is_due(record, look):
+    """List who gets a reservation next: the first of each queue that may have more.
+
+    Gangs without a queue count as one queue a namespace, which has one at a time.
+    """
+    snapshot = look.snapshot
+    taken = Counter(line_of(snapshot, each.record) for each in kept)
+    room = MOST_RESERVATIONS - sum(taken.values())
+    known, terms_of = {each.key for each in kept}, dict[LineName, QueueTerms]()
+    due: dict[LineName, list[GangRecord]] = {}
+    for record in snapshot.waiting.values():
+        if not _is_answered(record) or record.key in known:
             continue
-        best = first.get(record.namespace)
-        if best is None or urgency_of(record) < urgency_of(best):
-            first[record.namespace] = record
-    return sorted(first.values(), key=urgency_of)[: max(room, 0)]
+        line = line_of(snapshot, record)
+        terms = terms_of.get(line) or read_terms(snapshot, line[0], look.patience_s)
+        terms_of[line] = terms
+        is_due = record.waits_since_s + terms.patience_s <= look.now_s
+        if is_due and terms.patience_s != NEVER:
+            due.setdefault(line, []).append(record)
+    first = list[GangRecord]()
+    for line, records in due.items():
+        more = max(terms_of[line].reservations - taken[line], 0)
+        first += nsmallest(more, records, key=urgency_of)
+    return sorted(first, key=urgency_of)[: max(room, 0)]
 
 
 def _list_promised(look: Outlook, kept: Iterable[Reservation]) -> list[Reservation]:
@@ -162,11 +181,11 @@ def _read_time(text: str) -> Seconds | None:
     return round(datetime.fromisoformat(text).timestamp()) if text else None
 
 
-def _is_due(record: GangRecord, look: Outlook) -> bool:
-    """True if a gang was tried in vain, and has waited for long enough."""
+def _is_answered(record: GangRecord) -> bool:
+    """True if a gang was tried in vain, and does not wait for quota alone."""
     if record.decision is None or not is_answer(record.decision):
         return False
-    return record.waits_since_s + look.patience_s <= look.now_s
+    return not {reason.rule for reason in record.reasons} & _OF_QUEUES
 
 
 def _reserve(

@@ -32,8 +32,8 @@ from solver.problem.assemble import (
     find_missing_verdicts,
     resolve_gangs,
 )
-from solver.problem.problem import ExpectedPart, Parameters, Problem, QuotaPart
-from solver.problem.quotas import refuse_over_quota
+from solver.problem.problem import ExpectedPart, Parameters, Problem
+from solver.problem.quota.quotas import keep_quotas
 from solver.problem.resolve import ResolveOptions, resolve
 from solver.queueing.gang_queue import choose_batch
 from solver.queueing.rounds import BatchLimits
@@ -153,13 +153,12 @@ def problem_of(
     snapshot: Snapshot,
     parameters: Parameters = PARAMETERS,
     expected: tuple[ExpectedPart, ...] = (),
-    *,
-    quotas: tuple[QuotaPart, ...] = (),
 ) -> Problem:
     """Make the Problem of everything that waits."""
     batch = choose_batch(snapshot, BatchLimits(gangs=10_000, pods=1_000_000))
     gangs = resolve_gangs(snapshot, batch, parameters.features)
-    gangs = refuse_over_quota(gangs, quotas)
+    within = keep_quotas(snapshot, gangs)
+    gangs, quotas = within.gangs, within.quotas
     table = SelectorTable()
     while wanted := find_missing_verdicts(snapshot, gangs, table, expected):
         table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])

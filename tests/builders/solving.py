@@ -10,10 +10,12 @@ from contracts.messages import GangAllocated
 from solver.allocate import allocate
 from solver.decision import Decision
 from solver.problem.assemble import assemble, find_missing_verdicts, resolve_gangs
-from solver.problem.quotas import QuotaAdmission, find_quotas, refuse_over_quota
+from solver.problem.quota.asked import count_held
+from solver.problem.quota.quotas import keep_quotas
 from solver.queueing.gang_queue import GangQueue
+from solver.queueing.queue_order import QueueOrder
 from solver.queueing.rounds import BatchLimits
-from solver.quotas import NO_QUOTAS, Quotas
+from solver.queueing.turns import pick_first
 from solver.record import PartCache
 from solver.selectors.table import SelectorTable
 from solver.service.messages import make_decision
@@ -26,11 +28,10 @@ MOST_BATCHES = 50
 class Solving:
     """A snapshot, the queue beside it, and what was decided of each batch."""
 
-    def __init__(self, snapshot: Snapshot, quotas: Quotas = NO_QUOTAS) -> None:
+    def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.decisions: list[Decision] = []
-        self._quotas = quotas
-        self._queue = GangQueue(quotas)
+        self._queue = GangQueue()
         self._sequence = 0
         for record in snapshot.gangs.values():
             self._queue.follow(record)
@@ -59,13 +60,13 @@ class Solving:
 
     def _decide_batch(self, limits: BatchLimits) -> Decision | None:
         snapshot, features = self.snapshot, PARAMETERS.features
-        admission = QuotaAdmission(snapshot, self._quotas, features)
-        batch = self._queue.choose(snapshot, limits, admits=admission.takes)
+        order = QueueOrder(snapshot, features)
+        pick = order.pick if order.has_queues else pick_first
+        batch = self._queue.choose(snapshot, limits, admits=order.takes, pick=pick)
         if not batch:
             return None
-        gangs = resolve_gangs(snapshot, batch, features)
-        quotas = find_quotas(snapshot, self._quotas, (g.namespace for g in gangs))
-        gangs = refuse_over_quota(gangs, quotas)
+        within = keep_quotas(snapshot, resolve_gangs(snapshot, batch, features))
+        gangs, quotas = within.gangs, within.quotas
         table = SelectorTable()
         while wanted := find_missing_verdicts(snapshot, gangs, table):
             table = table.with_verdicts(wanted, [evaluate(*row) for row in wanted])
@@ -73,9 +74,15 @@ class Solving:
         decision = allocate(problem)
         pages = {page.sha: page.data for page in problem.pages}
         assert allocate(PartCache().problem(problem.data, pages)) == decision
-        for record, answer in zip(batch, decision.gangs, strict=True):
+        for record, gang, answer in zip(batch, gangs, decision.gangs, strict=True):
+            quota = count_held(gang, answer.members)
             message = make_decision(
-                answer, record, cluster=CLUSTER, solve=SolveID("s"), epoch=1
+                answer,
+                record,
+                cluster=CLUSTER,
+                solve=SolveID("s"),
+                epoch=1,
+                quota=quota,
             )
             if message is not None:
                 self.hear(message)

@@ -1,18 +1,34 @@
-"""The solver as a process, with quotas of namespaces."""
+"""The solver as a process, with queues of Kueue and quotas of waiting gangs."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from contracts import topics
 from contracts.allocation import Rule
 from contracts.gang import Gang
 from contracts.ids import GangUID, Namespace, NodeName
-from contracts.messages import DevicesAnnounced, GangAllocated, GangPending, ReleaseGang
+from contracts.messages import (
+    DevicesAnnounced,
+    GangAllocated,
+    GangPending,
+    ObjectObserved,
+    ReleaseGang,
+)
 from runtime.bus.bus import Bus
 from runtime.wire import Outgoing
-from tests.builders import devices, gang, member, member_claim, pool, request
+from tests.builders import (
+    DEVICE_CLASS,
+    devices,
+    gang,
+    member,
+    member_claim,
+    pool,
+    request,
+)
+from tests.builders.queues import cluster_queue, flavor, local_queue
 from tests.lab.nats_server import LabServer
 from tests.lab.services import (
     CLUSTER,
@@ -62,10 +78,7 @@ async def waits_for_claim(bus: Bus, asked: Gang) -> bool:
 
 async def is_over_quota(bus: Bus, asked: Gang) -> bool:
     decision = await decision_on(bus, asked)
-    return (
-        isinstance(decision, GangPending)
-        and decision.reasons[0].rule is Rule.DEVICE_QUOTA
-    )
+    return isinstance(decision, GangPending) and decision.reasons[0].rule is Rule.QUOTA
 
 
 async def release(bus: Bus, asked: Gang) -> None:
@@ -77,15 +90,31 @@ async def release(bus: Bus, asked: Gang) -> None:
     await bus.publish(Outgoing(subject=subject, data=data))
 
 
-async def test_a_namespace_holds_no_more_than_its_quota(
+async def observe_queues(bus: Bus, *objects: dict[str, Any]) -> None:
+    """Put queues on the bus, as the publisher does."""
+    for raw in objects:
+        meta = raw["metadata"]
+        key = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
+        kind = raw["kind"]
+        message = ObjectObserved(cluster=CLUSTER, kind=kind, key=key, object=raw)
+        await bus.publish(Outgoing.of(topics.STATE, message))
+
+
+async def test_a_queue_holds_no_more_than_its_quota(
     bus: Bus, nats_server: LabServer, tmp_path: Path
 ) -> None:
     """Others are decided beside it; what it gives back is for its next gang."""
     await announce_devices(bus, 16)
+    await observe_queues(
+        bus,
+        flavor("any"),
+        cluster_queue("a", {"any": {DEVICE_CLASS: 4}}, cohort="research"),
+        local_queue("team-a", "a"),
+    )
     first, second, third = wanted(1, 3), wanted(2, 2), wanted(3, 1)
     beside, largest = wanted(4, 4, "team-b"), wanted(5, 5)
     has_claim, shares = (wanted(n, 1, "team-b", claim="one") for n in (6, 7))
-    process = solver(nats_server.url, tmp_path, SOLVER_DEVICE_QUOTAS="*=16, team-a=4")
+    process = solver(nats_server.url, tmp_path)
     for each in (first, second, third, beside, largest, has_claim, shares):
         await submit(bus, each)
     async with running(process):
@@ -102,9 +131,10 @@ async def test_a_namespace_holds_no_more_than_its_quota(
         told = await decision_on(bus, largest)
         assert isinstance(told, GangPending)
         (reason,) = told.reasons
-        assert reason.subject == "namespace team-a"
+        assert reason.subject == "ClusterQueue a"
         assert reason.facts["asked"] == 5
-        assert reason.facts["limit"] == 4
+        assert reason.facts["nominal"] == 4
+        assert "borrowing is 0 because cohort research has none left" in reason.message
         await release(bus, first)
         await eventually(lambda: is_allocated(bus, second), "the next one is in")
         assert not await is_allocated(bus, largest)

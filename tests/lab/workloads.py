@@ -16,7 +16,13 @@ from tests.lab.controlplane.fleet import Fleet
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 _KUEUE_KINDS = ("Workload", "AdmissionCheck")
-_OF_CLUSTER = ("AdmissionCheck", "ClusterTrainingRuntime")
+_OF_CLUSTER = (
+    "AdmissionCheck",
+    "ClusterQueue",
+    "ClusterTrainingRuntime",
+    "Cohort",
+    "ResourceFlavor",
+)
 """Kinds whose objects are in no namespace."""
 
 
@@ -27,6 +33,13 @@ async def serve(kube: Kube, kinds: Iterable[tuple[str, str]]) -> list[Json]:
         group, _, version = api_version.partition("/")
         versions.setdefault((group, kind), []).append(version)
     return await _serve(kube, [_crd(*item, *each) for item, each in versions.items()])
+
+
+def list_queue_kinds() -> list[Json]:
+    """Describe Kueue's kinds of queues, for the API server to serve."""
+    group, _, version = KUEUE.partition("/")
+    kinds = ("ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor")
+    return [_crd(group, kind, version) for kind in kinds]
 
 
 async def serve_kueue(kube: Kube) -> list[Json]:

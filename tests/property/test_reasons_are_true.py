@@ -43,7 +43,7 @@ OF_OTHERS = {
     Rule.POD_SPREAD,
     Rule.GROWING,
     Rule.CLAIM_SHARED,
-    Rule.DEVICE_QUOTA,
+    Rule.QUOTA,
     Rule.RESOURCE_QUOTA,
     Rule.NOT_MODELLED,
 }

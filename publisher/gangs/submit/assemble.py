@@ -17,6 +17,7 @@ from contracts.allocation import Reason
 from contracts.counts import counted
 from contracts.gang import MAX_MEMBERS, Gang, GangSpec, Member
 from contracts.joined import JoinedGang
+from contracts.kueue import queue_label
 from contracts.messages import Place, SubmitGang
 from contracts.meta import ObjectMeta
 from contracts.names import GANG, RECOVERY, WORKLOAD
@@ -272,10 +273,12 @@ def _name_gang(unsubmitted: UnsubmittedGang, context: PlanContext) -> ObjectMeta
     membership = context.membership(unsubmitted.pods[0])
     api, group = membership.api, membership.group
     name = shorten_gang_name(group)
+    labels = {} if membership.is_lone else {GANG: name}
+    said = {} if context.gang is None else context.gang.metadata.labels
     return ObjectMeta(
         name=name,
         namespace=membership.namespace,
-        labels={} if membership.is_lone else {GANG: name},
+        labels={**labels, **queue_label(said)},
         annotations={WORKLOAD: f"{api}/{group}"} if api else {},
         generation=unsubmitted.generation,
     )

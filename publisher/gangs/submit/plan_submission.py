@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from contracts.gang import Gang, GangPhase
 from contracts.ids import GangUID
+from contracts.kueue import queue_label
 from contracts.messages import SubmitGang
 from contracts.meta import ObjectMeta, OwnerReference
 from contracts.names import GANG
@@ -112,7 +113,7 @@ def plan_reservation(context: PlanContext, gang: Gang) -> NextSteps | None:
     named = ObjectMeta(
         name=meta.name,
         namespace=meta.namespace,
-        labels={GANG: meta.name},
+        labels={GANG: meta.name, **queue_label(meta.labels)},
         owner_references=(owner,),
         generation=1,
     )

@@ -12,7 +12,6 @@ import yaml
 from authcallout.callout import _EARLIEST
 from authcallout.config import AuthCalloutConfig
 from authcallout.login import MAX_NAMESPACES
-from contracts.allocation import MAX_DEVICES
 from contracts.liveness import SILENT_S
 from contracts.messages import MAX_NODE_DEVICES, MAX_NODE_POOLS
 from moorings.cli import drain
@@ -115,7 +114,6 @@ def test_the_table_of_roles_is_all_there_are() -> None:
         f"compares three things every {drift_teller.LOOK_S:.0f} s",
         f"What differs for {NodeAgentConfig().drift_lasts_s:.0f} s (`NODEAGENT_D",
         f"until no claim is allocated there, for {drain._SETTLE_S:.0f} s at least",
-        f"{MAX_DEVICES} for a claim with a request for all",
     ],
 )
 def test_each_limit_is_the_one_of_the_code(said: str) -> None:

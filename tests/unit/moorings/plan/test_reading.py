@@ -228,7 +228,7 @@ def test_templates_that_make_no_pods_are_passed_by(api_version: str, kind: str) 
     ("api_version", "kind"),
     [
         ("apps/v1", "DaemonSet"),
-        ("kueue.x-k8s.io/v1beta1", "LocalQueue"),
+        ("kueue.x-k8s.io/v1beta1", "AdmissionCheck"),
         ("moorings.dev/v1alpha1", "Fleet"),
         ("scheduling.k8s.io/v1", "PriorityClass"),
     ],

@@ -6,7 +6,7 @@ import pytest
 
 from moorings.simulate.course import Course, Policy, key_of
 from moorings.simulate.job import Job
-from solver.timeline.keeper import NEVER
+from solver.timeline.patience import NEVER
 from tests.builders.simulated import draw_jobs, evaluate_rows, make_cluster, make_job
 from tests.oracles.brute_time import Device, Taken
 

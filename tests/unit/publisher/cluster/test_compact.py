@@ -170,10 +170,34 @@ def test_a_claim_says_which_pod_owns_it() -> None:
     assert said["metadata"]["ownerReferences"] == [{"kind": "Pod", "name": "a-0"}]
 
 
-@pytest.mark.parametrize("kind", ["Namespace", "Gang"])
-def test_what_the_solver_does_not_follow_is_not_said(kind: str) -> None:
+def test_what_the_solver_does_not_follow_is_not_said() -> None:
     """Other kinds never reach the bus."""
-    assert compact(raw(kind, spec={})) is None
+    assert compact(raw("Gang", spec={})) is None
+
+
+@pytest.mark.parametrize(
+    "kind", ["ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor"]
+)
+def test_of_queues_the_spec_and_our_annotations_are_kept(kind: str) -> None:
+    """Status changes with every gang: it would be said again and again."""
+    queue = raw(kind, spec={"x": 1}, status={"y": 2})
+    ours = {"moorings.dev/patience": "5m"}
+    queue["metadata"] = {**queue["metadata"], "annotations": {**ours, "other": "z"}}
+    found = compact(queue)
+    assert found is not None
+    assert found["spec"] == {"x": 1}
+    assert found["metadata"]["annotations"] == ours
+    assert "status" not in found
+
+
+def test_of_namespaces_the_labels_are_kept() -> None:
+    """ClusterQueues choose namespaces by them."""
+    namespace = raw("Namespace", spec={"finalizers": ["kubernetes"]})
+    namespace["metadata"] = {**namespace["metadata"], "labels": {"team": "a"}}
+    found = compact(namespace)
+    assert found is not None
+    assert found["metadata"]["labels"] == {"team": "a"}
+    assert "spec" not in found
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a Problem says of quotas, of claims that pods share, of pods to come."""
+"""What a Problem says of claims that pods share, and of pods to come."""
 
 from __future__ import annotations
 
@@ -7,26 +7,11 @@ from typing import Any
 import pytest
 
 from contracts.allocation import Rule
-from contracts.features import Features
 from contracts.gang import Gang, Member
-from contracts.ids import DeviceID, DeviceName, DriverName, Namespace, PoolName
-from contracts.lifecycle import GangRecord
 from solver.allocate import allocate
-from solver.problem.assemble import resolve_gangs
-from solver.problem.gangs import ClaimPart, GangPart
-from solver.problem.problem import QuotaPart, keep_countable
-from solver.problem.quotas import (
-    QuotaAdmission,
-    count_asked,
-    find_quotas,
-    is_held_up_by_others,
-    refuse_over_quota,
-)
+from solver.problem.gangs import ClaimPart
+from solver.problem.problem import keep_countable
 from solver.problem.sharing import find_shared_claims, waits_for_another
-from solver.queueing.gang_queue import GangQueue
-from solver.queueing.rounds import BatchLimits
-from solver.quotas import ALL_DRIVERS, Quotas
-from solver.record import PartCache
 from solver.snapshot.events import claim_event
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import (
@@ -76,245 +61,16 @@ def test_constraints_that_devices_differ_are_left_out() -> None:
     assert len(counted_claim(pod).constraints) == 1
 
 
-NIC = "nic.example.com"
-CLASSES = {
-    "gpu.example.com": (f'device.driver == "{DRIVER}"',),
-    "nic": (f'device.driver == "{NIC}"',),
-    "any": ("true",),
-}
-A = Namespace("a")
-
-
-def asking(
-    number: int, count: int = 1, *, namespace: str = "a", priority: int = 0
-) -> Gang:
-    return gang(
-        member(member_claim(request(count=count))),
-        name=f"g{number}",
-        namespace=namespace,
-        uid=f"00000000-0000-4000-8000-{number:012}",
-        priority=priority,
-    )
-
-
-def cluster(*gangs: Gang, held: int = 0) -> Snapshot:
-    """Eight devices, of which namespace `default` holds some."""
-    taken = [
-        DeviceID(DriverName(DRIVER), PoolName("n"), DeviceName(f"gpu-{index}"))
-        for index in range(held)
-    ]
-    nodes = {"n": [pool(*devices(8), name="n")]}
-    return snapshot_of(nodes, gangs, taken=taken, classes=CLASSES)
-
-
-def parts_of(snapshot: Snapshot) -> tuple[GangPart, ...]:
-    records = sorted(
-        snapshot.waiting.values(), key=lambda record: record.submission_sequence
-    )
-    return resolve_gangs(snapshot, records, Features())
-
-
-def quota(limit: int, used: int = 0, *, driver: str = "") -> QuotaPart:
-    return QuotaPart(namespace=A, driver=DriverName(driver), limit=limit, used=used)
-
-
-def tried(snapshot: Snapshot, *quotas: QuotaPart) -> list[str]:
-    return [
-        part.name
-        for part in refuse_over_quota(parts_of(snapshot), quotas)
-        if not part.refused
-    ]
-
-
-def test_the_most_urgent_take_what_is_left() -> None:
-    """Who asks for more waits; who asks for less after it may be tried."""
-    wanted = cluster(asking(0, 3), asking(1, 4), asking(2, 1), asking(3, 1))
-    assert tried(wanted, quota(4)) == ["g0", "g2"]
-    assert tried(wanted, quota(9, used=5)) == ["g0", "g2"]
-    assert tried(wanted, quota(9)) == ["g0", "g1", "g2", "g3"]
-    assert tried(wanted, quota(2, used=7)) == []
-
-
-def test_others_have_quotas_of_their_own() -> None:
-    """Of namespaces, and of drivers whose devices a gang cannot get."""
-    wanted = cluster(asking(0, 3), asking(1, 3, namespace="b"))
-    assert tried(wanted, quota(2)) == ["g1"]
-    assert tried(wanted, quota(0, driver=NIC)) == ["g0", "g1"]
-    assert tried(wanted, quota(9), quota(2, driver=DRIVER)) == ["g1"]
-
-
-def test_the_reason_has_the_namespace_the_limit_and_what_is_used() -> None:
-    """In words, and as numbers."""
-    wanted = cluster(asking(0, 3), asking(1, 3))
-    first, second = refuse_over_quota(
-        parts_of(wanted), (quota(9, used=4, driver=DRIVER),)
-    )
-    assert not first.refused
-    (reason,) = second.refused
-    assert (reason.rule, reason.subject) == (Rule.DEVICE_QUOTA, "namespace a")
-    assert reason.message == (
-        f"it may get 3 devices of {DRIVER}; its namespace holds 4 of 9, "
-        "and gangs before it ask for 3"
-    )
-    assert reason.facts == {"asked": 3, "used": 4, "ahead": 3, "limit": 9}
-    assert is_held_up_by_others(second.refused)
-    (alone,) = refuse_over_quota(parts_of(cluster(asking(0, 3))), (quota(9, used=7),))
-    assert not is_held_up_by_others(alone.refused)
-    assert not alone.rejected, "quotas change, and so does what is held"
-
-
-@pytest.mark.parametrize(
-    ("asked", "gpus", "nics", "all_drivers"),
-    [
-        (request(count=3), 3, 0, 3),
-        (request(count=3, device_class="nic"), 0, 3, 3),
-        (request(count=3, device_class="any"), 3, 3, 3),
-        (request(mode="All"), 32, 0, 32),
-        (request(count=3, admin_access=True), 0, 0, 0),
-        (
-            request(
-                first_available=(
-                    sub_request("a", count=2),
-                    sub_request("b", count=5, device_class="nic"),
-                )
-            ),
-            2,
-            5,
-            5,
-        ),
-    ],
-)
-def test_what_a_gang_may_get_counts(
-    asked: object, gpus: int, nics: int, all_drivers: int
-) -> None:
-    """Of alternatives the most, of all devices what a claim can hold."""
-    pods = member(member_claim(asked), count=2)  # type: ignore[arg-type]  # a request
-    (part,) = parts_of(cluster(gang(pods, namespace="a")))
-    counted = [count_asked(part, DriverName(d)) for d in (DRIVER, NIC, ALL_DRIVERS)]
-    assert counted == [2 * gpus, 2 * nics, 2 * all_drivers]
-
-
-def test_a_claim_counts_for_what_it_can_hold() -> None:
-    """Two requests for all devices get 32 together."""
-    both = member_claim(request("x", mode="All"), request("y", mode="All"))
-    (part,) = parts_of(cluster(gang(member(both), namespace="a")))
-    assert count_asked(part, ALL_DRIVERS) == 32
-
-
-def test_what_is_held_is_what_the_snapshot_says() -> None:
-    """By driver, and of all together; of namespaces with quotas alone."""
-    snapshot = cluster(held=3)
-    quotas = Quotas.read(["*=8", f"default/{DRIVER}=4"], of_drivers=True)
-    found = find_quotas(snapshot, quotas, [A, Namespace("default"), A])
-    assert [(q.namespace, q.driver, q.limit, q.used) for q in found] == [
-        ("a", "", 8, 0),
-        ("default", "", 8, 3),
-        ("default", DRIVER, 4, 3),
-    ]
-    assert find_quotas(snapshot, Quotas(), [A]) == ()
-
-
-def choose(
-    queue: GangQueue, snapshot: Snapshot, quotas: Quotas, *, gangs: int = 256
-) -> list[str]:
-    admission = QuotaAdmission(snapshot, quotas, Features())
-    limits = BatchLimits(gangs=gangs)
-    batch = queue.choose(snapshot, limits, admits=admission.takes)
-    return [record.name for record in batch]
-
-
-def queue_of(snapshot: Snapshot, quotas: Quotas) -> GangQueue:
-    queue = GangQueue(quotas)
-    records: list[GangRecord] = list(snapshot.waiting.values())
-    for record in records:
-        queue.follow(record)
-    return queue
-
-
-def test_a_batch_has_of_a_namespace_what_its_quota_has_left() -> None:
-    """Each gang is tried once a round, and what a round holds back is others' room."""
-    quotas = Quotas.read(["a=4"], of_drivers=True)
-    wanted = [asking(n, 2, priority=1) for n in range(5)]
-    wanted += [asking(n, 2, namespace="b") for n in range(5, 7)]
-    snapshot = cluster(*wanted)
-    queue = queue_of(snapshot, quotas)
-    assert choose(queue, snapshot, quotas, gangs=4) == ["g0", "g1", "g5", "g6"]
-    assert choose(queue, snapshot, quotas, gangs=4) == ["g2", "g3"]
-    assert choose(queue, snapshot, quotas, gangs=4) == ["g4"]
-    assert choose(queue, snapshot, quotas, gangs=4) == []
-
-
-def test_who_asks_for_more_than_is_left_comes_to_be_told() -> None:
-    """It holds up nobody; and it is tried again once its namespace holds less."""
-    quotas = Quotas.read(["*=4"], of_drivers=True)
-    snapshot = cluster(asking(0, 5), asking(1, 4), asking(2, 1)).without_grown()
-    queue = queue_of(snapshot, quotas)
-    assert choose(queue, snapshot, quotas) == ["g0", "g1"]
-    assert choose(queue, snapshot, quotas) == ["g2"]
-    assert choose(queue, snapshot, quotas) == []
-    queue.wake(snapshot, ["quota/b"])  # type: ignore[list-item]  # an event
-    assert choose(queue, snapshot, quotas) == []
-    queue.wake(snapshot, ["quota/a"])  # type: ignore[list-item]  # an event
-    assert choose(queue, snapshot, quotas) == ["g0", "g1"]
-
-
-def test_quotas_are_recorded_and_replayed() -> None:
-    """The answer is a function of the Problem, of which quotas are a part."""
-    snapshot = cluster(asking(0, 3), asking(1, 3))
-    problem = problem_of(snapshot, quotas=(quota(4),))
-    again = PartCache().problem(
-        problem.data, {page.sha: page.data for page in problem.pages}
-    )
-    assert again.quotas == problem.quotas == (quota(4),)
-    assert allocate(again) == allocate(problem)
-    first, second = allocate(problem).gangs
-    assert first.members
-    assert [reason.rule for reason in second.reasons] == [Rule.DEVICE_QUOTA]
-    assert problem_of(snapshot, quotas=(quota(5),)).hash != problem.hash
-
-
-def test_a_gang_has_as_many_pods_as_there_is_quota_for() -> None:
-    """What it could do without is given up, pod by pod, before it is refused."""
-    pods = member(member_claim(request()), count=4, min_count=2)
-    wanted = gang(pods, namespace="a", uid="00000000-0000-4000-8000-000000000001")
-    snapshot = cluster(wanted)
-    parts = resolve_gangs(snapshot, snapshot.gangs.values(), Features())
-    for limit, count in ((4, 4), (3, 3), (2, 2), (1, None)):
-        quota = QuotaPart(namespace=A, limit=limit)
-        (found,) = refuse_over_quota(parts, (quota,))
-        if count is None:
-            assert found.refused[0].rule is Rule.DEVICE_QUOTA
-            assert found.refused[0].facts["asked"] == 2
-        else:
-            assert [each.count for each in found.members] == [count]
-            assert not found.refused
-
-
-def test_no_gang_waits_for_pods_that_others_could_do_without() -> None:
-    """What is left after all gangs goes to more pods, the most urgent gang's first."""
-
-    def elastic(number: int, count: int, least: int) -> Gang:
-        uid = f"00000000-0000-4000-8000-{number:012}"
-        pods = member(member_claim(request()), count=count, min_count=least)
-        return gang(pods, name=f"g{number}", namespace="a", uid=uid)
-
-    snapshot = cluster(elastic(0, 10, 4), asking(1, 4), elastic(2, 3, 1))
-    for limit, counts in ((15, [10, 1, 1]), (12, [7, 1, 1]), (8, [4, 1, None])):
-        found = refuse_over_quota(parts_of(snapshot), (quota(limit),))
-        given = [None if g.refused else g.members[0].count for g in found]
-        assert given == counts, limit
-
-
 ONE = member_claim(request(), name="a", claim="shared")
 
 
 def test_a_shared_claim_is_counted_once() -> None:
-    """In the weight of its gang, and against quotas."""
+    """In the weight of its gang."""
     own = member_claim(request(count=2), name="own")
     item = gang(member(ONE, own, count=3), member(ONE, name="other"))
     (part,) = problem_of(snapshot_of({}, [item])).gangs
     assert find_shared_claims(part.members) == {"shared"}
-    assert (part.weight, count_asked(part, DriverName(""))) == (7, 7)
+    assert part.weight == 7
 
 
 @pytest.mark.parametrize(

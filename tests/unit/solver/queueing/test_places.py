@@ -8,13 +8,13 @@ from solver.queueing.gang_queue import GangQueue
 from solver.queueing.places import Moved, Places
 from solver.queueing.rounds import BatchLimits
 from solver.queueing.turns import Ticket
-from solver.quotas import NO_QUOTAS, Quotas
+from solver.quotas import Quotas
 from solver.snapshot.events import ANYTHING
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import gang
 from tests.builders.problems import CLUSTER, snapshot_of
 
-TWO = Quotas.read(["a=2", "closed=0"], of_drivers=False)
+TWO = Quotas.read(["a=2", "closed=0"])
 
 
 def ticket(
@@ -90,7 +90,7 @@ def tried(queue: GangQueue, snapshot: Snapshot) -> list[str]:
 def test_who_has_no_place_is_not_tried_whatever_grows() -> None:
     """Until one of its namespace is decided or ends."""
     snapshot = waiting(0, 0, 0, 5)
-    queue = GangQueue(NO_QUOTAS, TWO)
+    queue = GangQueue(TWO)
     for record in sorted(
         snapshot.waiting.values(), key=lambda record: record.submission_sequence
     ):

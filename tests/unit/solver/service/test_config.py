@@ -47,12 +47,12 @@ def test_release_is_the_clusters_own_unless_it_is_configured(
 
 def test_a_quota_that_cannot_be_read_is_refused_at_the_start() -> None:
     """The line is named; nobody goes on without a limit that was meant."""
-    environ = {"SOLVER_DEVICE_QUOTAS": "team-a=4, team-b"}
+    environ = {"SOLVER_GANG_QUOTAS": "team-a=4, team-b"}
     with pytest.raises(ConfigError, match="quota 'team-b': must be NAMESPACE"):
         read_config(SolverConfig, "SOLVER_", environ)
-    environ["SOLVER_DEVICE_QUOTAS"] = "team-a=4, *=8"
+    environ["SOLVER_GANG_QUOTAS"] = "team-a=4, *=8"
     config = read_config(SolverConfig, "SOLVER_", environ)
-    assert config.read_device_quotas().of(Namespace("team-a")) == {"": 4}
+    assert config.read_gang_quotas().of(Namespace("team-a")) == 4
     environ["SOLVER_GANG_QUOTAS"] = "team-a/gpu.example.com=4"
     with pytest.raises(ConfigError, match="must be NAMESPACE=NUMBER"):
         read_config(SolverConfig, "SOLVER_", environ)

@@ -6,7 +6,7 @@ from contracts.allocation import Rule
 from contracts.messages import GangPending
 from solver.queueing.gang_queue import GangQueue
 from solver.queueing.rounds import BatchLimits
-from solver.quotas import NO_QUOTAS, Quotas
+from solver.quotas import Quotas
 from solver.service.notices import MOST, QUEUED_S, Notices
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders import gang
@@ -19,7 +19,7 @@ class Waiting:
     """Gangs that wait, a queue, and what they are told."""
 
     def __init__(self, gangs: int, *quotas: str) -> None:
-        self.queue = GangQueue(NO_QUOTAS, Quotas.read(quotas, of_drivers=False))
+        self.queue = GangQueue(Quotas.read(quotas))
         self.notices = Notices(CLUSTER, self.queue)
         wanted = [
             gang(

@@ -35,7 +35,7 @@ from contracts.messages import (
 from contracts.quantity import Quantity
 from contracts.release import RELEASE, make_release
 from contracts.workload import Node, NodeTaint
-from solver.snapshot.events import ANYTHING, driver_event, quota_event
+from solver.snapshot.events import ANYTHING, driver_event
 from solver.snapshot.inventory import with_node
 from solver.snapshot.parts import NodePart, PoolPart, UsePart, pool_key, use_key
 from solver.snapshot.snapshot import (
@@ -214,7 +214,7 @@ def test_taken_devices_are_given_back() -> None:
     gone = ObjectGone(cluster=CLUSTER, kind="ResourceClaim", key="default/holder")
     snapshot = apply(snapshot, gone)
     assert use_of(snapshot, "a", "a").taken == ()
-    assert snapshot.grown == {driver_event(DRIVER), quota_event("default")}
+    assert snapshot.grown == {driver_event(DRIVER)}
 
 
 def test_a_claim_before_its_pool_still_takes_its_devices() -> None:

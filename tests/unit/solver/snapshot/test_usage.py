@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from contracts.allocation import AllocationResult
-from contracts.ids import Namespace
-from solver.snapshot.events import quota_event
 from solver.snapshot.snapshot import Snapshot
 from solver.snapshot.usage import with_holder, without_holder
 from tests.builders import DRIVER, allocation, devices, pool, quantities, result
@@ -56,32 +54,3 @@ def test_a_share_counts_once_however_many_hold_it() -> None:
         "s1": 2,
         "s2": 1,
     }
-    assert inventory.held.get(Namespace("default")) == {DRIVER: 1}
-    assert inventory.held.get(Namespace("other")) == {DRIVER: 1}
-
-
-def test_a_namespace_holds_a_device_once_until_its_last_holder_is_gone() -> None:
-    """A decision and its claim are one; who holds less may have room in a quota."""
-    inventory = cluster().inventory.with_grown()
-    mine = Namespace("default")
-    both = [of_device(), of_device("gpu-1")]
-    inventory = with_holder(inventory, GANG, both)
-    inventory = with_holder(inventory, CLAIM, [of_device()])
-    assert inventory.held.get(mine) == {DRIVER: 2}
-    inventory = without_holder(inventory, GANG, both)
-    assert inventory.held.get(mine) == {DRIVER: 1}
-    assert quota_event("default") in inventory.grown
-    inventory = without_holder(inventory, CLAIM, [of_device()])
-    assert inventory.held.get(mine) is None
-
-
-def test_two_namespaces_that_hold_one_device_both_have_it() -> None:
-    """Whoever was faster: each counts what it holds."""
-    inventory = cluster().inventory
-    inventory = with_holder(inventory, GANG, [of_device()])
-    inventory = with_holder(inventory, "claim/other/c", [of_device()])
-    assert dict(inventory.held.items()) == {
-        "default": {DRIVER: 1},
-        "other": {DRIVER: 1},
-    }
-    assert quota_event("default") not in inventory.grown

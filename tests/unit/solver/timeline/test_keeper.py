@@ -9,7 +9,8 @@ from contracts.messages import ExpectedStart
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
 from solver.timeline.futures import with_gang, without_gangs
-from solver.timeline.keeper import NEVER, Book, Outlook, keep_book
+from solver.timeline.keeper import Book, Outlook, keep_book
+from solver.timeline.patience import NEVER
 from tests.builders.timeline import World
 
 NOW = 1000

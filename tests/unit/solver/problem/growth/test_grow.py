@@ -21,9 +21,9 @@ from contracts.release import RELEASE
 from solver.engines import elastic
 from solver.queueing import gang_queue
 from solver.queueing.rounds import BatchLimits
-from solver.quotas import Quotas
 from solver.snapshot.snapshot import Snapshot
 from tests.builders import (
+    DEVICE_CLASS,
     devices,
     gang,
     member,
@@ -35,6 +35,7 @@ from tests.builders import (
 )
 from tests.builders.growing import asking, end, key
 from tests.builders.problems import CLUSTER, observe_core, snapshot_of
+from tests.builders.queues import cluster_queue, flavor, local_queue, with_queues
 from tests.builders.solving import Solving
 
 RACK = "example.com/rack"
@@ -215,10 +216,17 @@ def test_growth_that_is_refused_leaves_the_gang_as_it_was() -> None:
     assert (len(again.members), again.attempt) == (4, 3)
 
 
+def of_three(snapshot: Snapshot) -> Snapshot:
+    """Let namespace `default` hold three devices."""
+    quotas = {"any": {DEVICE_CLASS: 3}}
+    return with_queues(
+        snapshot, flavor("any"), cluster_queue("q", quotas), local_queue("default", "q")
+    )
+
+
 def test_quota_that_one_gang_cannot_use_lets_another_grow() -> None:
     """Both ask for more than is left; only the younger has a place for it."""
-    quotas = Quotas.read(["default=3"], of_drivers=True)
-    solving = Solving(observe_core(cluster(nodes=0), *RACKED), quotas)
+    solving = Solving(of_three(observe_core(cluster(nodes=0), *RACKED)))
     for name in ("a", "b"):
         announce(solving, name, 1)
     for number, rack in ((1, "a"), (2, "b")):
@@ -237,9 +245,8 @@ def test_quota_that_one_gang_cannot_use_lets_another_grow() -> None:
 
 def test_a_namespace_grows_up_to_its_quota() -> None:
     """As many pods as there is quota for; then it stays as it is, and says nothing."""
-    quotas = Quotas.read(["default=3"], of_drivers=True)
     other = asking(3, 1, namespace="other")
-    solving = Solving(cluster(asking(1, 1), asking(2, 4, 1), other), quotas)
+    solving = Solving(of_three(cluster(asking(1, 1), asking(2, 4, 1), other)))
     solving.decide()
     assert solving.counts(map(key, (1, 2))) == [1, 2]
     end(solving, 1)
@@ -247,7 +254,7 @@ def test_a_namespace_grows_up_to_its_quota() -> None:
     assert solving.counts([key(2)]) == [3]
     end(solving, 3, "other")
     solving.decide()
-    assert solving.decisions[-1].gangs[0].reasons[0].rule is Rule.DEVICE_QUOTA
+    assert solving.decisions[-1].gangs[0].reasons[0].rule is Rule.QUOTA
     assert (len(solving.placed(key(2)).members), solving.placed(key(2)).attempt) == (
         3,
         2,

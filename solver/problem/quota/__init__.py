@@ -1,0 +1,1 @@
+"""Quotas in Kueue's words: what is left for a gang, and of which flavor."""

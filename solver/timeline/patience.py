@@ -1,0 +1,65 @@
+"""How long a queue's gangs wait before devices are kept for them, and for how many.
+
+By annotations of the ClusterQueue, `moorings.dev/patience` and
+`moorings.dev/reservations`; where they say nothing, or nothing that can be read, the
+solver's own patience and one reservation count.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from msgspec import Struct
+
+from contracts.durations import parse_duration
+from contracts.ids import Namespace
+from contracts.lifecycle import GangRecord
+from contracts.names import OURS
+from solver.problem.quota.queues import name_queue
+from solver.queueing.turns import LineName
+from solver.snapshot.snapshot import Snapshot
+
+NEVER = -1
+"""A patience that never ends."""
+PATIENCE = f"{OURS}patience"
+RESERVATIONS = f"{OURS}reservations"
+MOST_RESERVATIONS = 16
+
+
+class QueueTerms(Struct, frozen=True, kw_only=True):
+    """On which terms gangs of a queue get reservations."""
+
+    patience_s: int
+    reservations: int = 1
+
+
+def read_patience(text: str) -> int:
+    """Read a patience: a duration, `0s` or `never`, in seconds.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    if text == "never":
+        return NEVER
+    return 0 if text == "0s" else parse_duration(text)
+
+
+def read_terms(snapshot: Snapshot, cluster_queue: str, patience_s: int) -> QueueTerms:
+    """Read the terms of a ClusterQueue; `patience_s` is where it says nothing."""
+    queue = snapshot.queues.cluster_queues.get(cluster_queue)
+    said = {} if queue is None else queue.metadata.annotations
+    most = said.get(RESERVATIONS, "")
+    is_number = most.isascii() and most.isdigit()
+    with suppress(ValueError):
+        patience_s = read_patience(said[PATIENCE]) if PATIENCE in said else patience_s
+    return QueueTerms(
+        patience_s=patience_s,
+        reservations=min(int(most[:3]), MOST_RESERVATIONS) if is_number else 1,
+    )
+
+
+def line_of(snapshot: Snapshot, record: GangRecord) -> LineName:
+    """Name the queue of a gang, or where it has none its namespace."""
+    submission = record.submission
+    queue = "" if submission is None else name_queue(snapshot.queues, submission.gang)
+    return (queue, Namespace("") if queue else record.namespace)

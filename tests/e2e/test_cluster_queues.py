@@ -1,0 +1,94 @@
+"""Queues of Kueue in a cluster where none of its controllers runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.allocation import Rule
+from contracts.gang import GangPhase
+from contracts.kueue import QUEUE_NAME
+from contracts.names import API_VERSION
+from moorings.bus_client import Client
+from tests.builders.queues import cluster_queue, flavor, local_queue
+from tests.lab import cluster
+from tests.lab.cluster import Stack, create_pods, is_running, template
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.waits import pods_of, until_phase
+from tests.lab.workloads import list_queue_kinds, stop_serving
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stack(
+    control_plane_programs: Path,
+    control_plane: ControlPlane,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Stack]:
+    """A stack that sees queues from the start."""
+    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
+    serve_gangs(kubectl)
+    crds = list_queue_kinds()
+    kubectl("apply", "-f", "-", given=crds)
+    for crd in crds:
+        name = crd["metadata"]["name"]
+        kubectl("wait", "--for=condition=Established", f"crd/{name}")
+    with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
+        yield running
+
+
+def holding(site: Fleet, name: str, pods: int, queue: str = "") -> Json:
+    """Describe a Gang that holds devices before its pods exist."""
+    labels = {QUEUE_NAME: queue} if queue else {}
+    claims = [{"name": "d", "templateName": "claims"}]
+    members = [{"name": "pod", "count": pods, "claims": claims}]
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Gang",
+        "metadata": {"name": name, "namespace": site.namespace, "labels": labels},
+        "spec": {"hold": True, "members": members},
+    }
+
+
+async def until_over_quota(client: Client, site: Fleet, name: str) -> str:
+    """Wait until a gang is told that its quota is too small; gives the words."""
+    while True:
+        record = await until_phase(client, site, name, GangPhase.PENDING)
+        for reason in record.reasons:
+            if reason.rule is Rule.QUOTA:
+                return reason.message
+        await asyncio.sleep(0.2)
+
+
+async def test_a_queue_s_quota_is_kept_and_given_back(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """By a LocalQueue that a Gang names, or `default` for pods that name none."""
+    queue = f"q-{site.namespace}"
+    try:
+        await template(site, "claims", count=1)
+        for made in (
+            flavor("any"),
+            cluster_queue(queue, {"any": {site.device_class: 3}}),
+            local_queue(site.namespace, queue),
+            local_queue(site.namespace, queue, "mine"),
+        ):
+            await kube.create(made)
+        # No cluster of ours has so many devices: it is told of its queue once that is
+        # known.
+        await kube.create(holding(site, "large", 9, "mine"))
+        await until_over_quota(client, site, "large")
+        first = await kube.create(holding(site, "first", 2, "mine"))
+        await until_phase(client, site, "first", GangPhase.DECIDED)
+        await create_pods(site, "second", [0, 1], "claims", size=2)
+        message = await until_over_quota(client, site, "second")
+        assert f"{queue} holds 2 of its 3 of flavor any" in message
+        await kube.delete(first)
+        await pods_of(site, "second", 2, is_running)
+    finally:
+        await stop_serving(kube, list_queue_kinds())

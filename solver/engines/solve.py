@@ -407,7 +407,9 @@ def _hopeless_gangs(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, .
         if any(pods > room[alike[member]] for member, pods in gang_kind.members)
         for gang in gangs
     }
-    return tuple(sorted(without_room.union(CommonValues(demand, nodes).list_unserved())))
+    return tuple(
+        sorted(without_room.union(CommonValues(demand, nodes).list_unserved()))
+    )
 
 
 def _count_room(kind: MemberKind, nodes: Mapping[NodeShape, int], most: int) -> int:

@@ -20,7 +20,12 @@ from solver.explain.pods import describe_alone
 from solver.explain.sharing import explain_reach
 from solver.explain.values import RoomByName, describe_rooms
 from solver.kinds.common_values import CommonValues
-from solver.kinds.counting import bound_pods, bound_uses, bound_uses_together
+from solver.kinds.counting import (
+    bound_pods,
+    bound_uses,
+    bound_uses_together,
+    is_counted,
+)
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind, NodeShape
@@ -274,7 +279,7 @@ def _list_alike(demand: Demand) -> Iterator[_ComparedPods]:
 
 def _is_exclusive(member: MemberKind, ask: int) -> bool:
     """True if each pod takes that many devices, or shares, for an ask."""
-    return _is_counted(member, ask) and not member.asks[ask].admin
+    return is_counted(member, ask) and not member.asks[ask].admin
 
 
 def _explain_alike(
@@ -324,7 +329,7 @@ def _explain_distinct(
     asked, values = 0, set[Element]()
     for number, ask, column in rule.uses:
         member = demand.member_kinds[number]
-        if _is_counted(member, ask):
+        if is_counted(member, ask):
             asked += demand.pods[number] * member.asks[ask].count
         position = demand.query.named.index(column)
         values.update(
@@ -346,12 +351,6 @@ def _explain_distinct(
     )
 
 
-def _is_counted(member: MemberKind, ask: int) -> bool:
-    """True if each pod gets that many devices for an ask, whatever is chosen."""
-    alternatives = member.alternatives(member.asks[ask].request)
-    return len(alternatives) == 1 and bool(member.asks[ask].count)
-
-
 def _count_by_value(
     demand: Demand,
     kinds: Iterable[NodeKind],
@@ -368,7 +367,7 @@ def _count_by_value(
     sole = [
         (ask, demand.query.named.index(column))
         for ask, column in scope
-        if _is_counted(member, ask)
+        if is_counted(member, ask)
     ]
     positions = {demand.query.named.index(column) for _, column in scope}
     for kind in kinds:

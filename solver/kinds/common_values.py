@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, structs
 
-from solver.kinds.counting import PLENTY, bound_pods, bound_uses
+from solver.kinds.counting import PLENTY, bound_pods, bound_uses, is_counted
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.shapes import NodeShape
 from solver.kinds.topology import GangRules, SetRule
@@ -22,21 +22,21 @@ from solver.problem.attributes import Element
 MOST_LOOKED = 1_000_000
 """Groups of devices looked at for a batch; gangs after that count as served."""
 
-_Uses = tuple[tuple[int, tuple[tuple[Element, ...], ...]], ...]
+_GroupUses = tuple[tuple[int, tuple[tuple[Element, ...], ...]], ...]
 """Uses of each group of devices for one ask, and the group's values by column."""
 
 
-class _Node(Struct, frozen=True):
+class _NodeUses(Struct, frozen=True):
     """What nodes of one shape have for the pods of a kind."""
 
     nodes: int
     most: int
     """Pods on each of them, at most."""
-    uses: tuple[tuple[int, _Uses], ...]
+    uses: tuple[tuple[int, _GroupUses], ...]
     """By ask: the groups that serve it with the values chosen so far."""
 
 
-class _Pods(Struct, frozen=True):
+class _PodsAlike(Struct, frozen=True):
     """Pods of a gang that need the same, whichever cells they are in."""
 
     member: MemberKind
@@ -45,7 +45,7 @@ class _Pods(Struct, frozen=True):
     """By constraint: (ask, place of its column in `Query.named`)."""
 
 
-class _Exhausted(Exception):  # noqa: N818
+class _LookedEnoughError(Exception):
     """So much was looked at that it is not known."""
 
 
@@ -81,7 +81,7 @@ class CommonValues:
         met = self._known[key]
         return None if met == len(sets) else tuple(sets[: met + 1])
 
-    def _list_pods(self, gang: int, sets: Iterable[SetRule]) -> tuple[_Pods, ...]:
+    def _list_pods(self, gang: int, sets: Iterable[SetRule]) -> tuple[_PodsAlike, ...]:
         """List the pods without which a gang is not in, by what they need."""
         demand, named = self._demand, self._demand.query.named
         pods = Counter[tuple[MemberKind, tuple[tuple[tuple[int, int], ...], ...]]]()
@@ -95,52 +95,51 @@ class CommonValues:
                 tuple(
                     (ask, named.index(column))
                     for number, ask, column in each.uses
-                    if number == kind and _is_counted(member, ask)
+                    if number == kind and is_counted(member, ask)
                 )
                 for each in sets
             )
             if count and any(scopes):
                 pods[structs.replace(member, cell=None), scopes] += count
         return tuple(
-            _Pods(member, count, scopes) for (member, scopes), count in pods.items()
+            _PodsAlike(member, count, scopes)
+            for (member, scopes), count in pods.items()
         )
 
     def _count_met(
         self,
-        parts: tuple[_Pods, ...],
+        parts: tuple[_PodsAlike, ...],
         standing: tuple[tuple[tuple[Element, ...], ...], ...],
     ) -> int:
         """Count the constraints, from the first on, that some values meet together."""
         if not parts or self._left < 0:
             return len(standing)
-        search = _Search(parts, standing, self._left)
+        search = _ValueSearch(parts, standing, self._left)
         try:
             search.choose(0, tuple(self._list_nodes(part) for part in parts))
-        except _Exhausted:
+        except _LookedEnoughError:
             search.met = len(standing)
         self._left = search.left
         return search.met
 
-    def _list_nodes(self, part: _Pods) -> tuple[_Node, ...]:
+    def _list_nodes(self, part: _PodsAlike) -> tuple[_NodeUses, ...]:
         """List the nodes that have room for some of the pods."""
         asks = sorted({ask for scope in part.scopes for ask, _ in scope})
-        found = list[_Node]()
+        found = list[_NodeUses]()
         for shape, nodes in self._nodes.items():
             most = min(bound_pods(part.member, shape), part.pods)
             if most:
-                uses = tuple(
-                    (ask, _list_uses(shape, part.member, ask)) for ask in asks
-                )
-                found.append(_Node(nodes, most, uses))
+                uses = tuple((ask, _list_uses(shape, part.member, ask)) for ask in asks)
+                found.append(_NodeUses(nodes, most, uses))
         return tuple(found)
 
 
-class _Search:
+class _ValueSearch:
     """Chooses values for one gang, constraint by constraint."""
 
     def __init__(
         self,
-        parts: tuple[_Pods, ...],
+        parts: tuple[_PodsAlike, ...],
         standing: tuple[tuple[tuple[Element, ...], ...], ...],
         left: int,
     ) -> None:
@@ -151,11 +150,11 @@ class _Search:
         self.met = 0
         """Constraints, from the first on, that some values were found to meet."""
 
-    def choose(self, number: int, tables: tuple[tuple[_Node, ...], ...]) -> bool:
+    def choose(self, number: int, tables: tuple[tuple[_NodeUses, ...], ...]) -> bool:
         """Choose values for this constraint and all that follow; False: none will do.
 
         Raises:
-            _Exhausted: too much was looked at.
+            _LookedEnoughError: too much was looked at.
         """
         self.met = max(self.met, number)
         if number == len(self._standing):
@@ -168,7 +167,7 @@ class _Search:
         )
 
     def _list_values(
-        self, number: int, tables: tuple[tuple[_Node, ...], ...]
+        self, number: int, tables: tuple[tuple[_NodeUses, ...], ...]
     ) -> list[Element]:
         """List the values of which there is enough for all pods, best first."""
         rooms: dict[Element, int] | None = None
@@ -188,9 +187,9 @@ class _Search:
 
     def _count_rooms(
         self,
-        part: _Pods,
+        part: _PodsAlike,
         scope: tuple[tuple[int, int], ...],
-        table: tuple[_Node, ...],
+        table: tuple[_NodeUses, ...],
     ) -> dict[Element, int]:
         """Count by value the pods whose devices for each of these asks may have it."""
         rooms = Counter[Element]()
@@ -214,8 +213,8 @@ class _Search:
         return rooms
 
     def _keep(
-        self, number: int, value: Element, tables: tuple[tuple[_Node, ...], ...]
-    ) -> tuple[tuple[_Node, ...], ...]:
+        self, number: int, value: Element, tables: tuple[tuple[_NodeUses, ...], ...]
+    ) -> tuple[tuple[_NodeUses, ...], ...]:
         """Keep what has a value wherever this constraint asks for it."""
         return tuple(
             self._keep_of(part, dict(part.scopes[number]), value, table)
@@ -224,39 +223,35 @@ class _Search:
 
     def _keep_of(
         self,
-        part: _Pods,
+        part: _PodsAlike,
         positions: Mapping[int, int],
         value: Element,
-        table: tuple[_Node, ...],
-    ) -> tuple[_Node, ...]:
-        kept = list[_Node]()
+        table: tuple[_NodeUses, ...],
+    ) -> tuple[_NodeUses, ...]:
+        kept = list[_NodeUses]()
         for node in table:
-            most, left = node.most, list[tuple[int, _Uses]]()
+            most, left = node.most, list[tuple[int, _GroupUses]]()
             for ask, groups in node.uses:
                 if ask in positions:
                     self._look(len(groups))
                     place = positions[ask]
-                    groups = tuple(g for g in groups if value in g[1][place])
-                    room = sum(use for use, _ in groups)
+                    having = tuple(g for g in groups if value in g[1][place])
+                    room = sum(use for use, _ in having)
                     most = min(most, room // part.member.asks[ask].count)
-                left.append((ask, groups))
+                    left.append((ask, having))
+                else:
+                    left.append((ask, groups))
             if most:
-                kept.append(_Node(node.nodes, most, tuple(left)))
+                kept.append(_NodeUses(node.nodes, most, tuple(left)))
         return tuple(kept)
 
     def _look(self, groups: int) -> None:
         self.left -= groups
         if self.left < 0:
-            raise _Exhausted
+            raise _LookedEnoughError
 
 
-def _is_counted(member: MemberKind, ask: int) -> bool:
-    """True if each pod gets that many devices for an ask, whatever is chosen."""
-    alternatives = member.alternatives(member.asks[ask].request)
-    return len(alternatives) == 1 and bool(member.asks[ask].count)
-
-
-def _list_uses(shape: NodeShape, member: MemberKind, ask: int) -> _Uses:
+def _list_uses(shape: NodeShape, member: MemberKind, ask: int) -> _GroupUses:
     """List the groups of a node that may serve an ask."""
     asked = member.asks[ask]
     uses = ((bound_uses(group, asked), group.elements) for group in shape.groups)

@@ -235,7 +235,7 @@ def _explain_common(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | Non
         if unserved is None:
             continue
         columns = demand.query.columns
-        names = (columns[each.uses[0][2]].attribute for each in unserved)
+        names = [columns[each.uses[0][2]].attribute for each in unserved]
         pods = counted(sum(c.least for own in demand.cells_of[0] for c in own), "pod")
         return Reason(
             rule=Rule.CONSTRAINT,

@@ -94,8 +94,8 @@ class Choices:
         if choice.what == PARTS:
             return self._list_divisions(frame.rules.even[choice.number])
         if choice.what == VALUE:
-            rule = frame.rules.sets[choice.number]
-            return self._list_values(rule, frame, dict(wanted))
+            of_devices = frame.rules.sets[choice.number]
+            return self._list_values(of_devices, frame, dict(wanted))
         if choice.what == NEAR:
             return [None, *self._list_near(choice.number)]
         return [None, *self._list_reaches(frame.rules.shared[choice.number])]

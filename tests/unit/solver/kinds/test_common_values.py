@@ -78,7 +78,7 @@ def test_each_request_has_a_value_of_its_own() -> None:
 
 
 def test_many_large_gangs_are_refused_without_a_model() -> None:
-    """12 gangs under 16 constraints each, any two of which would do."""
+    """12 gangs under 16 constraints, each of which could be met by itself."""
     drawn = random.Random(1)
     names = [f"a{n}" for n in range(16)]
     pools = {

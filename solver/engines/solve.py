@@ -36,6 +36,7 @@ from solver.engines.pattern.search import PatternSearch
 from solver.engines.tier_values import better_of, tier_values_of
 from solver.engines.truncated import TruncatedSearch
 from solver.errors import NotPackableError, PatternLimitError
+from solver.kinds.common_values import CommonValues
 from solver.kinds.counting import bound_pods
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
@@ -400,13 +401,14 @@ def _hopeless_gangs(demand: Demand, kinds: tuple[NodeKind, ...]) -> tuple[int, .
         for member, pods in gang_kind.members:
             asked[alike[member]] = max(pods, asked.get(alike[member], 0))
     room = {member: _count_room(member, nodes, most) for member, most in asked.items()}
+    without_room = {
+        gang
+        for gang_kind, gangs in demand.gang_kinds.items()
+        if any(pods > room[alike[member]] for member, pods in gang_kind.members)
+        for gang in gangs
+    }
     return tuple(
-        sorted(
-            gang
-            for gang_kind, gangs in demand.gang_kinds.items()
-            if any(pods > room[alike[member]] for member, pods in gang_kind.members)
-            for gang in gangs
-        )
+        sorted(without_room.union(CommonValues(demand, nodes).list_unserved()))
     )
 
 

@@ -13,13 +13,19 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct, structs
 
 from contracts.allocation import Reason, Rule
-from contracts.counts import counted
+from contracts.counts import counted, listed
 from contracts.even_parts import find_even_parts
 from contracts.gang_rules import GangTopology
 from solver.explain.pods import describe_alone
 from solver.explain.sharing import explain_reach
 from solver.explain.values import RoomByName, describe_rooms
-from solver.kinds.counting import bound_pods, bound_uses, bound_uses_together
+from solver.kinds.common_values import CommonValues
+from solver.kinds.counting import (
+    bound_pods,
+    bound_uses,
+    bound_uses_together,
+    is_counted,
+)
 from solver.kinds.demand import Demand, MemberKind
 from solver.kinds.nodes import find_node_kinds
 from solver.kinds.shapes import NodeKind, NodeShape
@@ -185,6 +191,9 @@ def _explain_sets(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None:
         reason = explain(demand, kinds, rule)
         if reason is not None:
             return reason
+    reason = _explain_common(demand, kinds)
+    if reason is not None:
+        return reason
     for alike in _list_alike(demand):
         reason = _explain_alike(demand, kinds, alike)
         if reason is not None:
@@ -214,6 +223,28 @@ def _explain_match(
         f"{name}; {describe_rooms(rooms, counted(asked, 'pod'))}",
         facts={"asked": asked, "room": found, "values": len(rooms)},
     )
+
+
+def _explain_common(demand: Demand, kinds: tuple[NodeKind, ...]) -> Reason | None:
+    """Name the first constraints that values meet one by one, but not together."""
+    nodes = Counter[NodeShape]()
+    for kind in kinds:
+        nodes[kind.shape] += len(kind.nodes)
+    for rules in demand.gang_rules:
+        unserved = CommonValues(demand, nodes).find_unserved(rules)
+        if unserved is None:
+            continue
+        columns = demand.query.columns
+        names = [columns[each.uses[0][2]].attribute for each in unserved]
+        pods = counted(sum(c.least for own in demand.cells_of[0] for c in own), "pod")
+        return Reason(
+            rule=Rule.CONSTRAINT,
+            field="spec.constraints",
+            message=f"no values of {listed(names)} together have devices for its "
+            f"{pods}",
+            facts={"constraints": len(unserved)},
+        )
+    return None
 
 
 class _ComparedPods(Struct, frozen=True):
@@ -248,7 +279,7 @@ def _list_alike(demand: Demand) -> Iterator[_ComparedPods]:
 
 def _is_exclusive(member: MemberKind, ask: int) -> bool:
     """True if each pod takes that many devices, or shares, for an ask."""
-    return _is_counted(member, ask) and not member.asks[ask].admin
+    return is_counted(member, ask) and not member.asks[ask].admin
 
 
 def _explain_alike(
@@ -298,7 +329,7 @@ def _explain_distinct(
     asked, values = 0, set[Element]()
     for number, ask, column in rule.uses:
         member = demand.member_kinds[number]
-        if _is_counted(member, ask):
+        if is_counted(member, ask):
             asked += demand.pods[number] * member.asks[ask].count
         position = demand.query.named.index(column)
         values.update(
@@ -320,12 +351,6 @@ def _explain_distinct(
     )
 
 
-def _is_counted(member: MemberKind, ask: int) -> bool:
-    """True if each pod gets that many devices for an ask, whatever is chosen."""
-    alternatives = member.alternatives(member.asks[ask].request)
-    return len(alternatives) == 1 and bool(member.asks[ask].count)
-
-
 def _count_by_value(
     demand: Demand,
     kinds: Iterable[NodeKind],
@@ -342,7 +367,7 @@ def _count_by_value(
     sole = [
         (ask, demand.query.named.index(column))
         for ask, column in scope
-        if _is_counted(member, ask)
+        if is_counted(member, ask)
     ]
     positions = {demand.query.named.index(column) for _, column in scope}
     for kind in kinds:

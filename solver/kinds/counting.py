@@ -36,6 +36,12 @@ def bound_pods(kind: MemberKind, shape: NodeShape) -> int:
     return min(bounds)
 
 
+def is_counted(member: MemberKind, ask: int) -> bool:
+    """True if each pod gets that many devices for an ask, whatever is chosen."""
+    alternatives = member.alternatives(member.asks[ask].request)
+    return len(alternatives) == 1 and bool(member.asks[ask].count)
+
+
 def has_room(demand: Demand, kinds: Iterable[NodeKind]) -> bool:
     """True if all nodes together could hold each kind of pod of a batch by itself."""
     counted = tuple(kinds)

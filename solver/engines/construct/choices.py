@@ -6,7 +6,8 @@ enough by counting.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -16,8 +17,10 @@ from solver.engines.construct.between import Between, Domain
 from solver.engines.construct.frame import Division, Frame
 from solver.engines.construct.open_nodes import OpenNodes
 from solver.engines.construct.stock import Stock
+from solver.kinds.counting import PLENTY, bound_uses, is_counted
 from solver.kinds.demand import Demand
 from solver.kinds.topology import ClaimShared, PodsEven, PodsTogether, SetRule
+from solver.problem.attributes import Element
 
 DOMAIN, VALUE, NEAR, REACH, PARTS = "domain", "value", "near", "reach", "parts"
 MOST_OPTIONS = 64
@@ -91,7 +94,8 @@ class Choices:
         if choice.what == PARTS:
             return self._list_divisions(frame.rules.even[choice.number])
         if choice.what == VALUE:
-            return self._list_values(frame.rules.sets[choice.number])
+            of_devices = frame.rules.sets[choice.number]
+            return self._list_values(of_devices, frame, dict(wanted))
         if choice.what == NEAR:
             return [None, *self._list_near(choice.number)]
         return [None, *self._list_reaches(frame.rules.shared[choice.number])]
@@ -167,32 +171,85 @@ class Choices:
             if len(large) >= parts
         ]
 
-    def _list_values(self, rule: SetRule) -> list[Option]:
+    def _list_values(
+        self, rule: SetRule, frame: Frame, pods: Mapping[int, int]
+    ) -> list[Option]:
+        """List the values of which enough is left beside those chosen before."""
         columns: dict[int, list[int]] = {}
-        for kind, _, column in rule.uses:
+        large: set[Element] | None = None
+        for kind, ask, column in rule.uses:
             columns.setdefault(column, []).append(kind)
+            needed = pods.get(kind, 0) * self._count_exclusive(kind, ask)
+            if needed:
+                left = self._count_agreeing(frame, kind, ask, column)
+                enough = {value for value, count in left.items() if count >= needed}
+                large = enough if large is None else large & enough
         listed = (
-            self._list_elements(column, kinds) for column, kinds in columns.items()
+            self._list_elements(column, kinds, large)
+            for column, kinds in columns.items()
         )
         return list(dict.fromkeys(value for values in listed for value in values))
 
-    def _list_elements(self, column: int, kinds: Sequence[int]) -> list[Option]:
-        """List the values of devices that pods may ask for, those of few left first."""
+    def _count_exclusive(self, kind: int, ask: int) -> int:
+        """Count the devices that each pod has for an ask alone; 0: none for certain."""
+        member = self._demand.member_kinds[kind]
+        asked = member.asks[ask]
+        return asked.count if is_counted(member, ask) and not asked.admin else 0
+
+    def _count_agreeing(
+        self, frame: Frame, kind: int, ask: int, column: int
+    ) -> Counter[Element]:
+        """Bound the uses left for an ask by value, beside values that are chosen."""
+        asked = self._demand.member_kinds[kind].asks[ask]
+        position = self._demand.query.named.index(column)
+        known = [
+            (condition.columns[ask], condition.start)
+            for condition in frame.list_conditions(kind)
+            if condition.start is not None
+            and ask in condition.columns
+            and not condition.distinct
+            and not condition.may_lack
+        ]
+        left = Counter[Element]()
+        for node, view in enumerate(self._places.views):
+            for number, group in enumerate(view.shape.groups):
+                if all(not start.isdisjoint(group.elements[at]) for at, start in known):
+                    uses = min(
+                        bound_uses(group, asked),
+                        PLENTY
+                        if group.is_shareable
+                        else self._stock.count_left(node, number),
+                    )
+                    for value in dict.fromkeys(group.elements[position]):
+                        left[value] += uses
+        return left
+
+    def _list_elements(
+        self, column: int, kinds: Sequence[int], large: Container[Element] | None = None
+    ) -> list[Option]:
+        """List the values of devices that pods may ask for, those of few left first.
+
+        `large`: those that are large enough; None: nobody counted.
+        """
         position = self._demand.query.named.index(column)
         mask = 0
         for kind in kinds:
             for ask in self._demand.member_kinds[kind].asks:
                 mask |= 1 << ask.kind
-        left: dict[Option, int] = {}
+        left: dict[Element, int] = {}
         for node, view in enumerate(self._places.views):
             for number, group in enumerate(view.shape.groups):
                 if group.mask & mask:
                     for value in group.elements[position]:
                         count = self._stock.count_left(node, number)
                         left[value] = left.get(value, 0) + count
-        listed = [value for value, count in left.items() if count]
+        listed = [
+            value
+            for value, count in left.items()
+            if count and (large is None or value in large)
+        ]
         listed.sort(key=lambda value: (left[value], repr(value)))
-        return listed[:MOST_OPTIONS]
+        return list(listed[:MOST_OPTIONS])
 
     def _list_near(self, number: int) -> Sequence[Option]:
         """List the domains of a rule; of those of one node, where something is new."""

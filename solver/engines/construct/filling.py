@@ -61,8 +61,8 @@ class Filling:
         self._rules_of = {rules.gang: rules for rules in demand.gang_rules}
         self._full: set[int] = set()
         """Kinds of pod without rules beyond a node for which there is no room."""
-        self._misfits: set[tuple[int, int | None]] = set()
-        """(kind of pod, look of a node) that have no way."""
+        self._misfits: set[tuple[int, int | None, tuple[Values | None, ...]]] = set()
+        """(kind of pod, look of a node, values in common) that have no way."""
         self.steps = steps
         self.frames: dict[int, Frame] = {}
         """Of the gangs that are in."""
@@ -241,10 +241,11 @@ class Filling:
         member = self._demand.member_kinds[kind]
         shared = next((s for s in frame.rules.shared if s.claim == kind), None)
         conditions = frame.list_conditions(kind)
-        is_free = not conditions and shared is None and frame.is_free(kind)
+        starts = tuple(condition.start for condition in conditions)
+        is_free = shared is None and frame.is_free(kind)
         for node in self._list_nodes(frame, kind, shared):
             look = self._stock.look_of(node) if is_free else None
-            if (kind, look) in self._misfits:
+            if (kind, look, starts) in self._misfits:
                 continue
             if self.steps <= 0:
                 return False
@@ -262,7 +263,7 @@ class Filling:
             self.steps -= takes
             if way is None:
                 if look is not None:
-                    self._misfits.add((kind, look))
+                    self._misfits.add((kind, look, starts))
                 continue
             self._between.add(kind, node)
             self._stock.take_resources(node, kind)

@@ -12,6 +12,7 @@ that shares no code with it.
 from __future__ import annotations
 
 import random
+import sys
 import time
 from argparse import Namespace
 from bisect import bisect_left
@@ -50,7 +51,11 @@ def main() -> None:
     arguments.add_argument("--patience", type=int, default=0, help="seconds")
     arguments.add_argument("--queues", type=int, default=1)
     options = arguments.parse_args()
-    report("backfill", options, list(_run(options)))
+    rows = list[Row]()
+    for row in _run(options):
+        print(row, file=sys.stderr, flush=True)
+        rows.append(row)
+    report("backfill", options, rows)
 
 
 def draw_jobs(nodes: int, count: int, queues: int, seed: int) -> list[Job]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from math import ceil
 
+MOST_CHARACTERS = 40
 LONGEST_S = 10 * 365 * 86_400
 _UNITS_S = {"h": 3600, "m": 60, "s": 1}
 _PART = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)([hms])", re.ASCII)
@@ -25,7 +26,7 @@ def parse_duration(text: str) -> int:
     Raises:
         ValueError: it is none, or too short or too long.
     """
-    if not _WHOLE.fullmatch(text):
+    if len(text) > MOST_CHARACTERS or not _WHOLE.fullmatch(text):
         raise ValueError(f"must be {FORM}")
     parts = _PART.findall(text)
     seconds = ceil(sum(float(amount) * _UNITS_S[unit] for amount, unit in parts))

@@ -16,6 +16,7 @@ from contracts.allocation import AllocationResult, Reason
 from contracts.codec import encode
 from contracts.counts import counted
 from contracts.device import DeviceTaint, ResourcePool
+from contracts.durations import parse_duration
 from contracts.gang import MAX_MEMBERS, AvoidedNode, Gang
 from contracts.ids import (
     ClaimRef,
@@ -225,6 +226,11 @@ class SubmitGang(Message, frozen=True, kw_only=True):
             raise ValueError("gang.metadata.name: must not be empty")
         if not spec.members:
             raise ValueError("gang.spec.members: a gang has at least one member")
+        if spec.duration:
+            try:
+                parse_duration(spec.duration)
+            except ValueError as error:
+                raise ValueError(f"gang.spec.duration: {error}") from error
         for member in spec.members:
             field = f"gang.spec.members[{member.name}]"
             if member.count < 1:

@@ -139,7 +139,7 @@ def _read_policies(names: list[str], patience: str) -> list[Policy]:
         UsageError: there are too many, or one is none.
     """
     from moorings.simulate.course import Policy  # noqa: PLC0415  # imports OR-Tools
-    from solver.timeline.keeper import NEVER  # noqa: PLC0415  # imports OR-Tools
+    from solver.timeline.patience import NEVER  # noqa: PLC0415  # imports OR-Tools
 
     if len(names) > MOST_POLICIES:
         raise UsageError(f"--policy may be given {MOST_POLICIES} times, not more")

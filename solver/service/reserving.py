@@ -39,9 +39,7 @@ from solver.timeline.reserve import Reservation
 
 LOOK_S = 5.0
 """Between two looks."""
-TURN_S = 0.5
-"""A look that takes longer goes on after the next batch."""
-GUARD_S = 10.0
+GUARD_S = 2.0
 """Of one question."""
 WORK = 1.0
 """Deterministic time of one question."""
@@ -82,15 +80,16 @@ class Reserving:
         """What was asked in this look, by the Problem's hash."""
         self._solves: dict[str, SolveID] = {}
         """Recorded solves of what is kept, by the Problem's hash."""
-        self._look: _Look | None = None
-        """A look that goes on; None: none does."""
+        self._looks = 0
+        """Since we lead."""
+        self._is_settled = True
+        """False: the last look changed something."""
         self._resting: dict[GangKey, float] = {}
         """Until when nothing is asked about gangs."""
-        self._due_s = 0.0
 
     def begin(self) -> None:
         """Begin to lead: what was promised is known from the gangs that were told."""
-        self._reservations, self._look, self._due_s = Reservations(), None, 0.0
+        self._reservations, self._looks, self._is_settled = Reservations(), 0, True
 
     # --- beside a batch --------------------------------------------------------------
 
@@ -108,29 +107,35 @@ class Reserving:
 
     # --- between batches -------------------------------------------------------------
 
-    async def look(self) -> None:
-        """Look at what is kept if that is due, or go on with a look that takes long.
+    @property
+    def is_known(self) -> bool:
+        """True if what was promised before we led is kept again, or cannot be."""
+        return self._looks > 0 or not self._snapshot().promised
+
+    async def look(self) -> float:
+        """Look at what is kept; gives the seconds until the next look.
+
+        Beside the decisions: a question waits for no more than one batch, and a batch
+        for one question. After a look that took long the next is as far away.
 
         Raises:
             BusUnavailableError: the bus is away; try again.
         """
-        if self._look is None and monotonic() < self._due_s:
-            return
-        look = self._look or await self._begin_look()
-        self._look = None
+        began_s, reservations = monotonic(), self._reservations
+        look = await self._begin_look()
         try:
-            done = await self._go_on(look)
+            await self._finish_look(look)
         except VerdictMissingError as error:
             log.warning("reservations.unsure", reason=str(error))
-            done = True
         except WorkerError as error:
             self._note_failure(look, error)
-            done = True
-        if done:
-            self._due_s = monotonic() + LOOK_S
-            self._asked.clear()
-        else:
-            self._look = look
+        self._asked.clear()
+        if reservations is self._reservations:
+            self._looks += 1
+        # What was decided meanwhile knew nothing of it: it is promised once it holds.
+        if not self._is_settled:
+            return 0.0
+        return max(LOOK_S, monotonic() - began_s)
 
     def _note_failure(self, look: _Look, error: WorkerError) -> None:
         for gang in () if look.problem is None else look.problem.gangs:
@@ -162,27 +167,21 @@ class Reserving:
         limited = structs.replace(asker.parameters, work_limit=work)
         return structs.replace(asker, parameters=limited)
 
-    async def _go_on(self, look: _Look) -> bool:
-        """Go on with a look for a while; True: it is done."""
-        until_s = monotonic() + TURN_S
+    async def _finish_look(self, look: _Look) -> None:
+        again: list[GangKey] = []
         while True:
-            if look.answer is not None and monotonic() > until_s:
-                return False
             # States to come are made beside the loop: a large cluster has many.
-            problem, again = await asyncio.to_thread(_ask_next, look)
-            if problem is None:
-                await self._finish_look(look, again)
-                return True
-            look.problem = problem
-            data = await self._decider.ask(problem, GUARD_S)
+            look.problem, again = await asyncio.to_thread(_ask_next, look)
+            if look.problem is None:
+                break
+            data = await self._decider.ask(look.problem, GUARD_S)
             look.answer = DECISION.decode(data)
-            self._asked[problem.hash] = (problem, look.answer, data)
-
-    async def _finish_look(self, look: _Look, again: list[GangKey]) -> None:
+            self._asked[look.problem.hash] = (look.problem, look.answer, data)
         for was, why in self._reservations.book.late:
             metrics.MOVED_LATER.inc()
             log.warning("promise.moved", gang=name_gang(was.record), reason=why)
-        if self._reservations.book.kept != look.before:
+        self._is_settled = self._reservations.book.kept == look.before
+        if not self._is_settled:
             await self._record()
         self._retry(again)
 
@@ -199,7 +198,7 @@ class Reserving:
 
     def make_promises(self, snapshot: Snapshot, epoch: int) -> tuple[GangPending, ...]:
         """Make what is to be said of starts that are promised, or are not any more."""
-        if not self._due_s:
+        if not self._looks or not self._is_settled:
             return ()
         book = self._reservations.book
         kept = {each.key: self._make_expected(each) for each in book.kept}

@@ -47,7 +47,7 @@ from solver.service.notices import Notices
 from solver.service.paced import PACED_TOPICS, PacedReader
 from solver.service.past import passes_over
 from solver.service.presence import Presence
-from solver.service.reserving import Reserving
+from solver.service.reserving import LOOK_S, Reserving
 from solver.service.retention import Retention
 from solver.service.telemetry import Telemetry
 from solver.snapshot.snapshot import (
@@ -184,6 +184,8 @@ class SolverService:
             "backlog": backlog.run,
             # Whatever waits, batch by batch, while we lead.
             "decide": self.decide,
+            # What is kept for whom waits for long, while we lead.
+            "reserve": self.reserve,
             # Selectors that take long, beside the decisions.
             "evaluate": self.evaluate,
             # The cluster as metrics, while we lead.
@@ -400,6 +402,24 @@ class SolverService:
                 await first_of(self._wake, stop, within_s=1.0)
         self._decided_last.set()
 
+    async def reserve(self, stop: asyncio.Event) -> None:
+        """Look at reservations now and then, for as long as we lead."""
+        while not stop.is_set():
+            pause_s = 1.0
+            if self._leadership.leads and self._leadership.caught_up:
+                try:
+                    pause_s = await self._reserving.look()
+                except BusUnavailableError as error:
+                    log.warning("reservations.delayed", reason=str(error))
+                except ServiceError:
+                    raise
+                except Exception as error:  # noqa: BLE001 # others are decided all the same
+                    log.error("reservations.failed", reason=str(error))  # noqa: TRY400 # shown once
+                    self._refusals.show_mistake("reserve", error)
+                    pause_s = LOOK_S
+                self._wake.set()
+            await first_of(stop, within_s=pause_s)
+
     async def evaluate(self, stop: asyncio.Event) -> None:
         """Evaluate slow selectors; gangs that waited for them are tried next."""
 
@@ -425,9 +445,8 @@ class SolverService:
         self._apply([*said])
         self._wake_gangs()
         # However many gangs end: after some of them others are decided.
-        # Before others are decided: what was promised is kept from the first batch on.
-        await self._reserving.look()
-        decided = await self._batches.decide_next()
+        # What was promised is kept from the first batch on.
+        decided = self._reserving.is_known and await self._batches.decide_next()
         return decided or bool(said)
 
     async def _finish(self) -> None:

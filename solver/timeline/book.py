@@ -14,9 +14,9 @@ from msgspec import structs
 from contracts.lifecycle import GangRecord
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import AskerOf, Asking
-from solver.timeline.futures import with_gang, without_gangs
+from solver.timeline.futures import Members, with_gang
 from solver.timeline.reserve import Reservation, Scene
-from solver.timeline.runs import Seconds, duration_of, list_ended
+from solver.timeline.runs import Seconds, duration_of
 
 
 def list_in_the_way(
@@ -77,18 +77,19 @@ def make_way(
         VerdictMissingError: a selector was not evaluated for all devices.
     """
     asker, moved = asker_of(record), list(scene.kept)
-    aside = list_in_the_way(record, moved, scene.now_s)
+    aside = list_in_the_way(record, moved, scene.table.now_s)
     if asker is None or not aside:
         return None
-    fit = yield from asker.place(scene.snapshot, record)
+    fit = yield from asker.place(scene.table.snapshot, record)
     if not fit:
         return None
-    begun = with_gang(scene.snapshot, record, fit.members)
     for number, each in enumerate(scene.kept):
         if each in aside:
             others = (*moved[:number], *moved[number + 1 :])
-            later = structs.replace(scene, snapshot=begun, kept=others)
-            elsewhere = yield from _keep_elsewhere(asker_of, later, each)
+            begun = (record, fit.members)
+            elsewhere = yield from _keep_elsewhere(
+                asker_of, structs.replace(scene, kept=others), each, begun
+            )
             if elsewhere is None:
                 return None
             moved[number] = elsewhere
@@ -96,15 +97,18 @@ def make_way(
 
 
 def _keep_elsewhere(
-    asker_of: AskerOf, scene: Scene, reservation: Reservation
+    asker_of: AskerOf,
+    scene: Scene,
+    reservation: Reservation,
+    begun: tuple[GangRecord, Members],
 ) -> Asking[Reservation | None]:
+    """Keep other devices for a gang beside one that has begun, as early."""
     asker = asker_of(reservation.record)
     start_s, until_s = reservation.start_s, reservation.until_s
     if asker is None or start_s is None:
         return None
-    ended = list_ended(scene.runs, start_s)
     company = (each for each in scene.kept if each.is_during(start_s, until_s))
-    state = keep_clear(without_gangs(scene.snapshot, ended), company)
+    state = keep_clear(with_gang(scene.table.at(start_s), *begun), company)
     fit = yield from asker.place(state, reservation.record)
     if not fit:
         return None

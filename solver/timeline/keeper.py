@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from heapq import nsmallest
 
 from msgspec import Struct, structs
@@ -43,12 +44,13 @@ from solver.timeline.patience import (
     read_terms,
 )
 from solver.timeline.reserve import Reservation, Scene, reserve
-from solver.timeline.runs import Run, Seconds, list_ended, list_runs
+from solver.timeline.runs import Run, Seconds
+from solver.timeline.timetable import Timetable
 
 _OF_QUEUES = {Rule.QUOTA, Rule.QUEUE_CLOSED}
 
 
-class Outlook(Struct, frozen=True, kw_only=True):
+class Outlook(Struct, frozen=True, kw_only=True, dict=True):
     """What is known when reservations are looked at."""
 
     snapshot: Snapshot
@@ -59,6 +61,11 @@ class Outlook(Struct, frozen=True, kw_only=True):
     is_worse: bool = True
     """False: nothing was lost since the last look, nobody overran and nobody of a
     higher priority began; what is kept holds."""
+
+    @cached_property
+    def table(self) -> Timetable:
+        """Who ends when, and the cluster in between."""
+        return Timetable(self.snapshot, self.now_s)
 
 
 class Book(Struct, frozen=True, kw_only=True):
@@ -79,7 +86,7 @@ class Book(Struct, frozen=True, kw_only=True):
 
 
 def keep_book(book: Book, look: Outlook) -> Asking[Book]:
-    """Outlook at all reservations once more, and make those that are due.
+    """Look at all reservations once more, and make those that are due.
 
     Raises:
         VerdictMissingError: a selector was not evaluated for all devices.
@@ -90,20 +97,20 @@ def keep_book(book: Book, look: Outlook) -> Asking[Book]:
     candidates = list_candidates(look, [*old, *promised])
     if not old and not promised and not candidates:
         return Book()
-    runs = list_runs(look.snapshot, look.now_s)
+    runs = look.table.runs
     kept, late = list[Reservation](), list[tuple[Reservation, str]]()
     for number, each in enumerate(old):
         after = old[number + 1 :]
-        fault = _find_fault(each, look, runs, [*kept, *after])
+        fault = _find_fault(each, look, [*kept, *after])
         if not fault:
             beyond = _list_beyond(each, runs, [*kept, *after])
             if book.beyond.get(each.key, beyond) <= beyond:
                 kept.append(each)
                 continue
             others = [*kept, *after]
-            kept.append((yield from _move_earlier(each, look, runs, others)))
+            kept.append((yield from _move_earlier(each, look, others)))
             continue
-        moved = yield from _move(each, look, runs, (kept, after))
+        moved = yield from _move(each, look, (kept, after))
         is_late = moved is None or _is_later(moved, each)
         if is_late:
             late.append((each, fault))
@@ -114,7 +121,7 @@ def keep_book(book: Book, look: Outlook) -> Asking[Book]:
         if look.asker_of(each.record) is None:
             unknown.add(each.key)
             continue
-        made = yield from _reserve(each.record, look, runs, kept)
+        made = yield from _reserve(each.record, look, kept)
         is_late = made is None or _is_later(made, each)
         why = "things changed before this solver led" if is_late else ""
         if is_late:
@@ -122,7 +129,7 @@ def keep_book(book: Book, look: Outlook) -> Asking[Book]:
         if made is not None:
             kept.append(structs.replace(made, since_s=each.since_s, moved=why))
     for record in candidates:
-        made = yield from _reserve(record, look, runs, kept)
+        made = yield from _reserve(record, look, kept)
         if made is not None:
             kept.append(made)
     return Book(
@@ -189,28 +196,27 @@ def _is_answered(record: GangRecord) -> bool:
 
 
 def _reserve(
-    record: GangRecord, look: Outlook, runs: Sequence[Run], kept: Sequence[Reservation]
+    record: GangRecord, look: Outlook, kept: Sequence[Reservation]
 ) -> Asking[Reservation | None]:
     asker = look.asker_of(record)
     if asker is None:
         return None
-    scene = Scene(snapshot=look.snapshot, runs=runs, kept=kept, now_s=look.now_s)
+    scene = Scene(table=look.table, kept=kept)
     return (yield from reserve(asker, scene, record))
 
 
 def _move(
     old: Reservation,
     look: Outlook,
-    runs: Sequence[Run],
     others: tuple[Sequence[Reservation], Sequence[Reservation]],
 ) -> Asking[Reservation | None]:
     """Keep something else; if need be, what is kept for those that came after it."""
     before, after = others
     record = look.snapshot.waiting.get(old.key) or old.record
-    beside = yield from _reserve(record, look, runs, [*before, *after])
+    beside = yield from _reserve(record, look, [*before, *after])
     if beside is not None and not _is_later(beside, old):
         return beside
-    return (yield from _reserve(record, look, runs, before)) if after else beside
+    return (yield from _reserve(record, look, before)) if after else beside
 
 
 def _list_beyond(
@@ -231,14 +237,14 @@ def _list_beyond(
 
 
 def _move_earlier(
-    old: Reservation, look: Outlook, runs: Sequence[Run], others: Sequence[Reservation]
+    old: Reservation, look: Outlook, others: Sequence[Reservation]
 ) -> Asking[Reservation]:
     """Keep an earlier start if there is one by now."""
     record = look.snapshot.waiting.get(old.key) or old.record
     asker = look.asker_of(record)
     if asker is None:
         return old
-    scene = Scene(snapshot=look.snapshot, runs=runs, kept=others, now_s=look.now_s)
+    scene = Scene(table=look.table, kept=others)
     found = yield from reserve(asker, scene, record, before_s=old.start_s)
     if found is None or found.start_s is None:
         return old
@@ -251,11 +257,9 @@ def _is_later(new: Reservation, old: Reservation) -> bool:
     return new.start_s > old.start_s
 
 
-def _find_fault(
-    kept: Reservation, look: Outlook, runs: Sequence[Run], others: Iterable[Reservation]
-) -> str:
+def _find_fault(kept: Reservation, look: Outlook, others: Iterable[Reservation]) -> str:
     """Say why a reservation does not hold as it is; empty: it does."""
-    start_s, holders = kept.start_s, frozenset(kept.after)
+    start_s, holders, runs = kept.start_s, frozenset(kept.after), look.table.runs
     late = [run for run in runs if run.overruns and run.record.key in holders]
     if late:
         names = ", ".join(run.record.name for run in late[:3])
@@ -267,14 +271,15 @@ def _find_fault(
     if not look.is_worse:
         return ""
     if start_s is None:
-        ended = [run.record for run in runs if run.record.key in holders]
+        held = (run.record for run in runs if run.record.key in holders)
+        state = without_gangs(look.snapshot, held)
     else:
-        ended = list_ended(runs, start_s)
+        state = look.table.at(start_s)
     asker = look.asker_of(kept.record)
     if asker is None:
         return ""
     beside = (e for e in others if e.is_during(start_s, kept.until_s))
-    state = keep_clear(without_gangs(look.snapshot, ended), beside)
+    state = keep_clear(state, beside)
     fits = _judge_places(asker.question(state, kept.record, Tier.GANGS), kept.members)
     return "" if fits else "its devices or nodes cannot be used any more"
 

@@ -19,7 +19,7 @@ from solver.timeline.asking import Asking
 from solver.timeline.book import keep_clear, list_in_the_way, make_way
 from solver.timeline.keeper import Book, Outlook, keep_book
 from solver.timeline.reserve import Reservation, Scene
-from solver.timeline.runs import Seconds, duration_of, list_runs
+from solver.timeline.runs import Seconds, duration_of
 
 MOST_WAYS = 4
 """Gangs in one look for which others are moved aside."""
@@ -79,7 +79,7 @@ class Reservations:
     # --- between batches -------------------------------------------------------------
 
     def look(self, look: Outlook) -> Asking[list[GangKey]]:
-        """Outlook at the book once more.
+        """Look at the book once more.
 
         Returns:
             Gangs that are to be tried again: less is in their way, or something else.
@@ -104,18 +104,12 @@ class Reservations:
 
     def _make_ways(self, look: Outlook) -> Asking[None]:
         new = [gang for gang, is_new in self._barred.items() if is_new][:MOST_WAYS]
-        runs = list_runs(look.snapshot, look.now_s) if new else ()
         for gang in new:
             self._barred[gang] = False
             record = look.snapshot.waiting.get(gang)
             if record is None:
                 continue
-            scene = Scene(
-                snapshot=look.snapshot,
-                runs=runs,
-                kept=self.book.kept,
-                now_s=look.now_s,
-            )
+            scene = Scene(table=look.table, kept=self.book.kept)
             moved = yield from make_way(look.asker_of, scene, record)
             if moved is not None:
                 self.book = structs.replace(self.book, kept=moved)

@@ -9,7 +9,6 @@ Source: EASY backfill (Lifka, 1995), by states of all devices instead of counts.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -20,8 +19,9 @@ from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asker, Asking
-from solver.timeline.futures import Members, with_gang, without_gangs
+from solver.timeline.futures import Members, with_gang
 from solver.timeline.runs import Run, Seconds, duration_of
+from solver.timeline.timetable import Timetable
 
 
 class Reservation(Struct, frozen=True, kw_only=True):
@@ -74,12 +74,9 @@ class _Step(Struct, frozen=True):
 class Scene(Struct, frozen=True, kw_only=True):
     """What is known of the time to come."""
 
-    snapshot: Snapshot
-    runs: Sequence[Run]
-    """In the order of their ends."""
+    table: Timetable
     kept: Sequence[Reservation] = ()
     """What is kept for others."""
-    now_s: Seconds
 
 
 def reserve(
@@ -108,13 +105,10 @@ class _Search:
     def __init__(self, asker: Asker, scene: Scene, record: GangRecord) -> None:
         self._asker = asker
         self._record = record
-        self._now_s = scene.now_s
-        self._runs = scene.runs
+        self._table = scene.table
         self._kept = scene.kept
         self._duration_s = duration_of(record)
         self._proven = True
-        self._states = {0: scene.snapshot}
-        """By how many of the runs have ended."""
 
     def find_company(self, step: _Step) -> tuple[int, ...]:
         """Name the reservations beside which it would run, by their numbers."""
@@ -147,9 +141,9 @@ class _Search:
             until_s=self._end_of(step.start_s),
             members=fit.members,
             proven=self._proven,
-            since_s=self._now_s,
+            since_s=self._table.now_s,
             problem=fit.problem,
-            after=_list_holders(self._runs[: step.ended], fit.members),
+            after=_list_holders(self._table.runs[: step.ended], fit.members),
         )
 
     def _fits_at(self, step: _Step) -> Asking[bool]:
@@ -159,10 +153,7 @@ class _Search:
 
     def _state_at(self, step: _Step) -> Snapshot:
         """Return the cluster of a step, with all that is kept while the gang runs."""
-        before = max(ended for ended in self._states if ended <= step.ended)
-        more = (run.record for run in self._runs[before : step.ended])
-        state = without_gangs(self._states[before], more)
-        self._states[step.ended] = state
+        state = self._table.after(step.ended)
         for number in self.find_company(step):
             each = self._kept[number]
             state = with_gang(state, each.record, each.members)
@@ -176,12 +167,12 @@ class _Search:
 
 def _list_steps(scene: Scene) -> list[_Step]:
     """List the times at which something ends, in their order, and now."""
-    runs, now_s = scene.runs, scene.now_s
-    ends = [run.ends_s for run in runs if run.ends_s is not None]
+    table = scene.table
+    now_s, ends = table.now_s, table.ends
     kept_ends = [each.until_s for each in scene.kept if each.until_s is not None]
     times = sorted({now_s, *ends, *(end for end in kept_ends if end > now_s)})
-    steps = [_Step(time_s, bisect_right(ends, time_s)) for time_s in times]
-    unknown = range(len(ends) + 1, len(runs) + 1)
+    steps = [_Step(time_s, table.count_ended(time_s)) for time_s in times]
+    unknown = range(len(ends) + 1, len(table.runs) + 1)
     return [*steps, *(_Step(None, ended) for ended in unknown)]
 
 

@@ -7,7 +7,6 @@ first. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import ceil
 
 from msgspec import Struct
@@ -15,8 +14,10 @@ from msgspec import Struct
 from contracts.durations import parse_duration
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
+from solver.cache import cached
 from solver.snapshot.snapshot import Snapshot
 
+MOST_TEXTS = 4096
 Seconds = int
 """Since the epoch."""
 
@@ -35,18 +36,22 @@ class Run(Struct, frozen=True, kw_only=True):
 def duration_of(record: GangRecord) -> int | None:
     """Return how many seconds a gang runs at most; None: nobody knows."""
     text = "" if record.submission is None else record.submission.gang.spec.duration
-    return parse_duration(text) if text else None
+    return _read_duration(text) if text else None
+
+
+@cached(MOST_TEXTS)
+def _read_duration(text: str) -> int | None:
+    """Read a duration; what is none is refused with its gang, and known to nobody."""
+    try:
+        return parse_duration(text)
+    except ValueError:
+        return None
 
 
 def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:
     """List the gangs that have a place, in the order in which they are taken to end."""
     runs = [_make_run(record, now_s) for record in snapshot.placed.values()]
     return sorted(runs, key=_order_of)
-
-
-def list_ended(runs: Iterable[Run], time_s: Seconds) -> list[GangRecord]:
-    """List who has ended by then, of those of whom it is known."""
-    return [r.record for r in runs if r.ends_s is not None and r.ends_s <= time_s]
 
 
 def _make_run(record: GangRecord, now_s: Seconds) -> Run:

@@ -15,7 +15,7 @@ from solver.timeline.asking import answer_all
 from solver.timeline.book import keep_clear, list_in_the_way, make_way
 from solver.timeline.futures import Members, with_gang
 from solver.timeline.reserve import Reservation, Scene, reserve
-from solver.timeline.runs import list_runs
+from solver.timeline.timetable import Timetable
 from tests.builders.timeline import World
 from tests.oracles.brute_time import NEVER, Device, Taken
 
@@ -160,8 +160,7 @@ def _reserve(
 
 
 def _look(world: World, kept: Sequence[Reservation]) -> Scene:
-    runs = list_runs(world.snapshot, NOW)
-    return Scene(snapshot=world.snapshot, runs=runs, kept=kept, now_s=NOW)
+    return Scene(table=Timetable(world.snapshot, NOW), kept=kept)
 
 
 def _devices_of(members: Members) -> list[Device]:

@@ -9,15 +9,14 @@ from solver.timeline.asking import answer_all
 from solver.timeline.book import is_before, keep_clear, list_in_the_way, make_way
 from solver.timeline.futures import with_gang
 from solver.timeline.reserve import Reservation, Scene, reserve
-from solver.timeline.runs import list_runs
+from solver.timeline.timetable import Timetable
 from tests.builders.timeline import World
 
 NOW = 1000
 
 
 def look(world: World, *kept: Reservation) -> Scene:
-    runs = list_runs(world.snapshot, NOW)
-    return Scene(snapshot=world.snapshot, runs=runs, kept=kept, now_s=NOW)
+    return Scene(table=Timetable(world.snapshot, NOW), kept=kept)
 
 
 def kept_for(world: World, name: str) -> Reservation:

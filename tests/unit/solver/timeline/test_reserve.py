@@ -6,6 +6,7 @@ from solver.allocate import allocate
 from solver.timeline.asking import answer_all
 from solver.timeline.reserve import Reservation, Scene, reserve
 from solver.timeline.runs import list_runs
+from solver.timeline.timetable import Timetable
 from tests.builders.timeline import World
 
 NOW = 1000
@@ -15,12 +16,7 @@ def reserve_for(
     world: World, name: str, *kept: Reservation, now_s: int = NOW
 ) -> Reservation | None:
     record = world[name]
-    scene = Scene(
-        snapshot=world.snapshot,
-        runs=list_runs(world.snapshot, now_s),
-        kept=kept,
-        now_s=now_s,
-    )
+    scene = Scene(table=Timetable(world.snapshot, now_s), kept=kept)
     asking = reserve(world.asker(record), scene, record)
     return answer_all(asking, allocate)
 

@@ -1,0 +1,47 @@
+"""The cluster by time: what it is once so many of those that run have ended.
+
+Made once for a look at it, for all that is asked about then: each end costs once what
+it is about, in whatever order states are asked for. Pure.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+
+from solver.snapshot.snapshot import Snapshot
+from solver.timeline.futures import without_gangs
+from solver.timeline.runs import Seconds, list_runs
+
+
+class Timetable:
+    """Who ends when, and the cluster in between."""
+
+    def __init__(self, snapshot: Snapshot, now_s: Seconds) -> None:
+        self.snapshot = snapshot
+        self.now_s = now_s
+        self.runs = list_runs(snapshot, now_s)
+        """In the order of their ends."""
+        self.ends = [run.ends_s for run in self.runs if run.ends_s is not None]
+        """Those that are known, ascending."""
+        self._states = {0: snapshot}
+        self._made = [0]
+
+    def count_ended(self, time_s: Seconds) -> int:
+        """Count who has ended by then, of those of whom it is known."""
+        return bisect_right(self.ends, time_s)
+
+    def at(self, time_s: Seconds) -> Snapshot:
+        """Return the cluster at a time to come."""
+        return self.after(self.count_ended(time_s))
+
+    def after(self, ended: int) -> Snapshot:
+        """Return the cluster once so many have ended, in their order."""
+        known = self._states.get(ended)
+        if known is not None:
+            return known
+        before = self._made[bisect_right(self._made, ended) - 1]
+        more = (run.record for run in self.runs[before:ended])
+        state = without_gangs(self._states[before], more)
+        insort(self._made, ended)
+        self._states[ended] = state
+        return state

@@ -49,7 +49,7 @@ REST_S = 600.0
 log = get_logger(__name__)
 
 
-class _Look(Struct, kw_only=True):
+class _BookLook(Struct, kw_only=True):
     """A look at all that is kept, which may take several turns."""
 
     asking: Asking[list[GangKey]]
@@ -137,13 +137,13 @@ class Reserving:
             return 0.0
         return max(LOOK_S, monotonic() - began_s)
 
-    def _note_failure(self, look: _Look, error: WorkerError) -> None:
+    def _note_failure(self, look: _BookLook, error: WorkerError) -> None:
         for gang in () if look.problem is None else look.problem.gangs:
             self._resting[gang.key] = monotonic() + REST_S
             name = f"{gang.namespace}/{gang.name}"
             log.warning("reservation.unsure", gang=name, reason=str(error))
 
-    async def _begin_look(self) -> _Look:
+    async def _begin_look(self) -> _BookLook:
         snapshot, now_s = self._snapshot(), monotonic()
         self._resting = {g: s for g, s in self._resting.items() if s > now_s}
         outlook = Outlook(
@@ -155,7 +155,7 @@ class Reserving:
         before = self._reservations.book.kept
         if not before and snapshot.promised:
             await self._decider.learn(snapshot, snapshot.promised.values())
-        return _Look(asking=self._reservations.look(outlook), before=before)
+        return _BookLook(asking=self._reservations.look(outlook), before=before)
 
     def _make_asker(self, snapshot: Snapshot, record: GangRecord) -> Asker | None:
         if record.key in self._resting:
@@ -167,7 +167,7 @@ class Reserving:
         limited = structs.replace(asker.parameters, work_limit=work)
         return structs.replace(asker, parameters=limited)
 
-    async def _finish_look(self, look: _Look) -> None:
+    async def _finish_look(self, look: _BookLook) -> None:
         again: list[GangKey] = []
         while True:
             # States to come are made beside the loop: a large cluster has many.
@@ -230,7 +230,7 @@ class Reserving:
         )
 
 
-def _ask_next(look: _Look) -> tuple[Problem | None, list[GangKey]]:
+def _ask_next(look: _BookLook) -> tuple[Problem | None, list[GangKey]]:
     """Return what is asked next; None: nothing, and who is to be tried again."""
     try:
         if look.answer is None:

@@ -31,7 +31,7 @@ from moorings.simulate.job import CLUSTER, Job
 from moorings.simulate.measure import Report, measure
 from solver.cel.evaluator import SelectorEvaluator
 from solver.snapshot.snapshot import Snapshot, apply, observe
-from solver.timeline.keeper import NEVER
+from solver.timeline.patience import NEVER
 
 DRIVER, GPUS = "gpu.example.com", 8
 LOAD = 0.9

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from time import monotonic
+
+from msgspec.structs import replace
 
 from contracts import topics
 from contracts.allocation import Rule
-from contracts.gang import Gang
+from contracts.gang import Gang, Member
 from contracts.ids import GangUID, Namespace, NodeName
 from contracts.messages import (
     DevicesAnnounced,
@@ -116,3 +120,46 @@ async def test_a_large_gang_is_promised_a_start_and_small_ones_fill_in(
         await eventually(partial(is_in, bus, large), "it starts early", within_s=30)
         assert not await is_in(bus, endless)
         assert second.stop() == 0
+
+
+RUNS, NAMESPACES, ANSWERED_S = 200, 16, 5.0
+
+
+async def test_decisions_go_on_beside_looks_at_many_reservations(
+    bus: Bus, nats_server: LabServer, tmp_path: Path
+) -> None:
+    """What runs ends at hundreds of times, and somebody waits in each namespace.
+
+    A look at that took 25 s, in front of all decisions.
+    """
+    content = (pool(*devices(8), name="a"),)
+    await announce(
+        bus, DevicesAnnounced(cluster=CLUSTER, node=NodeName("a"), pools=content)
+    )
+    await observe_class(bus)
+    bare = Member(name="worker")
+    holds = asking(1, duration="900h")
+    process = solver(nats_server.url, tmp_path, SOLVER_PATIENCE="0s")
+    async with running(process):
+        await submit(bus, holds)
+        await eventually(partial(is_in, bus, holds), "it holds all", within_s=60)
+        for number in range(RUNS):
+            uid = f"00000000-0000-4000-8000-{1000 + number:012}"
+            lasts = f"{number + 10}m"
+            await submit(bus, gang(bare, name=f"r{number}", uid=uid, duration=lasts))
+        waits = [asking(2000 + number, duration="1h") for number in range(NAMESPACES)]
+        waits = [
+            replace(each, metadata=replace(each.metadata, namespace=f"team-{number}"))
+            for number, each in enumerate(waits)
+        ]
+        for each in waits:
+            await submit(bus, each)
+        await eventually(partial(expected_of, bus, waits[0]), "a start", within_s=60)
+        for number in range(5):
+            uid = f"00000000-0000-4000-8000-{3000 + number:012}"
+            asked, began_s = gang(bare, name=f"p{number}", uid=uid), monotonic()
+            await submit(bus, asked)
+            await eventually(partial(is_in, bus, asked), "decided", within_s=60)
+            assert monotonic() - began_s < ANSWERED_S
+            await asyncio.sleep(1)
+        assert process.stop() == 0

@@ -39,6 +39,8 @@ class Room(Struct, frozen=True, kw_only=True):
     """Who asked so long ago has asked again."""
 
 
+INVALID, BUSY = (400, 10003), (429, 10167)
+"""Codes of JetStream: a bad request; and one that may be repeated a little later."""
 _DIRECT = "DIRECT.GET."
 _INFO = "STREAM.INFO."
 _GET = "STREAM.MSG.GET."
@@ -118,6 +120,13 @@ def name_client(delivery: Delivery) -> str:
     except msgspec.DecodeError:
         return ""
     return f"{client.acc} {client.server} {client.id}"
+
+
+def make_refusal(codes: tuple[int, int], words: str) -> bytes:
+    """Write a refusal as JetStream does."""
+    code, err_code = codes
+    error = {"code": code, "err_code": err_code, "description": words}
+    return msgspec.json.encode({"error": error, "stream": "", "seq": 0})
 
 
 class _Own:

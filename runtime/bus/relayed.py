@@ -35,7 +35,7 @@ class Room(Struct, frozen=True, kw_only=True):
     """Of the bodies of one connection: twice what our clients have in flight."""
     size_in_all: int = 64 << 20
     """Beyond it each has a share, as of the count."""
-    late_s: float = 10.0
+    late_s: float = 5.0
     """Who asked so long ago has asked again."""
 
 

@@ -148,9 +148,12 @@ async def test_a_connection_whose_library_sends_no_more_is_replaced(
             assert bus._client is not None
             flusher = bus._client._flusher_task
             assert flusher is not None
+            gone = asyncio.Event()
+            bus.listeners.add(gone.set)
             flusher.cancel()
-            while bus.count < 2:
-                await asyncio.sleep(0.05)
+            await gone.wait()
+            await bus.wait_up("second", 10)
+    assert bus.count == 2
 
 
 @pytest.mark.parametrize("lost", [False, True])

@@ -32,6 +32,9 @@ OUTSIDE_ACCOUNTS = tuple(
 )
 VOUCHED = (NODEAGENT, PLATFORM)
 """Users that show a Kubernetes token, where servers ask the auth callout."""
+ANSWER_WITHIN_S = 6
+"""nats-server forgets after so long who outside CORE asked, and hands no answer over.
+Until then what is not answered takes room there; its default is 2 minutes."""
 MAX_MESSAGE_MIB = {NODEAGENT: 4, PLATFORM: 1, VIEWER: 1}
 """The largest message of a user outside of CORE, where accounts are ours; the server
 ends the connection of who sends more."""

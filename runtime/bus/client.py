@@ -37,6 +37,16 @@ nats.protocol.parser.HMSG_RE = re.compile(rb"\AHMSG%b(\d+)[ \t]+(\d+)\r\n" % _SU
 class TolerantClient(Client):
     """Hands over every message, whatever its subject and headers are."""
 
+    @property
+    def is_sending(self) -> bool:
+        """True if what is buffered is sent.
+
+        The library's task that does so ends for good if the server's first line, after
+        a slow handshake, is a PING of its own; and the library says nothing of it.
+        """
+        task = self._flusher_task
+        return self.is_connected and task is not None and not task.done()
+
     async def _process_headers(self, headers: bytes) -> dict[str, str] | None:
         return read_headers(headers) if headers else None
 

@@ -277,7 +277,9 @@ class Connection:
             await first_of(self._closing, within_s=spread_s)
             pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
 
-    async def _connect_client(self, client: Client, lost: asyncio.Event) -> None:
+    async def _connect_client(
+        self, client: TolerantClient, lost: asyncio.Event
+    ) -> None:
         async def on_error(error: Exception) -> None:
             log.warning(
                 "bus.error_reported",
@@ -311,10 +313,10 @@ class Connection:
         )
         # To the library a connection that ends without an answer is one that stands.
         await unless(lost, client.rtt(timeout=int(_PROBE_S)))
-        if lost.is_set():
-            raise nats.errors.Error("the server ended the connection unanswered")
+        if lost.is_set() or not client.is_sending:
+            raise nats.errors.Error("the server did not answer as it should")
 
-    async def _serve_client(self, client: Client, lost: asyncio.Event) -> None:
+    async def _serve_client(self, client: TolerantClient, lost: asyncio.Event) -> None:
         for subscription in tuple(self._subscriptions):
             await subscription.attach(client)
         self._client = client
@@ -330,7 +332,10 @@ class Connection:
         try:
             await first_of(lost, within_s=_PROBE_S)
             while not lost.is_set():
+                # Written past the buffer: an answer says nothing of what waits there.
                 await client.rtt(timeout=int(_PROBE_S))
+                if not client.is_sending:
+                    raise nats.errors.Error("the client library sends no more")
                 await first_of(lost, within_s=_PROBE_S)
         finally:
             closing.cancel()

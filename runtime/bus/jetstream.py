@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from runtime.bus.client import read_headers
 from runtime.bus.connection import Connection
+from runtime.bus.subscription import Delivery
 from runtime.errors import BusRefusedError, BusUnavailableError
 from runtime.retry import retry
 from runtime.wire import Received, republished, seconds, unpack
@@ -25,6 +26,8 @@ NO_STREAM = 10059
 NO_CONSUMER = 10014
 _NO_PEERS = 10005
 _NOT_FOUND = "404"
+BUSY_STATUS = "429"
+"""Of an answer of a relay that has no room: ask again a little later."""
 
 
 class JetStreamError(Struct, frozen=True):
@@ -293,9 +296,14 @@ async def _read_last_copy(
     connection: Connection, stream: str, subject: str
 ) -> Received | None:
     asked = connection.api_subject(f"DIRECT.GET.{stream}.{subject}")
-    answer = await retry(
-        asked, lambda: connection.request(asked), on=BusUnavailableError
-    )
+
+    async def ask() -> Delivery:
+        delivery = await connection.request(asked)
+        if delivery.status == BUSY_STATUS:
+            raise BusUnavailableError(asked, delivery.headers.get("Description", ""))
+        return delivery
+
+    answer = await retry(asked, ask, on=BusUnavailableError)
     if answer.status == _NOT_FOUND:
         return None
     if answer.status:

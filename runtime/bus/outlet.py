@@ -20,7 +20,7 @@ from runtime.errors import BusError
 MAX_BYTES = 16 << 20
 """Answers that wait; who asked asks again."""
 MAX_NEWS_BYTES = 1 << 20
-"""Where so much waits there is no room for news, of which readers need none."""
+"""Where so much waits there is no room for news and refusals, which nobody needs."""
 _EACH_BYTES = 512
 """What a message takes beside its body."""
 

@@ -18,15 +18,15 @@ from contracts.streams import STREAMS
 from contracts.topics import FENCE
 from runtime.bus.connection import Connection
 from runtime.bus.consumer import Position
+from runtime.bus.jetstream import BUSY_STATUS
 from runtime.bus.subscription import Delivery, Subscription
 from runtime.errors import BusRefusedError
+from runtime.users import ANSWER_WITHIN_S
 from runtime.wire import seconds
 
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 1.0
 """Between two questions to a quiet stream."""
-_LOST_S = 10.0
-"""A page that took so long will not come."""
 _SURE_S = 30.0
 """Its follower looks so often whether the stream is still the same: servers that lost
 its end may have stored other messages there, and pages do not tell."""
@@ -64,7 +64,7 @@ class StreamPages:
         if self._buffer:
             return True
         now_s = self._now_s()
-        is_lost = self._asked is not None and now_s > self._asked_s + _LOST_S
+        is_lost = self._asked is not None and now_s > self._asked_s + ANSWER_WITHIN_S
         is_old = self._newest is None and now_s > self._made_s + _SURE_S
         return (
             not (self._broken or is_lost or is_old)
@@ -130,7 +130,10 @@ class StreamPages:
     def _take_answer(self, asked: asyncio.Future[Delivery]) -> None:
         self._asked = None
         is_refused = asked.cancelled() or asked.exception() is not None
-        if is_refused or asked.result().status:
+        status = "" if is_refused else asked.result().status
+        if status == BUSY_STATUS:
+            self._pause()
+        elif is_refused or status:
             self._broken = True
         else:
             try:
@@ -164,6 +167,9 @@ class StreamPages:
             self._newest = None
         if page.messages:
             self._pause_s = _FIRST_PAUSE_S
+        self._pause()
+
+    def _pause(self) -> None:
         self._due_s = self._now_s() + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
         asyncio.get_running_loop().call_at(self._due_s, self._wake)

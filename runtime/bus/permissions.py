@@ -22,6 +22,7 @@ from contracts.topics import (
 )
 from runtime.users import (
     ACCOUNTS,
+    ANSWER_WITHIN_S,
     CALLOUT,
     CALLOUT_SUBJECT,
     CORE,
@@ -233,7 +234,8 @@ def _between_core() -> Iterator[str]:
             importers.setdefault(exported, []).append(ACCOUNTS[user])
     for subject in sorted(importers):
         accounts = ", ".join(importers[subject])
-        yield f'      {{ service: "{subject}", accounts: [{accounts}] }}'
+        options = f'accounts: [{accounts}], response_threshold: "{ANSWER_WITHIN_S}s"'
+        yield f'      {{ service: "{subject}", {options} }}'
     yield "    ]"
     yield "    imports: ["
     for account in OUTSIDE_ACCOUNTS:

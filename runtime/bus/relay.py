@@ -29,10 +29,13 @@ from runtime.bus.gathering import Gatherer, make_page
 from runtime.bus.outlet import MAX_NEWS_BYTES, Outlet
 from runtime.bus.permissions import news_of
 from runtime.bus.relayed import (
+    BUSY,
+    INVALID,
     MAX_BODY_BYTES,
     FairQueue,
     Request,
     Room,
+    make_refusal,
     name_client,
     remake_body,
 )
@@ -108,9 +111,10 @@ class Relay:
         await together([*works, unless(stop, sending)])
 
     def _take_delivery(self, account: str, begin: int, delivery: Delivery) -> None:
-        if not delivery.reply or len(delivery.data) > MAX_BODY_BYTES:
+        if not delivery.reply:
             return
-        if OVERSIZED in delivery.headers:
+        if len(delivery.data) > MAX_BODY_BYTES or OVERSIZED in delivery.headers:
+            _refuse(self._outlets[account], delivery.reply, INVALID, "it is too large")
             return
         request = Request(
             client=name_client(delivery),
@@ -121,8 +125,13 @@ class Relay:
             came_s=asyncio.get_running_loop().time(),
         )
         lane = self._lanes.get(request.stream)
-        if lane is not None and lane.queue.put(request):
+        outlet = self._outlets[account]
+        if lane is None:
+            _refuse(outlet, request.reply, INVALID, "no relay carries that out")
+        elif lane.queue.put(request):
             lane.filled.set()
+        else:
+            _refuse(outlet, request.reply, BUSY, "too many requests wait")
 
     async def _work(self, name: str, lane: _Lane, stop: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()
@@ -154,17 +163,22 @@ class Relay:
     async def _answer(self, request: Request) -> int:
         """Ask for what somebody wants and answer; gives the messages of a page.
 
-        What cannot be asked, or is not answered in time, has no answer.
+        Where an account does not keep up, it has no answer.
         """
         body, outlet = remake_body(request), self._outlets[request.account]
-        if body is None or not outlet.has_room():
+        if body is None:
+            _refuse(outlet, request.reply, INVALID, "its body is not read")
             return 0
-        with contextlib.suppress(BusError):
+        if not outlet.has_room():
+            return 0
+        try:
             if request.is_page:
                 return await self._answer_page(request, body, outlet)
             subject = self._asking.api_subject(request.operation)
             answer = await self._asking.request(subject, body, timeout_s=_ANSWER_S)
             outlet.put(request.reply, answer.data, _plain(answer.headers))
+        except BusError as error:
+            _refuse(outlet, request.reply, BUSY, str(error))
         return 0
 
     async def _answer_page(self, request: Request, body: bytes, outlet: Outlet) -> int:
@@ -175,6 +189,16 @@ class Relay:
             told = {"Status": _NO_PAGE, "Description": error.reason}
             outlet.put(request.reply, b"", told)
         return len(gathered.messages)
+
+
+def _refuse(outlet: Outlet, reply: str, codes: tuple[int, int], words: str) -> None:
+    """Say no, as JetStream's API does and as direct gets do.
+
+    nats-server remembers who asks until there is an answer. Where many wait to be sent
+    no refusal is, so that a flood of them costs little.
+    """
+    told = {"Status": str(codes[0]), "Description": words}
+    outlet.put(reply, make_refusal(codes, words), told, MAX_NEWS_BYTES)
 
 
 def _pass_on(account: str, outlet: Outlet, delivery: Delivery) -> None:

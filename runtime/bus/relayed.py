@@ -35,10 +35,12 @@ class Room(Struct, frozen=True, kw_only=True):
     """Of the bodies of one connection: twice what our clients have in flight."""
     size_in_all: int = 64 << 20
     """Beyond it each has a share, as of the count."""
-    late_s: float = 10.0
+    late_s: float = 5.0
     """Who asked so long ago has asked again."""
 
 
+INVALID, BUSY = (400, 10003), (429, 10167)
+"""Codes of JetStream: a bad request; and one that may be repeated a little later."""
 _DIRECT = "DIRECT.GET."
 _INFO = "STREAM.INFO."
 _GET = "STREAM.MSG.GET."
@@ -118,6 +120,13 @@ def name_client(delivery: Delivery) -> str:
     except msgspec.DecodeError:
         return ""
     return f"{client.acc} {client.server} {client.id}"
+
+
+def make_refusal(codes: tuple[int, int], words: str) -> bytes:
+    """Write a refusal as JetStream does."""
+    code, err_code = codes
+    error = {"code": code, "err_code": err_code, "description": words}
+    return msgspec.json.encode({"error": error, "stream": "", "seq": 0})
 
 
 class _Own:

@@ -11,18 +11,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-import msgspec
 from msgspec import structs
 
 from contracts.streams import STREAMS
 from runtime.bus.connection import Connection
 from runtime.bus.outlet import Outlet
 from runtime.bus.permissions import STORED
-from runtime.bus.relayed import FairQueue, Request, Room, name_client
+from runtime.bus.relayed import (
+    BUSY,
+    INVALID,
+    FairQueue,
+    Request,
+    Room,
+    make_refusal,
+    name_client,
+)
 from runtime.bus.subscription import Delivery
 from runtime.errors import BusRefusedError, BusUnavailableError
 from runtime.tracing import TRACEPARENT
@@ -44,14 +52,13 @@ _ANSWER_S = 5.0
 _ROOM = Room(late_s=4.0)
 """Who publishes asks again after 5 s, and may then say something newer."""
 _GROUP = "relays"
-_PASSED_ON = frozenset(
-    {ENCODING, MESSAGE_ID, EXPECTED_LAST_SUBJECT_SEQUENCE, TRACEPARENT}
-)
+_PASSED_ON = frozenset({ENCODING, EXPECTED_LAST_SUBJECT_SEQUENCE, TRACEPARENT})
 _OF_EVENTS = "ce-"
 _OF_SERVERS = "Nats-"
-_SAID_BY_SERVER = frozenset({"Nats-Request-Info"})
-_INVALID, _BUSY = (400, 10003), (429, 10167)
-"""Codes of JetStream: a bad request; and one that may be repeated a little later."""
+_DROPPED = frozenset({MESSAGE_ID, "Nats-Request-Info"})
+"""A stream knows ids by whoever sent them: with another's a message would be lost."""
+_SUBJECT = re.compile(r"[A-Za-z0-9=_-]+(\.[A-Za-z0-9=_-]+)*", re.ASCII)
+"""Tokens as `contracts.tokens.token` makes them."""
 
 
 class _Flow:
@@ -141,12 +148,14 @@ class Storing:
             headers=headers or {},
         )
         flow = self._flows[STORED[_kind_of(request)]]
-        if headers is None or not request.operation.isascii():
-            self._refuse(request, _INVALID, "its subject or headers are none of ours")
+        if not is_of_names(request.operation):
+            self._refuse(request, INVALID, "its subject has a token that is no name")
+        elif headers is None:
+            self._refuse(request, INVALID, "its headers are none of ours")
         elif flow.queue.put(request):
             flow.ready.set()
         else:
-            self._refuse(request, _BUSY, "too many messages wait to be stored")
+            self._refuse(request, BUSY, "too many messages wait to be stored")
 
     def _refuse(self, request: Request, codes: tuple[int, int], words: str) -> None:
         if request.reply:
@@ -176,7 +185,7 @@ class Storing:
             )
         except BusRefusedError as error:
             self._end(token)
-            self._refuse(request, _INVALID, error.reason)
+            self._refuse(request, INVALID, error.reason)
         except BusUnavailableError:
             self._end(token)  # and nothing is said: it may be stored
 
@@ -190,7 +199,7 @@ class Storing:
     def _receive_answer(self, delivery: Delivery) -> None:
         sent = self._end(delivery.subject.rpartition(".")[2])
         if sent is not None and sent.reply:
-            no_stream = make_refusal(_BUSY, "there is no stream that stores this")
+            no_stream = make_refusal(BUSY, "there is no stream that stores this")
             sent.outlet.put(sent.reply, delivery.data or no_stream)
 
     def _forget_lost(self) -> None:
@@ -215,6 +224,11 @@ def _kind_of(request: Request) -> tuple[str, str]:
     return request.account, request.operation.partition(".")[0]
 
 
+def is_of_names(subject: str) -> bool:
+    """True if each token of a subject may be an escaped name."""
+    return _SUBJECT.fullmatch(subject) is not None
+
+
 def choose_headers(headers: Mapping[str, str]) -> dict[str, str] | None:
     """Choose the headers that are passed on; None: there are some that may not be.
 
@@ -226,13 +240,6 @@ def choose_headers(headers: Mapping[str, str]) -> dict[str, str] | None:
     for name, text in headers.items():
         if name in _PASSED_ON or name.startswith(_OF_EVENTS):
             chosen[name] = text
-        elif name.startswith(_OF_SERVERS) and name not in _SAID_BY_SERVER:
+        elif name.startswith(_OF_SERVERS) and name not in _DROPPED:
             return None
     return chosen
-
-
-def make_refusal(codes: tuple[int, int], words: str) -> bytes:
-    """Write a refusal as JetStream does."""
-    code, err_code = codes
-    error = {"code": code, "err_code": err_code, "description": words}
-    return msgspec.json.encode({"error": error, "stream": "", "seq": 0})

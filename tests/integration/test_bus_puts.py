@@ -74,6 +74,24 @@ async def test_a_submission_is_stored_once(outsiders: Outsiders) -> None:
     assert refused.value.kind == "exists"
 
 
+async def test_ids_of_others_make_no_message_a_duplicate(outsiders: Outsiders) -> None:
+    subjects = [SUBMISSIONS.subject("local", "team", name) for name in ("1", "2")]
+    sent = [
+        Outgoing(subject=subject, data=b"{}", message_id="same") for subject in subjects
+    ]
+    sequences = [await outsiders.platform.publish(message) for message in sent]
+
+    assert len(set(sequences)) == len(subjects)
+    for subject in subjects:
+        assert await outsiders.solver.last("SUBMIT", subject) is not None
+
+
+async def test_a_subject_of_no_names_is_refused(outsiders: Outsiders) -> None:
+    message = Outgoing(subject="submit.v1.local.team.a\x0cb", data=b"{}")
+    with pytest.raises(PublishRefusedError, match="no name"):
+        await outsiders.platform.publish(message)
+
+
 async def test_what_one_says_keeps_its_order(outsiders: Outsiders) -> None:
     subject = COMMANDS.subject(*GANG)
     await outsiders.platform.publish_many(

@@ -55,6 +55,21 @@ async def test_a_message_that_is_too_large_for_its_account_is_refused_here(
         assert bus.connection == connection
 
 
+async def test_who_asks_what_no_relay_carries_out_is_told(seeded: SecuredNats) -> None:
+    """nats-server keeps who asks in mind until there is an answer."""
+    api = api_prefix(VIEWER)
+    async with seeded.client(VIEWER) as client:
+        for subject, body in (
+            ("STREAM.INFO.DEC", DEEP),
+            ("STREAM.MSG.GET.DEC", b"[]"),
+            ("DIRECT.GET.DEC", b"[]"),
+            ("DIRECT.GET.DEC", DEEP),
+        ):
+            answer = await client.request(f"{api}.{subject}", body, timeout=ANSWER_S)
+            assert json.loads(answer.data)["error"]["code"] == 400, subject
+            assert (answer.headers or {})["Status"] == "400"
+
+
 def _odd_requests() -> list[tuple[str, bytes]]:
     """List the largest and oddest bodies for each verb that a reader may use."""
     deep = "dec" + ".*" * 200_000

@@ -92,6 +92,70 @@ async def test_each_outage_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert events == ["bus.connect_failed", "bus.connected"] * 2
 
 
+async def test_a_server_that_pings_before_it_answers_is_asked_again() -> None:
+    """So nats-server does where a handshake takes 2 s.
+
+    The client library then sends nothing of what it is given.
+    """
+    attempts = 0
+    published = asyncio.Event()
+
+    async def serve(reader: StreamReader, writer: StreamWriter) -> None:
+        nonlocal attempts
+        attempts += 1
+        is_slow = attempts == 1
+        writer.write(INFO)
+        while line := await reader.readline():
+            if line == b"PING\r\n":
+                writer.write(b"PING\r\nPONG\r\n" if is_slow else b"PONG\r\n")
+                is_slow = False
+            if line.startswith(b"PUB "):
+                published.set()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        bus = Connection(
+            BusSettings(name="test", servers=(f"nats://127.0.0.1:{port}",))
+        )
+        async with asyncio.timeout(20), bus.keep_up():
+            await bus.wait_up("first", 10)
+            await bus.publish("a.b", b"hello")
+            await published.wait()
+    assert attempts == 2
+
+
+async def test_a_connection_whose_library_sends_no_more_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Although the server answers each PING."""
+    monkeypatch.setattr(connection, "_PROBE_S", 1.0)
+
+    async def serve(reader: StreamReader, writer: StreamWriter) -> None:
+        writer.write(INFO)
+        while line := await reader.readline():
+            if line == b"PING\r\n":
+                writer.write(b"PONG\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        bus = Connection(
+            BusSettings(name="test", servers=(f"nats://127.0.0.1:{port}",))
+        )
+        async with asyncio.timeout(20), bus.keep_up():
+            await bus.wait_up("first", 10)
+            assert bus._client is not None
+            flusher = bus._client._flusher_task
+            assert flusher is not None
+            gone = asyncio.Event()
+            bus.listeners.add(gone.set)
+            flusher.cancel()
+            await gone.wait()
+            await bus.wait_up("second", 10)
+    assert bus.count == 2
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_who_leaves_a_server_that_reads_no_more_leaves_no_connection(
     monkeypatch: pytest.MonkeyPatch, *, lost: bool

@@ -30,6 +30,19 @@ def test_only_the_solver_decides_and_only_the_publisher_confirms() -> None:
         assert authors == {author}
 
 
+def test_the_server_soon_forgets_requests_that_nobody_answers() -> None:
+    """Its default is 2 minutes, and what it remembers takes memory and time."""
+    exported = re.findall(r"service: \"((?:relay|put)\.\S+)\", (.*) }", _exports())
+    assert exported
+    for subject, options in exported:
+        assert options.endswith(', response_threshold: "6s"'), subject
+
+
+def _exports() -> str:
+    """Give the services of CORE, as written."""
+    return server_configuration().partition("exports: [")[2].partition("]\n    imp")[0]
+
+
 def test_the_configuration_holds_no_password() -> None:
     """Each is a variable of a file beside it; no two are one."""
     text = server_configuration()

@@ -8,7 +8,15 @@ import pytest
 
 from contracts.pages import PAGE_MESSAGES
 from runtime.bus import relayed
-from runtime.bus.relayed import FairQueue, Request, Room, name_client, remake_body
+from runtime.bus.relayed import (
+    BUSY,
+    FairQueue,
+    Request,
+    Room,
+    make_refusal,
+    name_client,
+    remake_body,
+)
 from runtime.bus.subscription import Delivery
 
 PAGE = {"seq": 7, "next_by_subj": "dec.v1.>"}
@@ -67,6 +75,11 @@ def test_only_what_is_cheap_is_passed_on() -> None:
 )
 def test_nothing_else_is_passed_on(operation: str, data: bytes) -> None:
     assert remake_body(_request(operation, data)) is None
+
+
+def test_a_refusal_is_read_as_one_of_the_server() -> None:
+    told = json.loads(make_refusal(BUSY, "busy"))
+    assert told["error"] == {"code": 429, "err_code": 10167, "description": "busy"}
 
 
 def test_a_page_is_small_whatever_is_asked_for() -> None:

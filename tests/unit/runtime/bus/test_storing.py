@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from contracts.topics import TOPICS
+from contracts.topics import SUBMISSIONS, TOPICS
 from runtime.bus.permissions import STORED
-from runtime.bus.storing import choose_headers, make_refusal
+from runtime.bus.storing import choose_headers, is_of_names
 from runtime.users import is_outside
 from runtime.wire import OVERSIZED
 
@@ -16,12 +14,11 @@ from runtime.wire import OVERSIZED
 def test_headers_that_our_clients_set_are_passed_on() -> None:
     ours = {
         "Content-Encoding": "zstd",
-        "Nats-Msg-Id": "x",
         "Nats-Expected-Last-Subject-Sequence": "0",
         "traceparent": "00-1-2-01",
         "ce-id": "7",
     }
-    more = {"Nats-Request-Info": "{}", "Other": "x"}
+    more = {"Nats-Request-Info": "{}", "Nats-Msg-Id": "x", "Other": "x"}
 
     assert choose_headers(ours | more) == ours
 
@@ -33,9 +30,10 @@ def test_other_headers_of_the_server_are_refused(name: str) -> None:
     assert choose_headers({name: "x"}) is None
 
 
-def test_a_refusal_is_read_as_one_of_the_server() -> None:
-    told = json.loads(make_refusal((429, 10167), "busy"))
-    assert told["error"] == {"code": 429, "err_code": 10167, "description": "busy"}
+def test_subjects_have_escaped_names() -> None:
+    assert is_of_names(SUBMISSIONS.subject("local", "a.b/c é", "1"))
+    for odd in ("x\x0cy", "é", "*", ">", "", "$G", "a,b", "x\n"):
+        assert not is_of_names(f"submit.v1.local.team.{odd}")
 
 
 def test_all_that_outsiders_send_is_stored() -> None:

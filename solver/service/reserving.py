@@ -39,6 +39,8 @@ from solver.timeline.reserve import Reservation
 
 LOOK_S = 5.0
 """Between two looks."""
+AGAIN_S = 0.5
+"""From a look that changed something to the next."""
 GUARD_S = 2.0
 """Of one question."""
 WORK = 1.0
@@ -82,14 +84,14 @@ class Reserving:
         """Recorded solves of what is kept, by the Problem's hash."""
         self._looks = 0
         """Since we lead."""
-        self._is_settled = True
-        """False: the last look changed something."""
+        self._is_settled = False
+        """True if the last look that came to its end changed nothing."""
         self._resting: dict[GangKey, float] = {}
         """Until when nothing is asked about gangs."""
 
     def begin(self) -> None:
         """Begin to lead: what was promised is known from the gangs that were told."""
-        self._reservations, self._looks, self._is_settled = Reservations(), 0, True
+        self._reservations, self._looks, self._is_settled = Reservations(), 0, False
 
     # --- beside a batch --------------------------------------------------------------
 
@@ -129,13 +131,14 @@ class Reserving:
             log.warning("reservations.unsure", reason=str(error))
         except WorkerError as error:
             self._note_failure(look, error)
-        self._asked.clear()
-        if reservations is self._reservations:
-            self._looks += 1
+        finally:
+            # Also a look that failed: nobody waits for the next one.
+            self._asked.clear()
+            if reservations is self._reservations:
+                self._looks += 1
         # What was decided meanwhile knew nothing of it: it is promised once it holds.
-        if not self._is_settled:
-            return 0.0
-        return max(LOOK_S, monotonic() - began_s)
+        took_s = monotonic() - began_s
+        return max(took_s, LOOK_S if self._is_settled else AGAIN_S)
 
     def _note_failure(self, look: _BookLook, error: WorkerError) -> None:
         for gang in () if look.problem is None else look.problem.gangs:
@@ -198,7 +201,7 @@ class Reserving:
 
     def make_promises(self, snapshot: Snapshot, epoch: int) -> tuple[GangPending, ...]:
         """Make what is to be said of starts that are promised, or are not any more."""
-        if not self._looks or not self._is_settled:
+        if not self._is_settled:
             return ()
         book = self._reservations.book
         kept = {each.key: self._make_expected(each) for each in book.kept}

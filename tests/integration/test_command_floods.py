@@ -48,7 +48,7 @@ from tests.lab.services import (
 
 CONNECTIONS = 2
 FLOODED_S = 5.0
-CARRIED_OUT_S = 5.0
+CARRIED_OUT_S = 20.0
 TEAM_B = Namespace("team-b")
 NOBODY = GangUID(f"nobody-{NUMBER}")
 

@@ -117,7 +117,7 @@ BROKEN: list[tuple[LintRule, tuple[Any, ...]]] = [
     ),
     (LintRule.UNKNOWN_CLAIM, (written_pod("p", claim="gone"),)),
     (LintRule.UNKNOWN_REQUEST, (SLICE, GPU, claim(), written_pod("p", **ASKING))),
-    (LintRule.NODE_NAME, (claim(), written_pod("p", nodeName="n", **ASKING))),
+    (LintRule.NODE_NAME, (claim(), written_pod("p", nodeName="node-1", **ASKING))),
     (
         LintRule.NO_EFFECT,
         (written_pod("p", schedulingGates=[{"name": "moorings.dev/alocation"}]),),

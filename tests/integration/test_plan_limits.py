@@ -91,20 +91,20 @@ def test_the_second_ctrl_c_aborts_at_once(file: Path) -> None:
     assert (process.returncode, printed) == (130, "")
 
 
-def test_ctrl_c_while_the_input_is_read_aborts(tmp_path: Path) -> None:
+def test_ctrl_c_while_the_input_is_read_aborts() -> None:
     """There is nothing yet that could be an answer."""
-    file = tmp_path / "pipe.json"
-    os.mkfifo(file)
-    with (
-        subprocess.Popen(
-            [*MAIN, "plan", "-f", file],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        ) as process,
-        file.open("w"),
-    ):  # once it is read
+    with subprocess.Popen(
+        [*MAIN, "plan", "-f", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdin is not None
+        # More than a pipe holds: it is being read.
+        process.stdin.write("# nothing\n" * 100_000)
+        process.stdin.flush()
         os.killpg(process.pid, signal.SIGINT)
         printed, said = process.communicate()
     assert (process.returncode, printed, said) == (130, "", "")

@@ -66,6 +66,10 @@ PERSONAS = (
                 "podgroups.scheduling.k8s.io": "list watch",
                 "compositepodgroups.scheduling.k8s.io": "list watch",
                 "podgroups.scheduling.x-k8s.io": "list watch",
+                "clusterqueues.kueue.x-k8s.io": "list watch",
+                "cohorts.kueue.x-k8s.io": "list watch",
+                "localqueues.kueue.x-k8s.io": "list watch",
+                "resourceflavors.kueue.x-k8s.io": "list watch",
             },
             SYSTEM: {
                 "leases.coordination.k8s.io": ("create; get patch = moorings-publisher")

@@ -185,7 +185,11 @@ def _list_promised(look: Outlook, kept: Iterable[Reservation]) -> list[Reservati
 
 
 def _read_time(text: str) -> Seconds | None:
-    return round(datetime.fromisoformat(text).timestamp()) if text else None
+    """Read a time of RFC 3339; None: there is none, or nobody can tell."""
+    try:
+        return round(datetime.fromisoformat(text).timestamp())
+    except ValueError:
+        return None
 
 
 def _is_answered(record: GangRecord) -> bool:

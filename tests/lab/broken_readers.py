@@ -144,6 +144,8 @@ def any_message(draw: Random) -> tuple[Topic[Any], Any]:
     if "gang" in said and isinstance(said["gang"], dict) and "uid" in said:
         named = {**said["gang"].get("metadata", {}), "name": "g", "namespace": "team"}
         said["gang"]["metadata"] = named
+        if "duration" in said["gang"].get("spec", {}):
+            said["gang"]["spec"]["duration"] = "1h"
     return topic, said
 
 

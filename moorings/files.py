@@ -28,19 +28,27 @@ def read_file(path: Path) -> bytes:
     """
     source = str(path)
     try:
-        found = path.stat()
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode))
-        is_pipe = stat.S_ISFIFO(found.st_mode) or stat.S_ISSOCK(found.st_mode)
-        if kind and not (is_pipe and source.startswith(_HANDED_OVER)):
-            raise BadInputError(
-                source, f"is {kind}, not a file; `-` reads standard input"
-            )
-        if found.st_size > MAX_BYTES:
-            raise BadInputError(source, _describe_limit())
+        check_file(path)
         with path.open("rb") as file:
             return read_all(source, file)
     except OSError as error:
         raise BadInputError(source, str(error.strerror)) from error
+
+
+def check_file(path: Path) -> None:
+    """See that a path is a file, before it is opened.
+
+    Raises:
+        BadInputError: it is no file, or too large.
+        OSError: it is not there.
+    """
+    source, found = str(path), path.stat()
+    kind = _KINDS.get(stat.S_IFMT(found.st_mode))
+    is_pipe = stat.S_ISFIFO(found.st_mode) or stat.S_ISSOCK(found.st_mode)
+    if kind and not (is_pipe and source.startswith(_HANDED_OVER)):
+        raise BadInputError(source, f"is {kind}, not a file; `-` reads standard input")
+    if found.st_size > MAX_BYTES:
+        raise BadInputError(source, _describe_limit())
 
 
 def read_all(source: str, file: BinaryIO) -> bytes:

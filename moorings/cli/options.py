@@ -49,6 +49,12 @@ Output = Annotated[
         "--output", "-o", metavar="FORMAT", help="How to print: table, json or yaml."
     ),
 ]
+Progress = Annotated[
+    bool,
+    typer.Option(
+        "--progress", help="Show progress on standard error, even without a terminal."
+    ),
+]
 Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Only in this namespace.")
 ]

@@ -23,7 +23,7 @@ from contracts.messages import SubmitGang
 from contracts.validate import validate
 from moorings.cli.documents import NOTHING, open_input, read_objects
 from moorings.cli.exit_codes import ExitCode
-from moorings.cli.options import Output
+from moorings.cli.options import Output, Progress
 from moorings.cli.output import Format, notify, say, show, show_progress, show_table
 from moorings.cli.search_limit import SearchLimit
 from moorings.errors import BadInputError, UsageError
@@ -106,13 +106,7 @@ def plan(
             "--all", "-a", help=f"List every claim, even more than {MOST_CLAIMS}."
         ),
     ] = False,
-    progress: Annotated[
-        bool,
-        typer.Option(
-            "--progress",
-            help="Show progress on standard error, even without a terminal.",
-        ),
-    ] = False,
+    progress: Progress = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Decide offline which devices pods, claims and gangs would get.

@@ -12,7 +12,7 @@ from msgspec import structs
 from contracts.counts import counted, listed
 from contracts.durations import parse_duration
 from moorings.cli.exit_codes import ExitCode
-from moorings.cli.options import Output
+from moorings.cli.options import Output, Progress
 from moorings.cli.output import Format, notify, say, show, show_progress, show_table
 from moorings.errors import BadInputError, UsageError
 from moorings.local.fleets import find_fleet
@@ -87,13 +87,7 @@ def simulate(
             show_default=False,
         ),
     ] = None,
-    progress: Annotated[
-        bool,
-        typer.Option(
-            "--progress",
-            help="Show progress on standard error, even without a terminal.",
-        ),
-    ] = False,
+    progress: Progress = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Simulate the jobs of a trace on a fleet: waits, utilisation, promises.

@@ -29,7 +29,7 @@ from solver.queueing.places import Moved, Places
 from solver.queueing.queue_order import QueueOrder
 from solver.queueing.rounds import Admits, Batch, BatchLimits, Rounds
 from solver.queueing.strict import QueueLines
-from solver.queueing.turns import Pick, Ticket, pick_first
+from solver.queueing.turns import Pick, Rank, Ticket, pick_first
 from solver.quotas import NO_QUOTAS, Quotas
 from solver.snapshot.events import ClusterEvent
 from solver.snapshot.queues import QueueObjects
@@ -279,7 +279,7 @@ def make_ticket(record: GangRecord, queues: QueueObjects) -> Ticket:
     """Sum up what decides about a gang's turn."""
     return Ticket(
         gang=record.key,
-        priority=_priority_of(record),
+        priority=priority_of(record),
         age=record.submission_sequence,
         pods=count_pods(record),
         grows=record.wants_growth,
@@ -290,8 +290,8 @@ def make_ticket(record: GangRecord, queues: QueueObjects) -> Ticket:
 
 def urgency_of(record: GangRecord) -> tuple[int, bool, int, GangKey]:
     """Order the gangs of a batch: by priority, those that replace lost pods, age."""
-    is_later = not _replaces(record)
-    return (-_priority_of(record), is_later, record.submission_sequence, record.key)
+    priority, replaces = rank_of(record)
+    return (-priority, not replaces, record.submission_sequence, record.key)
 
 
 def _find_queue_name(record: GangRecord, queues: QueueObjects) -> str:
@@ -302,7 +302,13 @@ def _find_queue_name(record: GangRecord, queues: QueueObjects) -> str:
     return "" if found is None or found.closed else found.name
 
 
-def _priority_of(record: GangRecord) -> int:
+def rank_of(record: GangRecord) -> Rank:
+    """Return what counts before all else, as in its ticket: the greater comes first."""
+    return (priority_of(record), _replaces(record))
+
+
+def priority_of(record: GangRecord) -> int:
+    """Return a gang's priority; 0 while its submission is not known."""
     return 0 if record.submission is None else record.submission.gang.spec.priority
 
 

@@ -52,7 +52,7 @@ log = get_logger(__name__)
 
 
 class _BookLook(Struct, kw_only=True):
-    """A look at all that is kept, which may take several turns."""
+    """A look at all that is kept: what it asks, and what it was answered."""
 
     asking: Asking[list[GangKey]]
     before: tuple[Reservation, ...]
@@ -86,6 +86,8 @@ class Reserving:
         """Since we lead."""
         self._is_settled = False
         """True if the last look that came to its end changed nothing."""
+        self._expected: dict[GangKey, ExpectedStart] = {}
+        """What is promised, as of the last look that changed nothing."""
         self._resting: dict[GangKey, float] = {}
         """Until when nothing is asked about gangs."""
 
@@ -180,11 +182,14 @@ class Reserving:
             data = await self._decider.ask(look.problem, GUARD_S)
             look.answer = DECISION.decode(data)
             self._asked[look.problem.hash] = (look.problem, look.answer, data)
-        for was, why in self._reservations.book.late:
+        book = self._reservations.book
+        for was, why in book.late:
             metrics.MOVED_LATER.inc()
             log.warning("promise.moved", gang=name_gang(was.record), reason=why)
-        self._is_settled = self._reservations.book.kept == look.before
-        if not self._is_settled:
+        self._is_settled = book.kept == look.before
+        if self._is_settled:
+            self._expected = {each.key: self._make_expected(each) for each in book.kept}
+        else:
             await self._record()
         self._retry(again)
 
@@ -203,9 +208,8 @@ class Reserving:
         """Make what is to be said of starts that are promised, or are not any more."""
         if not self._is_settled:
             return ()
-        book = self._reservations.book
-        kept = {each.key: self._make_expected(each) for each in book.kept}
-        told = {record.key for record in snapshot.promised.values()} - book.unknown
+        unknown, kept = self._reservations.book.unknown, self._expected
+        told = {record.key for record in snapshot.promised.values()} - unknown
         records = (snapshot.waiting.get(gang) for gang in sorted(told | kept.keys()))
         return tuple(
             structs.replace(record.decision, epoch=epoch, expected=kept.get(record.key))

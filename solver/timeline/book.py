@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from contracts.lifecycle import GangRecord
+from solver.queueing.gang_queue import rank_of
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import AskerOf, Asking
 from solver.timeline.futures import Members, with_gang
@@ -42,15 +43,7 @@ def is_before(reservation: Reservation, record: GangRecord) -> bool:
     """
     if reservation.key == record.key:
         return False
-    kept, asked = _rank_of(reservation.record), _rank_of(record)
-    return kept >= asked
-
-
-def _rank_of(record: GangRecord) -> tuple[int, bool]:
-    submission = record.submission
-    if submission is None:
-        return (0, False)
-    return (submission.gang.spec.priority, submission.restores > 0)
+    return rank_of(reservation.record) >= rank_of(record)
 
 
 def keep_clear(snapshot: Snapshot, kept: Iterable[Reservation]) -> Snapshot:

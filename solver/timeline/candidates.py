@@ -9,6 +9,8 @@ from math import floor
 from msgspec import Struct
 
 from contracts.lifecycle import GangRecord
+from solver.queueing.gang_queue import priority_of
+from solver.timeline.futures import list_results
 
 NOBODY = -(2**31) - 1
 """Stands for the priority of the highest victim where there is none."""
@@ -32,12 +34,8 @@ class Candidate(Struct, frozen=True, kw_only=True, dict=True):
     def devices(self) -> int:
         """Count the devices that it holds; a share counts as one."""
         placed = self.record.placed
-        return sum(
-            not result.admin_access
-            for pod in (() if placed is None else placed.members)
-            for claim in pod.claims
-            for result in claim.allocation.devices.results
-        )
+        members = () if placed is None else placed.members
+        return sum(not result.admin_access for result in list_results(members))
 
     @property
     def name(self) -> tuple[str, str, str]:
@@ -90,8 +88,3 @@ def may_end(candidate: GangRecord, waits: GangRecord) -> bool:
         and priority_of(candidate) < priority_of(waits)
         and candidate.in_force is not None
     )
-
-
-def priority_of(record: GangRecord) -> int:
-    """Return a gang's priority; 0 while its submission is not known."""
-    return 0 if record.submission is None else record.submission.gang.spec.priority

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from contracts.allocation import DeviceRequestAllocationResult
 from contracts.ids import NodeName, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import (
@@ -59,6 +60,16 @@ def with_gang(
     return apply(snapshot, begun, sequence=sequence, time_s=at_s)
 
 
+def list_results(members: Members) -> list[DeviceRequestAllocationResult]:
+    """List the devices of some pods, each as the result of a request."""
+    return [
+        result
+        for pod in members
+        for claim in pod.claims
+        for result in claim.allocation.devices.results
+    ]
+
+
 def _last_sequence(snapshot: Snapshot, record: GangRecord) -> int:
     """Give the sequence that the last decision about a gang has by now."""
     return (snapshot.gangs.get(record.key) or record).decision_sequence
@@ -99,9 +110,8 @@ def _list_claims(snapshot: Snapshot, placed: GangAllocated) -> set[str]:
 
     A decision may name a claim before Kubernetes has made it by another name.
     """
-    claims = [claim for pod in placed.members for claim in pod.claims]
-    keys = {str(claim.ref) for claim in claims}
-    for result in (r for claim in claims for r in claim.allocation.devices.results):
+    keys = {str(claim.ref) for pod in placed.members for claim in pod.claims}
+    for result in list_results(placed.members):
         uses = snapshot.inventory.holders.get(pool_key(result.driver, result.pool))
         use = (uses or {}).get(result.device, DeviceUse())
         holders = use.holders

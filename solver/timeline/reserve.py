@@ -19,7 +19,7 @@ from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asker, Asking
-from solver.timeline.futures import Members, with_gang
+from solver.timeline.futures import Members, list_results, with_gang
 from solver.timeline.runs import Run, Seconds, duration_of
 from solver.timeline.timetable import Timetable
 
@@ -179,7 +179,7 @@ def _list_steps(scene: Scene) -> list[_Step]:
 def _list_holders(runs: Sequence[Run], members: Members) -> tuple[GangKey, ...]:
     """List the gangs that hold a device, or run on a node, of some places."""
     nodes = {pod.node for pod in members}
-    devices = {_name_device(result) for result in _list_results(members)}
+    devices = {_name_device(result) for result in list_results(members)}
     return tuple(
         run.record.key
         for run in runs
@@ -187,7 +187,7 @@ def _list_holders(runs: Sequence[Run], members: Members) -> tuple[GangKey, ...]:
         and (
             any(
                 _name_device(result) in devices
-                for result in _list_results(run.record.placed.members)
+                for result in list_results(run.record.placed.members)
             )
             if devices
             else any(pod.node in nodes for pod in run.record.placed.members)
@@ -197,12 +197,3 @@ def _list_holders(runs: Sequence[Run], members: Members) -> tuple[GangKey, ...]:
 
 def _name_device(result: DeviceRequestAllocationResult) -> tuple[str, str, str]:
     return (result.driver, result.pool, result.device)
-
-
-def _list_results(members: Members) -> list[DeviceRequestAllocationResult]:
-    return [
-        result
-        for pod in members
-        for claim in pod.claims
-        for result in claim.allocation.devices.results
-    ]

@@ -39,13 +39,8 @@ def duration_of(record: GangRecord) -> int | None:
     return _read_duration(text) if text else None
 
 
-@cached(MOST_TEXTS)
-def _read_duration(text: str) -> int | None:
-    """Read a duration; what is none is refused with its gang, and known to nobody."""
-    try:
-        return parse_duration(text)
-    except ValueError:
-        return None
+_read_duration = cached(MOST_TEXTS)(parse_duration)
+"""What is no duration was refused with its submission."""
 
 
 def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:

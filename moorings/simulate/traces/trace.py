@@ -12,6 +12,7 @@ from typing import IO
 from msgspec import Struct, structs
 
 from moorings.errors import BadInputError
+from moorings.files import check_file
 from moorings.simulate.job import Job
 
 MOST_LINE = 1 << 20
@@ -97,6 +98,7 @@ def check_unique(file: Path, line: int, name: str, lines: dict[str, int]) -> Non
 
 
 def _open(file: Path) -> IO[str]:
+    check_file(file)
     if file.suffix == ".gz":
         return gzip.open(file, "rt", encoding="utf-8")
     return file.open(encoding="utf-8")

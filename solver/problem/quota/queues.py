@@ -56,11 +56,10 @@ def find_queue(objects: QueueObjects, gang: Gang) -> FoundQueue | None:
     """Find the queue of a gang; None: it has none, and no quota."""
     if not len(objects.cluster_queues) or _is_counted_by_kueue(gang):
         return None
-    namespace, named = gang.metadata.namespace, _label_of(gang, QUEUE_NAME)
-    key = object_key(namespace, named or DEFAULT_QUEUE)
+    namespace, key = gang.metadata.namespace, _name_local(gang)
     local = objects.local_queues.get(key)
     if local is None:
-        if not named:
+        if not _label_of(gang, QUEUE_NAME):
             return None
         return FoundQueue(name="", closed=f"LocalQueue {key} does not exist")
     name = local.spec.cluster_queue
@@ -78,9 +77,14 @@ def name_queue(objects: QueueObjects, gang: Gang) -> str:
     """Name the ClusterQueue of a gang, open or closed; empty: none."""
     if not len(objects.cluster_queues) or _is_counted_by_kueue(gang):
         return ""
-    named = _label_of(gang, QUEUE_NAME) or DEFAULT_QUEUE
-    local = objects.local_queues.get(object_key(gang.metadata.namespace, named))
+    local = objects.local_queues.get(_name_local(gang))
     return "" if local is None else local.spec.cluster_queue
+
+
+def _name_local(gang: Gang) -> str:
+    """Name the LocalQueue of a gang by `namespace/name`, whether it exists or not."""
+    named = _label_of(gang, QUEUE_NAME) or DEFAULT_QUEUE
+    return object_key(gang.metadata.namespace, named)
 
 
 def _is_counted_by_kueue(gang: Gang) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,11 @@ def test_lines_have_an_end(tmp_path: Path) -> None:
     file.write_bytes(b"ok\n\xff\xfe\n")
     with pytest.raises(BadInputError, match="is not UTF-8"):
         list(read_lines(file))
+
+
+def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+    """A pipe to which nobody writes never ends."""
+    pipe = tmp_path / "jobs.swf"
+    os.mkfifo(pipe)
+    with pytest.raises(BadInputError, match="is a named pipe, not a file"):
+        list(read_lines(pipe))

@@ -1,8 +1,9 @@
 """Which nodes are away, judged from heartbeats and our own connection.
 
 Heartbeats count only while we are connected, and after each reconnect every node gets
-the full grace again: a restarted NATS has forgotten all of them. Pure; `now` and the
-time of the connection are arguments, in seconds of one monotonic clock.
+the full grace again: a restarted NATS has forgotten all of them. So does a node that is
+new: its devices are announced before its first heartbeat. Pure; `now` and the time of
+the connection are arguments, in seconds of one monotonic clock.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ def find_presence_changes(
     heartbeats: Mapping[NodeName, float],
     away_by_node: Mapping[NodeName, bool],
     *,
+    known_since: Mapping[NodeName, float],
     connected_since: float,
     now: float,
     grace_s: float,
@@ -23,10 +25,10 @@ def find_presence_changes(
     """Yield the nodes whose presence changed: (node, away).
 
     `heartbeats` has the time of each node's last one, `away_by_node` every node with
-    an agent, and whether it counts as away now.
+    an agent, and whether it counts as away now; `known_since` when each was met.
     """
     for node, was_away in away_by_node.items():
-        last = max(heartbeats.get(node, connected_since), connected_since)
+        last = max(heartbeats.get(node, known_since[node]), connected_since)
         is_away = now - last > grace_s
         is_alive = node in heartbeats and now - heartbeats[node] <= grace_s
         if is_away and not was_away:
@@ -41,6 +43,7 @@ class Presence:
     def __init__(self, grace_s: float, now: float) -> None:
         self._grace_s = grace_s
         self._heartbeats: dict[NodeName, float] = {}
+        self._known_since: dict[NodeName, float] = {}
         self._connection = (0, now)
 
     def note_heartbeat(self, node: NodeName, now: float) -> None:
@@ -61,9 +64,13 @@ class Presence:
             for node, at in self._heartbeats.items()
             if node in away_by_node or now - at <= self._grace_s
         }
+        self._known_since = {
+            node: self._known_since.get(node, now) for node in away_by_node
+        }
         changes = find_presence_changes(
             self._heartbeats,
             away_by_node,
+            known_since=self._known_since,
             connected_since=self._connection[1],
             now=now,
             grace_s=self._grace_s,

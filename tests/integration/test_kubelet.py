@@ -105,26 +105,27 @@ async def test_what_a_command_says_of_a_nic_follows_in_its_claim(site: Site) -> 
 
     say("False")
     async with site.running(site.agent_of_sources(sources, "nics")):
+        # Its pod must not get what is announced no more, nor that of the next test.
+        await eventually(partial(has_only, site, "nic"), "the NIC is announced", 60.0)
         pod = await site.until_runs(await site.start("a"))
         claim = await site.claim_of(pod)
         await site.kube.until(claim, says("False", []))
         say("True", "10.1.0.5/24")
         await site.kube.until(claim, says("True", ["10.1.0.5/24"]))
         await site.end(pod)
-    # The next test's pod must not get what is announced no more.
     async with site.running(site.agent("gpus")):
-        await eventually(lambda: has_gpus(site), "the fleet is announced", 60.0)
+        await eventually(partial(has_only, site, "gpu"), "the fleet is announced", 60.0)
 
 
-async def has_gpus(site: Site) -> bool:
-    """True once slices have the devices of the fleet."""
+async def has_only(site: Site, kind: str) -> bool:
+    """True once slices have devices of a kind, and no others."""
     select = f"spec.driver={site.driver}"
     slices = await site.kube.list(
         objects.RESOURCE, "ResourceSlice", fieldSelector=select
     )
     devices = [device for each in slices for device in each["spec"].get("devices", ())]
     names = {device["name"].partition("-")[0] for device in devices}
-    return names == {"gpu"}
+    return names == {kind}
 
 
 async def test_health_is_told_in_the_status_of_a_running_pod(site: Site) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.ids import NodeName
-from solver.service.presence import find_presence_changes
+from solver.service.presence import Presence, find_presence_changes
 
 A = NodeName("a")
 
@@ -31,6 +31,23 @@ def test_a_node_is_away_after_the_grace_while_connected(
 ) -> None:
     """While we are not connected nobody is judged by silence."""
     found = find_presence_changes(
-        seen, {A: away}, connected_since=connected, now=now, grace_s=30.0
+        seen,
+        {A: away},
+        known_since={A: 0.0},
+        connected_since=connected,
+        now=now,
+        grace_s=30.0,
     )
     assert list(found) == changes
+
+
+def test_a_new_node_has_the_grace_until_its_first_heartbeat() -> None:
+    """However long we have been connected when its devices are announced."""
+    presence = Presence(30.0, 0.0)
+    assert presence.judge({}, 100.0) == ()
+    assert presence.judge({A: False}, 101.0) == ()
+    assert presence.judge({A: False}, 131.0) == ()
+    assert presence.judge({A: False}, 131.5) == ((A, True),)
+    # One that was gone and comes again is new.
+    assert presence.judge({}, 140.0) == ()
+    assert presence.judge({A: False}, 141.0) == ()

@@ -6,7 +6,7 @@ GPUs times a factor that is drawn from a bounded Pareto distribution, in pods of
 time well above. `none` and `reservations` are ours, in virtual time; `easy` is a peer
 that shares no code with it.
 
-    python -m benchmarks.solver.backfill --size full
+    python -m benchmarks.solver.backfill [--size full] [--seed N] [--json FILE]
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ enough by counting.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -19,6 +19,7 @@ from solver.engines.construct.open_nodes import OpenNodes
 from solver.engines.construct.stock import Stock
 from solver.kinds.counting import PLENTY, bound_uses, is_counted
 from solver.kinds.demand import Demand
+from solver.kinds.shapes import GroupShape
 from solver.kinds.topology import ClaimShared, PodsEven, PodsTogether, SetRule
 from solver.problem.attributes import Element
 
@@ -41,6 +42,12 @@ Option = object
 chosen."""
 
 
+_Known = tuple[int, frozenset[Hashable]]
+"""(position in `Query.named`, values of which devices have one)."""
+_Groups = list[tuple[int, int, GroupShape]]
+"""(node, number of the group there, group)."""
+
+
 class Choices:
     """Lists what gangs have to choose, and from what."""
 
@@ -51,6 +58,8 @@ class Choices:
         self._places = places
         self._between = between
         self._stock = stock
+        self._agreeing: dict[tuple[_Known, ...], _Groups] = {}
+        """By what is chosen; the same for every gang, as only counts change."""
 
     def list_of(self, frame: Frame, kinds: Sequence[int]) -> list[Choice]:
         """List what a gang has to choose, that of most pods first."""
@@ -176,6 +185,7 @@ class Choices:
     ) -> list[Option]:
         """List the values of which enough is left beside those chosen before."""
         columns: dict[int, list[int]] = {}
+        lefts: list[Counter[Element]] = []
         large: set[Element] | None = None
         for kind, ask, column in rule.uses:
             columns.setdefault(column, []).append(kind)
@@ -184,9 +194,12 @@ class Choices:
                 left = self._count_agreeing(frame, kind, ask, column)
                 enough = {value for value, count in left.items() if count >= needed}
                 large = enough if large is None else large & enough
+                lefts.append(left)
+        if large is not None:
+            most = {value: max(left[value] for left in lefts) for value in large}
+            return list(_scarce_first(most))
         listed = (
-            self._list_elements(column, kinds, large)
-            for column, kinds in columns.items()
+            self._list_elements(column, kinds) for column, kinds in columns.items()
         )
         return list(dict.fromkeys(value for values in listed for value in values))
 
@@ -202,35 +215,44 @@ class Choices:
         """Bound the uses left for an ask by value, beside values that are chosen."""
         asked = self._demand.member_kinds[kind].asks[ask]
         position = self._demand.query.named.index(column)
-        known = [
+        known = tuple(
             (condition.columns[ask], condition.start)
             for condition in frame.list_conditions(kind)
             if condition.start is not None
             and ask in condition.columns
             and not condition.distinct
             and not condition.may_lack
-        ]
+        )
         left = Counter[Element]()
-        for node, view in enumerate(self._places.views):
-            for number, group in enumerate(view.shape.groups):
-                if all(not start.isdisjoint(group.elements[at]) for at, start in known):
-                    uses = min(
-                        bound_uses(group, asked),
-                        PLENTY
-                        if group.is_shareable
-                        else self._stock.count_left(node, number),
-                    )
-                    for value in dict.fromkeys(group.elements[position]):
-                        left[value] += uses
+        for node, number, group in self._list_agreeing(known):
+            uses = min(
+                bound_uses(group, asked),
+                PLENTY if group.is_shareable else self._stock.count_left(node, number),
+            )
+            for value in dict.fromkeys(group.elements[position]):
+                left[value] += uses
         return left
 
-    def _list_elements(
-        self, column: int, kinds: Sequence[int], large: Container[Element] | None = None
-    ) -> list[Option]:
-        """List the values of devices that pods may ask for, those of few left first.
+    def _list_agreeing(self, known: tuple[_Known, ...]) -> _Groups:
+        """List the groups that have the chosen values; fewer with each of them."""
+        if known not in self._agreeing:
+            if known:
+                *before, (at, start) = known
+                self._agreeing[known] = [
+                    each
+                    for each in self._list_agreeing(tuple(before))
+                    if not start.isdisjoint(each[2].elements[at])
+                ]
+            else:
+                self._agreeing[known] = [
+                    (node, number, group)
+                    for node, view in enumerate(self._places.views)
+                    for number, group in enumerate(view.shape.groups)
+                ]
+        return self._agreeing[known]
 
-        `large`: those that are large enough; None: nobody counted.
-        """
+    def _list_elements(self, column: int, kinds: Sequence[int]) -> list[Option]:
+        """List the values of devices that pods may ask for, those of few left first."""
         position = self._demand.query.named.index(column)
         mask = 0
         for kind in kinds:
@@ -243,13 +265,7 @@ class Choices:
                     for value in group.elements[position]:
                         count = self._stock.count_left(node, number)
                         left[value] = left.get(value, 0) + count
-        listed = [
-            value
-            for value, count in left.items()
-            if count and (large is None or value in large)
-        ]
-        listed.sort(key=lambda value: (left[value], repr(value)))
-        return list(listed[:MOST_OPTIONS])
+        return list(_scarce_first({v: count for v, count in left.items() if count}))
 
     def _list_near(self, number: int) -> Sequence[Option]:
         """List the domains of a rule; of those of one node, where something is new."""
@@ -277,3 +293,8 @@ class Choices:
                     reaches[group.identity].add(node)
         far: Iterator[Option] = (frozenset(nodes) for nodes in reaches.values())
         return list(dict.fromkeys([*far, *alone]))[:MOST_OPTIONS]
+
+
+def _scarce_first(left: Mapping[Element, int]) -> list[Element]:
+    """Order values by what is left of them, so that large ones stay for others."""
+    return sorted(left, key=lambda value: (left[value], repr(value)))[:MOST_OPTIONS]

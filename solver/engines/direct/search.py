@@ -8,12 +8,15 @@ the nodes are few. Limits are work units.
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from contracts.ids import NodeName
 from solver.decision import Status
 from solver.engines import cpsat
 from solver.engines.construct.floor import complete, raise_to
 from solver.engines.construct.search import Constructed, construct
 from solver.engines.direct.build import build, require_all_gangs
+from solver.engines.direct.compared import count_compared
 from solver.engines.direct.extract import extract
 from solver.engines.direct.objective import allow_first_choices_only, gain_of
 from solver.engines.direct.places import Places, choose_places
@@ -41,6 +44,9 @@ LATER_WORK = {Tier.LEFTOVER: 0.5, Tier.NODES: 0.1}
 MOST_CELLS, MOST_KINDS = 30_000, 60_000
 """Cells, or where no gang is split into any, kinds of pod, times nodes of a model; a
 larger one is not built."""
+MOST_COMPARED = 30_000
+"""Terms of constraints across pods beyond which gangs are constructed before any model
+is built."""
 LATER_NODES = 128
 """Over more nodes the complete model does not pursue them."""
 Best = tuple[Placements, cpsat.Solved]
@@ -71,6 +77,8 @@ class DirectSearch:
         best = self._place_by_topology(all_nodes)
         if best is not None:
             return self._result(self._pursue_later(best, all_nodes), proven=True)
+        if self._is_constructed(all_nodes):
+            return self._result(None, proven=True)
         for spare in SPARES:
             nodes = enough_nodes(self._kinds, self._demand, spare=spare)
             if len(nodes) >= len(all_nodes) or self._is_too_large(nodes):
@@ -81,12 +89,30 @@ class DirectSearch:
                 best = self._pursue_later(best, all_nodes)
                 return self._result(best, proven=True)
         # What is constructed is the first solution, and what no answer is below.
-        self._constructed = construct(self._demand, self._kinds)
+        self._construct()
         if self._is_too_large(all_nodes):
             # Nothing was asked, so nothing is known: no bound, rather than the value.
             self._bounds |= dict.fromkeys((*self._first, *self._later))
             return self._result(None, proven=False)
         return self._place_best_on(all_nodes)
+
+    def _construct(self) -> None:
+        if not self._constructed.value:
+            self._constructed = construct(self._demand, self._kinds)
+
+    def _is_constructed(self, nodes: tuple[NodeView, ...]) -> bool:
+        """True if nothing is left to ask of large models, since all gangs are in."""
+        is_open = self._later or self._prefers
+        if is_open or count_compared(self._demand, nodes) <= MOST_COMPARED:
+            return False
+        self._construct()
+        placements = self._constructed.placements
+        return len(placements) == len(self._demand.gangs) and not any(
+            any(pod.alternatives)
+            for placement in placements
+            for pods in placement.members
+            for pod in pods
+        )
 
     def _is_too_large(self, nodes: tuple[NodeView, ...]) -> bool:
         """True if a model is better not built; none is once the search is to end."""
@@ -116,7 +142,9 @@ class DirectSearch:
             nothing = EngineResult(
                 status=Status.NOT_PROVEN, bounds=self._bounds, effort=effort
             )
-            return raise_to(self._demand, nothing, self._constructed, last)
+            result = raise_to(self._demand, nothing, self._constructed, last)
+            status = Status.OPTIMAL if proven else result.status
+            return structs.replace(result, status=status)
         placements = extract(*best)
         if self._prefers:
             cost = count_preference_cost(self._demand, self._kinds, placements)

@@ -19,7 +19,7 @@ from solver.timeline.asking import Asking
 from solver.timeline.book import keep_clear, list_in_the_way, make_way
 from solver.timeline.keeper import Book, Outlook, keep_book
 from solver.timeline.reserve import Reservation, Scene
-from solver.timeline.runs import Seconds, duration_of
+from solver.timeline.runs import Seconds
 
 MOST_WAYS = 4
 """Gangs in one look for which others are moved aside."""
@@ -69,7 +69,7 @@ class Reservations:
             return ()
         self._barred[record.key] = True
         names = listed([name_gang(each.record) for each in aside[:MOST_NAMED]])
-        known = "runs for longer" if duration_of(record) else "gives no duration"
+        known = "runs for longer" if record.duration_s else "gives no duration"
         message = (
             f"devices are kept for {names}; this gang could have them if it ended "
             f"before they are needed, but it {known}"

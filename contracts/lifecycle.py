@@ -87,6 +87,8 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     """When it was submitted, seconds since the epoch; 0: not known."""
     placed_since_s: float = 0.0
     """When the decision came by which it has its first pods."""
+    aged: int = 0
+    """Steps of priority that it has gained by waiting, as the solver noted last."""
 
     @classmethod
     def of(cls, message: LifecycleMessage) -> Self:

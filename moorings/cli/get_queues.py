@@ -12,7 +12,7 @@ from moorings.cli.known import fetch_solvers, find_silence
 from moorings.cli.listing import Listing, find_views
 from moorings.cli.views import NONE
 from moorings.errors import CannotReadError
-from moorings.views.ages import format_age, measure_age
+from moorings.views.ages import format_age, measure_age, read_clock
 from moorings.views.lines import WaitingLines
 from moorings.views.queues import QUEUE_KINDS, view_queues, with_gangs
 from solver.snapshot.snapshot import Snapshot, apply
@@ -30,6 +30,7 @@ COLUMNS = (
     "oldest",
     "quota",
 )
+WIDE_COLUMNS = ("aging", "patience")
 _IN_BYTES = ("memory", "ephemeral-storage", "hugepages-")
 _SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
@@ -49,7 +50,7 @@ async def list_queues(client: Client, name: str | None, *, wide: bool) -> Listin
         what=CLUSTER_QUEUE,
         names=[view["name"] for view in views],
         views=views,
-        columns=COLUMNS,
+        columns=(*COLUMNS, *(WIDE_COLUMNS if wide else ())),
         rows=[_to_row(view, wide=wide) for view in views],
         nothing="no ClusterQueues: no quota limits anybody",
         below=[
@@ -84,7 +85,7 @@ async def fetch_places(
     except CannotReadError as error:
         notices.append(f"{error}; places in queues are not shown")
         return WaitingLines(())
-    return WaitingLines(records, queues)
+    return WaitingLines(records, queues, read_clock())
 
 
 def _to_row(view: Mapping[str, Any], *, wide: bool) -> list[str]:
@@ -100,7 +101,8 @@ def _to_row(view: Mapping[str, Any], *, wide: bool) -> list[str]:
         format_age(measure_age(since)) if since else NONE,
         ", ".join(quotas) or NONE,
     )
-    return list(map(str, cells))
+    terms = [view[column] or NONE for column in WIDE_COLUMNS] if wide else []
+    return [*map(str, cells), *terms]
 
 
 def _describe_quota(quota: Mapping[str, str], *, wide: bool) -> str:

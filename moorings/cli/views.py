@@ -103,6 +103,8 @@ def _describe_place(place: dict[str, Any]) -> str:
     if (count := place["namespacesInTurn"]) > 1:
         first.append(f"{count} namespaces take turns")
     why = f": {', '.join(first)}" if first else ""
+    if steps := place["byAge"]:
+        why += f"; its age adds {steps} to its priority"
     if queue := place["queue"]:
         nth = ordinal(place["place"])
         return f"{nth} of {place['waiting']} in ClusterQueue {queue}{why}"

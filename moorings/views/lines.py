@@ -10,8 +10,11 @@ from collections.abc import Iterable
 from heapq import nsmallest
 from typing import Any
 
+from msgspec import structs
+
 from contracts.ids import GangKey, Namespace
 from contracts.lifecycle import GangRecord
+from solver.queueing.aging import count_steps, find_agings
 from solver.queueing.gang_queue import make_ticket
 from solver.queueing.strict import QueueLines
 from solver.queueing.turns import Rank, Ticket
@@ -26,17 +29,26 @@ class WaitingLines:
     """All gangs that wait for a decision."""
 
     def __init__(
-        self, records: Iterable[GangRecord], queues: QueueObjects | None = None
+        self,
+        records: Iterable[GangRecord],
+        queues: QueueObjects | None = None,
+        now_s: float = 0.0,
     ) -> None:
+        """`now_s`, since the epoch: by which gangs have gained priority by age."""
         self._names: dict[GangKey, str] = {}
         self._tickets: dict[GangKey, Ticket] = {}
         self._of_queues = QueueLines()
         self._without: dict[Rank, dict[Namespace, list[Ticket]]] = {}
         """Gangs without a queue, the oldest of a namespace first."""
         objects = QueueObjects() if queues is None else queues
+        agings = find_agings(objects)
+        self._aged: dict[GangKey, int] = {}
         for record in sorted(records, key=lambda each: each.submission_sequence):
             if record.wants_decision:
-                self._put(record, make_ticket(record, objects))
+                steps = count_steps(agings, objects, record, now_s)
+                aged = structs.replace(record, aged=steps)
+                self._aged[record.key] = steps
+                self._put(aged, make_ticket(aged, objects))
 
     def _put(self, record: GangRecord, ticket: Ticket) -> None:
         self._names[record.key] = f"{record.namespace}/{record.name}"
@@ -56,7 +68,8 @@ class WaitingLines:
         ticket = self._tickets.get(gang)
         if ticket is None:
             return None
-        return self._view_in_queue(ticket) if ticket.queue else self._view(ticket)
+        view = self._view_in_queue(ticket) if ticket.queue else self._view(ticket)
+        return view | {"byAge": self._aged[gang]}
 
     def list_before(self, gang: GangKey) -> list[str]:
         """Name the first gangs that are before one whoever has the turn."""

@@ -17,9 +17,11 @@ from moorings.views.times import to_text
 from solver.problem.quota.queues import find_closed, name_queue
 from solver.problem.quota.quotas import write_amount
 from solver.problem.quota.tree import FlavorResource, QuotaLedger, QuotaNode
+from solver.queueing.aging import AGING
 from solver.snapshot.maps import FrozenMap
 from solver.snapshot.queues import with_held
 from solver.snapshot.snapshot import Snapshot
+from solver.timeline.patience import PATIENCE
 
 QUEUE_KINDS = (
     "Namespace",
@@ -96,6 +98,8 @@ def _view_queue(
         "strategy": spec.queueing_strategy or DEFAULT_STRATEGY,
         "stopPolicy": spec.stop_policy,
         "closed": find_closed(snapshot.queues, name),
+        "aging": queue.metadata.annotations.get(AGING, ""),
+        "patience": queue.metadata.annotations.get(PATIENCE, ""),
         "quotas": [
             {
                 "flavor": quota[0],

@@ -12,6 +12,7 @@ from typing import Any
 from contracts.claim import ResourceClaimSpec
 from contracts.gang import Gang
 from contracts.lifecycle import GangRecord
+from moorings.views.ages import read_clock
 from moorings.views.inventory import KnownDevices, name_classes, view_devices
 from moorings.views.lines import WaitingLines
 from moorings.views.states import FREE, HELD, worst_state
@@ -39,7 +40,8 @@ def view_wait(
     contested: list[Row] = []
     if record.wants_decision and known is not None:
         contested = view_contested(record, known)
-    lines = WaitingLines(records, None if known is None else known.snapshot.queues)
+    queues = None if known is None else known.snapshot.queues
+    lines = WaitingLines(records, queues, read_clock())
     place = lines.view(record.key)
     if place is not None:
         place["before"] = lines.list_before(record.key)

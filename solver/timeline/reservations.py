@@ -76,6 +76,12 @@ class Reservations:
         )
         return (Reason(rule=Rule.RESERVED, message=message),)
 
+    def follow_ages(self, snapshot: Snapshot) -> None:
+        """Let those for whom something is kept have the priority of their age."""
+        kept = tuple(_with_age(each, snapshot) for each in self.book.kept)
+        if kept != self.book.kept:
+            self.book = structs.replace(self.book, kept=kept)
+
     # --- between batches -------------------------------------------------------------
 
     def look(self, look: Outlook) -> Asking[list[GangKey]]:
@@ -87,6 +93,7 @@ class Reservations:
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
+        self.follow_ages(look.snapshot)
         before = self.book.kept
         self.book = yield from keep_book(self.book, look)
         waiting = look.snapshot.waiting
@@ -113,6 +120,15 @@ class Reservations:
             moved = yield from make_way(look.asker_of, scene, record)
             if moved is not None:
                 self.book = structs.replace(self.book, kept=moved)
+
+
+def _with_age(kept: Reservation, snapshot: Snapshot) -> Reservation:
+    """Return a reservation with its gang's age, if that waits."""
+    waits = snapshot.waiting.get(kept.key)
+    if waits is None or waits.aged == kept.record.aged:
+        return kept
+    record = structs.replace(kept.record, aged=waits.aged)
+    return structs.replace(kept, record=record)
 
 
 class OneWay:

@@ -86,6 +86,7 @@ async def check_shown(client: Client, site: Fleet, queue: str) -> None:
             "olderInQueue": place - 1,
             "olderInNamespace": 0,
             "namespacesInTurn": 0,
+            "byAge": 0,
         }
         for place in (1, 2)
     ] + [None]

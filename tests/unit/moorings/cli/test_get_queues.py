@@ -46,7 +46,8 @@ async def test_a_queue_is_a_row() -> None:
         ["q", "<none>", "BestEffortFIFO", "None", "0", "1"],
         ["stopped", "<none>", "BestEffortFIFO", "Hold", "0", "0"],
     ]
-    quotas = listing.rows[0][-1]
+    *_, quotas, aging, patience = listing.rows[0]
+    assert (aging, patience) == ("<none>", "<none>")
     assert quotas == "memory 0/8Ti of any (8Ti left), pods 0/3 of any (3 left)"
     assert listing.below == ["stopped lets nobody in: it is stopped (Hold)"]
 

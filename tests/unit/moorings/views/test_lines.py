@@ -61,6 +61,7 @@ def test_priority_comes_first_then_namespaces_take_turns() -> None:
         "olderInQueue": 0,
         "olderInNamespace": 1,
         "namespacesInTurn": 2,
+        "byAge": 0,
     }
     assert lines.list_before(MINE.key) == ["a/g1", "a/g2", "a/g3"]
 
@@ -76,6 +77,7 @@ def test_gangs_of_a_queue_wait_by_rank_and_age() -> None:
         "olderInQueue": 2,
         "olderInNamespace": 0,
         "namespacesInTurn": 0,
+        "byAge": 0,
     }
     assert lines.list_before(MINE.key) == ["a/g1", "a/g2", "a/g3", "b/g4"]
     alone = lines.view(waiting(0, namespace="c").key)
@@ -99,3 +101,19 @@ def test_a_place_in_a_queue_is_told_with_who_is_before(
     said = capsys.readouterr().out
     assert "  7th of 8 in ClusterQueue q: 2 of higher priority, 4 older\n" in said
     assert "    after a/g1, a/g2, a/g3, b/g4, a/g5 and 1 more\n" in said
+
+
+def test_who_has_waited_for_long_has_a_better_place(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    queue = cluster_queue("q", {})
+    queue["metadata"]["annotations"] = {"moorings.dev/aging": "1h/2"}
+    queues = with_queues(Snapshot(), queue, local_queue("a", "q")).queues
+    old = replace(waiting(1), waits_since_s=1000.0)
+    urgent = replace(waiting(2, priority=1), waits_since_s=9000.0)
+    lines = WaitingLines([old, urgent], queues, now_s=1000.0 + 7200)
+    place = {**(lines.view(old.key) or {}), "before": []}
+    assert (place["place"], place["byAge"]) == (1, 2)
+    print_explanation(explain_gang(old) | {"place": place})
+    said = capsys.readouterr().out
+    assert "1st of 2 in ClusterQueue q; its age adds 2 to its priority\n" in said

@@ -62,6 +62,8 @@ def test_a_queue_has_its_quotas_and_its_gangs() -> None:
         "strategy": "BestEffortFIFO",
         "stopPolicy": "None",
         "closed": "",
+        "aging": "",
+        "patience": "",
         "quotas": [
             {
                 "flavor": "any",

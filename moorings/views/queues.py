@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
+from contracts.ids import GangKey
 from contracts.kueue import ClusterQueue
 from contracts.lifecycle import GangRecord
 from moorings.views.times import to_text
@@ -38,16 +39,17 @@ Row = dict[str, Any]
 
 def with_gangs(snapshot: Snapshot, records: Iterable[GangRecord]) -> Snapshot:
     """Return a Snapshot of queues with gangs, and what these hold of quotas."""
-    known = list(records)
-    held = snapshot.held
-    for record in known:
-        if record.placed is not None:
-            held = with_held(held, record.placed.quota, 1)
+    gangs: FrozenMap[GangKey, GangRecord] = FrozenMap()
+    known, held = {record.key: record for record in records}, snapshot.held
+    placed = {key: each for key, each in known.items() if each.placed is not None}
+    for record in placed.values():
+        quota = None if record.placed is None else record.placed.quota
+        held = with_held(held, quota, 1)
     return structs.replace(
         snapshot,
-        gangs=FrozenMap().with_items({r.key: r for r in known}),
-        waiting=FrozenMap().with_items({r.key: r for r in known if r.wants_decision}),
-        placed=FrozenMap().with_items({r.key: r for r in known if r.placed}),
+        gangs=gangs.with_items(known),
+        waiting=gangs.with_items({k: r for k, r in known.items() if r.wants_decision}),
+        placed=gangs.with_items(placed),
         held=held,
     )
 
@@ -100,18 +102,23 @@ def _view_queue(
         "closed": find_closed(snapshot.queues, name),
         "aging": queue.metadata.annotations.get(AGING, ""),
         "patience": queue.metadata.annotations.get(PATIENCE, ""),
-        "quotas": [
-            {
-                "flavor": quota[0],
-                "resource": quota[1],
-                **{
-                    what: "" if amount is None else write_amount(quota[1], amount)
-                    for what, amount in _count(node, quota, ledger).items()
-                },
-            }
-            for quota in (() if node is None else node.subtree)
-        ],
+        "quotas": [] if node is None else _view_quotas(node, ledger),
     }
+
+
+def _view_quotas(node: QuotaNode, ledger: QuotaLedger) -> list[Row]:
+    """Return its quotas, with amounts as Kubernetes writes them; empty: no limit."""
+    return [
+        {
+            "flavor": flavor,
+            "resource": resource,
+            **{
+                what: "" if amount is None else write_amount(resource, amount)
+                for what, amount in _count(node, (flavor, resource), ledger).items()
+            },
+        }
+        for flavor, resource in node.subtree
+    ]
 
 
 def _count(

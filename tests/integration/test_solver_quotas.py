@@ -17,7 +17,6 @@ from contracts.messages import (
     DevicesAnnounced,
     GangAllocated,
     GangPending,
-    ObjectObserved,
     ReleaseGang,
 )
 from runtime.bus.bus import Bus
@@ -33,7 +32,7 @@ from tests.builders import (
     pool,
     request,
 )
-from tests.builders.queues import cluster_queue, flavor, local_queue
+from tests.builders.queues import cluster_queue, flavor, local_queue, observed
 from tests.lab.nats_server import LabServer
 from tests.lab.services import (
     CLUSTER,
@@ -98,11 +97,7 @@ async def release(bus: Bus, asked: Gang) -> None:
 async def observe_queues(bus: Bus, *objects: dict[str, Any]) -> None:
     """Put queues on the bus, as the publisher does."""
     for raw in objects:
-        meta = raw["metadata"]
-        key = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
-        kind = raw["kind"]
-        message = ObjectObserved(cluster=CLUSTER, kind=kind, key=key, object=raw)
-        await bus.publish(Outgoing.of(topics.STATE, message))
+        await bus.publish(Outgoing.of(topics.STATE, observed(raw, CLUSTER)))
 
 
 async def test_a_queue_holds_no_more_than_its_quota(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
-from contracts.messages import ObjectObserved, StateMessage
 from contracts.topics import STATE, SUBMISSIONS
 from moorings.bus_client import Client
 from moorings.cli.get_queues import fetch_places, list_queues, shorten
@@ -14,17 +13,10 @@ from moorings.errors import UnknownNameError
 from runtime.bus.bus import Bus
 from tests import builders
 from tests.builders.decisions import CLUSTER, submission
-from tests.builders.queues import cluster_queue, flavor, local_queue
+from tests.builders.queues import cluster_queue, flavor, local_queue, observed
 from tests.builders.stored_messages import StoredMessages
 
 SUBMITTED = submission(builders.gang(builders.member()))
-
-
-def observed(raw: dict[str, Any]) -> StateMessage:
-    """Say that an object is there."""
-    meta = raw["metadata"]
-    key = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
-    return ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
 
 
 def client() -> Client:

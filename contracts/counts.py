@@ -14,6 +14,13 @@ def counted(number: int, noun: str, nouns: str = "") -> str:
     return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
 
 
+def ordinal(number: int) -> str:
+    """Write a place in a line: `1st`, `2nd`, `3rd`, `11th`."""
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    is_teen = number // 10 % 10 == 1
+    return f"{number}{'th' if is_teen else endings.get(number % 10, 'th')}"
+
+
 def listed(names: Sequence[str]) -> str:
     """Write a list in a sentence: `a`, `a and b`, `a, b and c`."""
     *others, last = names

@@ -7,6 +7,7 @@ from a second on.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from math import ceil
 
 MOST_CHARACTERS = 40
@@ -17,6 +18,7 @@ _WHOLE = re.compile(rf"(?:{_PART.pattern})+", re.ASCII)
 FORM = "a duration such as 90s, 45m or 2h30m, of at least a second and at most 10 years"
 
 
+@lru_cache(maxsize=4096)
 def parse_duration(text: str) -> int:
     """Read a duration; a part of a second counts as a whole one.
 

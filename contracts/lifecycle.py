@@ -24,11 +24,13 @@ of Kubernetes.
 from __future__ import annotations
 
 from collections import Counter
+from math import ceil
 from typing import Self
 
 from msgspec import Struct, structs
 
 from contracts.allocation import UNTRIED, Reason, Rule
+from contracts.durations import parse_duration
 from contracts.gang import GangPhase
 from contracts.ids import GangKey, GangUID, Namespace
 from contracts.messages import (
@@ -85,6 +87,8 @@ class GangRecord(Struct, frozen=True, kw_only=True):
     """When it was submitted, seconds since the epoch; 0: not known."""
     placed_since_s: float = 0.0
     """When the decision came by which it has its first pods."""
+    aged: int = 0
+    """Steps of priority that it has gained by waiting, as the solver noted last."""
 
     @classmethod
     def of(cls, message: LifecycleMessage) -> Self:
@@ -239,6 +243,22 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         """When the gang starts at the latest; None: it is not promised anything."""
         decision = self.decision
         return decision.expected if isinstance(decision, GangPending) else None
+
+    @property
+    def duration_s(self) -> int | None:
+        """How many seconds it runs at most; None: nobody knows.
+
+        What is no duration was refused with its submission.
+        """
+        text = "" if self.submission is None else self.submission.gang.spec.duration
+        return parse_duration(text) if text else None
+
+    @property
+    def ends_by_s(self) -> int | None:
+        """When a gang with a place is to have ended; None: nobody knows."""
+        if self.placed is None or self.duration_s is None:
+            return None
+        return ceil(self.placed_since_s) + self.duration_s
 
     @property
     def is_answered(self) -> bool:

@@ -202,10 +202,14 @@ class Client:
         # The last word first: what it followed from is there by the time it is read.
         for topic in reversed(GANG_TOPICS):
             # Commands from the first one kept: a publisher's own may hide another's.
-            async for message, sequence in self.read(topic):
+            async for incoming in self._read_incoming(topic, (self.cluster,)):
+                if (message := incoming.message) is None:
+                    continue
                 with self.guard(topic, message):
                     record = records.get(message.key) or GangRecord.of(message)
-                    records[message.key] = record.apply(message, sequence)
+                    records[message.key] = record.apply(
+                        message, incoming.sequence, incoming.time_s
+                    )
         submitted = [record for record in records.values() if record.submission]
         return sorted(submitted, key=lambda record: record.submission_sequence)
 
@@ -255,17 +259,25 @@ class Client:
             CannotReadError: it cannot be read.
         """
         pods: dict[str, GangUID] = {}
-        async for message, _ in self.read(STATE, self.cluster, "Pod"):
-            if isinstance(message, ObjectObserved):
-                with self.guard(STATE, message):
-                    annotations = message.object["metadata"].get("annotations") or {}
-                    pods[message.key] = GangUID(str(annotations.get(GANG_UID, "")))
-        claims = [
-            message.key
-            async for message, _ in self.read(STATE, self.cluster, "ResourceClaim")
+        for message in await self.fetch_objects("Pod"):
+            with self.guard(STATE, message):
+                annotations = message.object["metadata"].get("annotations") or {}
+                pods[message.key] = GangUID(str(annotations.get(GANG_UID, "")))
+        claims = [each.key for each in await self.fetch_objects("ResourceClaim")]
+        return HeldObjects(pods=pods, claims=frozenset(claims))
+
+    async def fetch_objects(self, *kinds: str) -> list[ObjectObserved]:
+        """Fetch the cluster's objects of some kinds.
+
+        Raises:
+            CannotReadError: they cannot be read.
+        """
+        return [
+            message
+            for kind in kinds
+            async for message, _ in self.read(STATE, self.cluster, kind)
             if isinstance(message, ObjectObserved)
         ]
-        return HeldObjects(pods=pods, claims=frozenset(claims))
 
     async def fetch_written(self, records: Sequence[GangRecord]) -> WrittenGangs:
         """Fetch what publishers wrote of the last attempts of gangs.

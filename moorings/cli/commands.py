@@ -52,7 +52,8 @@ COMMANDS = {
         "YAML.",
     ),
     "get": Listed(
-        "get", "Show gangs, pods with devices, nodes, devices, or recorded solves."
+        "get",
+        "Show gangs, pods with devices, queues, nodes, devices, or recorded solves.",
     ),
     "explain": Listed(
         "explain",
@@ -60,7 +61,7 @@ COMMANDS = {
     ),
     "describe": Listed(
         "describe",
-        "Show a gang, pod, node, device or solve in full.",
+        "Show a gang, pod, queue, node, device or solve in full.",
     ),
     "watch": Listed(
         "watch", "Follow decisions and what becomes of them, until Ctrl-C."

@@ -34,8 +34,8 @@ def describe(
     what: Annotated[
         str,
         typer.Argument(
-            help="A gang by name, or a kind: gang, pod, node, device or solve; also "
-            "KIND/NAME.",
+            help="A gang by name, or a kind: gang, pod, queue, node, device or solve; "
+            "also KIND/NAME.",
             autocompletion=complete_explained,
             show_default=False,
         ),
@@ -49,7 +49,7 @@ def describe(
     cluster: Cluster = "local",
     output: Output = Format.TABLE,
 ) -> None:
-    """Show a gang, pod, node, device or solve in full.
+    """Show a gang, pod, queue, node, device or solve in full.
 
     Of a gang or a pod it is `moorings explain`.
 
@@ -72,7 +72,7 @@ def describe(
 
 
 def _describe(kind: str, name: str, bus: Connecting, output: Format) -> NoReturn:
-    """Describe the nodes or devices of a name, and end the command."""
+    """Describe the queue, nodes or devices of a name, and end the command."""
     from moorings.cli.get_devices import (  # noqa: PLC0415  # slow to import
         DEVICE_COLUMNS,
         list_devices,
@@ -81,6 +81,10 @@ def _describe(kind: str, name: str, bus: Connecting, output: Format) -> NoReturn
 
     async def fetch() -> tuple[Listing, list[Listing]]:
         async with bus.connect() as client:
+            if kind == "queues":
+                from moorings.cli.get_queues import list_queues  # noqa: PLC0415  # slow to import
+
+                return await list_queues(client, name, wide=True), []
             everything = DeviceFilter()
             if kind == "devices":
                 return await list_devices(client, name, everything, wide=True), []

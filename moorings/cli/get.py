@@ -1,9 +1,8 @@
-"""The command that shows how things are: gangs, pods, nodes, devices, solves."""
+"""The command that shows how things are: gangs, queues, nodes, devices, solves."""
 
 from __future__ import annotations
 
 import asyncio
-import difflib
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -27,13 +26,20 @@ from contracts.topics import (
 from moorings.cli.connecting import connect
 from moorings.cli.device_filter import DeviceFilter
 from moorings.cli.exit_codes import ExitCode
-from moorings.cli.known import fetch_known, unknown_gang
-from moorings.cli.listing import FORMS, ListForm, Listing, print_listing, watch_listing
+from moorings.cli.known import KnownGangs, fetch_known, unknown_gang
+from moorings.cli.listing import (
+    FORMS,
+    ListForm,
+    Listing,
+    find_views,
+    print_listing,
+    watch_listing,
+)
 from moorings.cli.options import Cluster, Namespace, Server, StateDir
 from moorings.cli.output import Format, say, show
 from moorings.cli.selecting import parse_selector
 from moorings.cli.views import NONE
-from moorings.errors import UnknownNameError, UsageError
+from moorings.errors import UsageError
 from moorings.stories import GangQuery, name_story
 from moorings.views.gangs import is_recent, view_gang, view_pods, view_story
 from moorings.views.reasons import share_reasons
@@ -43,7 +49,7 @@ from moorings.views.times import show_time
 if TYPE_CHECKING:
     from moorings.bus_client import Client
 
-WIDE_COLUMNS = ("duration", "starts by", "uid")
+WIDE_COLUMNS = ("place", "duration", "starts by", "ends by", "uid")
 GANG_COLUMNS = (
     "namespace",
     "name",
@@ -65,11 +71,13 @@ POD_COLUMNS = (
     "status",
 )
 GANG = "gang.moorings.dev"
+CLUSTER_QUEUE = "clusterqueue.kueue.x-k8s.io"
 WATCHED: dict[str, tuple[Topic[Any], ...]] = {
     "gangs": (*GANG_TOPICS, REPORTS),
     "pods": (*GANG_TOPICS, STATE),
     "nodes": (*GANG_TOPICS, INVENTORIES, HEALTH, STATE),
     "devices": (*GANG_TOPICS, INVENTORIES, HEALTH, STATE),
+    "queues": (*GANG_TOPICS, STATE),
     "solves": (SOLVES,),
 }
 """Topics on which something is said where one of a kind changes."""
@@ -78,6 +86,10 @@ KINDS = {
     **dict.fromkeys(("pod", "pods", "po"), "pods"),
     **dict.fromkeys(("node", "nodes", "no"), "nodes"),
     **dict.fromkeys(("device", "devices", "dev"), "devices"),
+    **dict.fromkeys(
+        ("queue", "queues", "cq", "clusterqueue", "clusterqueues", CLUSTER_QUEUE),
+        "queues",
+    ),
     **dict.fromkeys(("solve", "solves"), "solves"),
 }
 """Kinds by the names that kubectl's users type."""
@@ -124,7 +136,8 @@ def get(
     what: Annotated[
         str,
         typer.Argument(
-            help="`gangs`, `pods`, `nodes`, `devices` or `solves`; or a gang by name.",
+            help="`gangs`, `pods`, `queues`, `nodes`, `devices` or `solves`; or a gang "
+            "by name.",
             autocompletion=lambda: sorted(set(KINDS.values())),
         ),
     ] = "gangs",
@@ -216,7 +229,7 @@ def get(
         ),
     ] = "",
 ) -> None:
-    """Show gangs, pods with devices, nodes, devices, or recorded solves.
+    """Show gangs, pods with devices, queues, nodes, devices, or recorded solves.
 
     Devices are those that Moorings may allocate: of node agents, and of the drivers
     that it owns. With --kubeconfig all others are shown, too.
@@ -264,6 +277,10 @@ def get(
                 return await list_devices(
                     client, name, wanted, wide=is_wide, access=access
                 )
+            case "queues":
+                from moorings.cli.get_queues import list_queues  # noqa: PLC0415  # slow to import
+
+                return await list_queues(client, name, wide=is_wide)
             case "solves":
                 return await _list_solves(client, name)
             case _:
@@ -317,6 +334,9 @@ async def _list_gangs(
         if not stories:
             raise unknown_gang(wanted, known.stories, *hints)
     views = [view_story(story, known.held) for story in stories]
+    notices = list(known.notices)
+    if wide:
+        await _add_places(client, known, views, notices)
     names = list(map(name_story, stories))
     over = [n for n, s in zip(names, stories, strict=True) if not is_recent(s)]
     if every:
@@ -329,7 +349,6 @@ async def _list_gangs(
         if not does_match(selector, view["labels"])
     )
     hidden = frozenset((*over, *others))
-    notices = list(known.notices)
     if over and wanted is None:
         notices.append(f"{counted(len(over), 'finished gang')} hidden; use --all")
     reasons = [view["reason"] for view in views]
@@ -362,9 +381,35 @@ def _gang_columns(*, wide: bool = False) -> tuple[str, ...]:
 
 def _to_gang_row(view: dict[str, Any], reason: str, *, wide: bool = False) -> list[str]:
     columns = _gang_columns(wide=wide)[:-1]
-    expected = (view["expectedStart"] or {}).get("time", "")
-    shown = {**view, "starts by": show_time(expected) if expected else ""}
+    shown = {**view, "place": _write_place(view.get("place"))}
+    starts_by, ends_by = (view["expectedStart"] or {}).get("time"), view["endsBy"]
+    for column, time in (("starts by", starts_by), ("ends by", ends_by)):
+        shown[column] = show_time(time) if time else ""
     return [*(_to_cell(shown[column]) for column in columns), _to_cell(reason)]
+
+
+async def _add_places(
+    client: Client,
+    known: KnownGangs,
+    views: Iterable[dict[str, Any]],
+    notices: list[str],
+) -> None:
+    """Add to each row the place in line of its last submission, if that waits."""
+    from moorings.cli.get_queues import fetch_places  # noqa: PLC0415  # slow to import
+
+    records = {r.uid: r for story in known.stories for r in story.records}
+    lines = await fetch_places(client, records.values(), notices)
+    for view in views:
+        record = records.get(view["uid"])
+        view["place"] = None if record is None else lines.view(record.key)
+
+
+def _write_place(place: dict[str, Any] | None) -> str:
+    """Write a place in line: `3/12 of team-a`."""
+    if place is None:
+        return ""
+    queue = f" of {place['queue']}" if place["queue"] else ""
+    return f"{place['place']}/{place['waiting']}{queue}"
 
 
 def show_gangs(records: Iterable[GangRecord], output: Format) -> None:
@@ -415,7 +460,7 @@ async def _list_pods(
         for view in view_pods(record, written.get(record.key), known.held)
     ]
     if name is not None:
-        views = _find_views(views, "pod", name)
+        views = find_views(views, "pod", name)
     where = f" in namespace {namespace}" if namespace else ""
     return Listing(
         what="pod",
@@ -435,18 +480,3 @@ def _to_cell(value: Any) -> str:
     if isinstance(value, list):
         value = ",".join(filter(None, value))
     return str(value) or NONE
-
-
-def _find_views(
-    views: list[dict[str, Any]], what: str, name: str
-) -> list[dict[str, Any]]:
-    """Find what has just this name.
-
-    Raises:
-        UnknownNameError: nothing has.
-    """
-    matches = [view for view in views if view["name"] == name]
-    if not matches:
-        names = sorted({view["name"] for view in views})
-        raise UnknownNameError(what, name, difflib.get_close_matches(name, names))
-    return matches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,7 @@ from msgspec import Struct, structs
 
 from moorings.cli.jsonpath import Template
 from moorings.cli.output import NOTHING, Format, notify, say, show, show_table
-from moorings.errors import UsageError
+from moorings.errors import UnknownNameError, UsageError
 from runtime.waits import first_of, together
 
 if TYPE_CHECKING:
@@ -80,6 +81,21 @@ class Listing(Struct, kw_only=True):
     def shown(self) -> Listing:
         """What is shown of it."""
         return self.choose(set(self.names) - self.hidden) if self.hidden else self
+
+
+def find_views(
+    views: list[dict[str, Any]], what: str, name: str
+) -> list[dict[str, Any]]:
+    """Find what has just this name.
+
+    Raises:
+        UnknownNameError: nothing has.
+    """
+    matches = [view for view in views if view["name"] == name]
+    if not matches:
+        names = sorted({view["name"] for view in views})
+        raise UnknownNameError(what, name, difflib.get_close_matches(name, names))
+    return matches
 
 
 def print_listing(listing: Listing, form: ListForm) -> None:

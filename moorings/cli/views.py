@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from contracts.counts import counted
+from contracts.counts import counted, ordinal
 from contracts.gang import GangPhase
 from moorings.cli.output import say, show_table
 from moorings.views.ages import format_age, measure_age
@@ -33,8 +33,12 @@ def print_explanation(explanation: dict[str, Any]) -> None:
         say(f"  waits since {show_time(since)} ({format_age(measure_age(since))})")
     if place := explanation.get("place"):
         say(f"  {_describe_place(place)}")
+        if place["before"]:
+            say(f"    after {_name_before(place)}")
     if expected := explanation.get("expectedStart"):
         say(f"  {_describe_expected(expected)}")
+    if explanation["nodes"]:
+        say(f"  {_describe_end(explanation)}")
     for reason in explanation["reasons"]:
         where = f" ({reason['subject']})" if reason["subject"] else ""
         field = f" {reason['field']}" if reason["field"] else ""
@@ -75,17 +79,44 @@ def _describe_expected(expected: dict[str, Any]) -> str:
     return f"{when}{known}: {expected['because']}"
 
 
+def _describe_end(explanation: dict[str, Any]) -> str:
+    """Say when a gang that has a place ends at the latest, as far as that is known."""
+    duration, ends_by = explanation["duration"], explanation["endsBy"]
+    if not ends_by:
+        return f"no end known{'' if duration else ': it gives no duration'}"
+    end, left_s = show_time(ends_by), -measure_age(ends_by)
+    if left_s < 0:
+        over = format_age(-left_s)
+        return f"runs for longer than its duration {duration}: since {end} ({over})"
+    return f"ends by {end} (in {format_age(left_s)}) at the latest: duration {duration}"
+
+
 def _describe_place(place: dict[str, Any]) -> str:
     """Return the place in line, and who goes first."""
     first = []
     if count := place["higherPriority"]:
         first.append(f"{count} of higher priority")
+    if count := place["olderInQueue"]:
+        first.append(f"{count} older")
     if count := place["olderInNamespace"]:
         first.append(f"{count} older in its namespace")
     if (count := place["namespacesInTurn"]) > 1:
         first.append(f"{count} namespaces take turns")
     why = f": {', '.join(first)}" if first else ""
+    if steps := place["byAge"]:
+        why += f"; its age adds {steps} to its priority"
+    if queue := place["queue"]:
+        nth = ordinal(place["place"])
+        return f"{nth} of {place['waiting']} in ClusterQueue {queue}{why}"
     return f"place {place['place']} of {place['waiting']} in line{why}"
+
+
+def _name_before(place: dict[str, Any]) -> str:
+    """Name the gangs that come first, or the first of them."""
+    names = place["before"][:MOST_NAMES]
+    parts = ("higherPriority", "olderInQueue", "olderInNamespace")
+    hidden = sum(place[part] for part in parts) - len(names)
+    return f"{', '.join(names)}{f' and {hidden} more' if hidden > 0 else ''}"
 
 
 def _describe_devices(contested: dict[str, Any]) -> str:

@@ -46,6 +46,8 @@ class GangStatus(Struct, frozen=True, kw_only=True):
     """Why it waits, or was rejected; empty: it does not."""
     starts_by: str = ""
     """When a gang that waits starts at the latest, as RFC 3339; empty: nobody knows."""
+    ends_by: str = ""
+    """When a gang that has devices ends at the latest, by its duration; as above."""
 
     @property
     def is_over(self) -> bool:
@@ -57,6 +59,7 @@ class GangStatus(Struct, frozen=True, kw_only=True):
         """Show what is known of a gang."""
         view = view_gang(record)
         view["starts_by"] = (view["expectedStart"] or {}).get("time", "")
+        view["ends_by"] = view["endsBy"]
         return cls(**{name: view[name] for name in cls.__struct_fields__})
 
 

@@ -25,6 +25,7 @@ from moorings.manifests import parse_documents, read_gang
 from moorings.stories import GangStory, name_story
 from moorings.views.events import view_event
 from moorings.views.inventory import view_devices
+from moorings.views.queues import view_queues
 from moorings.views.waiting import view_wait
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -60,6 +61,7 @@ class ConsoleApi:
         return {
             ("GET", "/api/gangs/{id:.+}"): self.tell_gang,
             ("GET", "/api/nodes/{name}"): self.show_node,
+            ("GET", "/api/queues"): self.list_queues,
             ("GET", "/api/solves/{id}"): self.show_solve,
             ("POST", "/api/solves/{id}/replay"): self.replay,
             ("POST", "/api/solves/{id}/what-if"): self.ask_what_if,
@@ -118,6 +120,10 @@ class ConsoleApi:
         ]
         node = msgspec.to_builtins(part) if part is not None else {}
         return _respond({"record": record, "node": node, "devices": devices})
+
+    async def list_queues(self, _: web.Request) -> web.Response:
+        """List the ClusterQueues, with quotas and gangs."""
+        return _respond(view_queues(self._following.model.known.snapshot))
 
     async def show_solve(self, request: web.Request) -> web.Response:
         """Show a recorded solve."""

@@ -105,7 +105,7 @@ class ConsoleModel:
                 if (entry := self.solves.get(solve)) is not None:
                     self._keep_solve(SolveEntry(opened=entry.opened, decided=message))
             case _:
-                self._fold.apply(message, incoming.sequence)
+                self._fold.apply(message, incoming.sequence, incoming.time_s)
 
     def _take_end(self, incoming: Incoming[Any]) -> None:
         """Forget the last message of a subject: it no longer counts."""

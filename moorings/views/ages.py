@@ -5,6 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 
+def read_clock() -> float:
+    """Return the seconds since the epoch."""
+    return datetime.now(UTC).timestamp()
+
+
 def measure_age(since: str) -> float:
     """Return the seconds since a time of RFC 3339; 0: it is none."""
     try:

@@ -55,8 +55,10 @@ class DevicesFold:
         self._drivers: frozenset[DriverName] = frozenset()
         self._refused: dict[NodeName, tuple[PoolPart, ...]] = {}
 
-    def apply(self, message: SnapshotMessage, sequence: int) -> None:
-        """Take a message in; `sequence` is its place in its stream.
+    def apply(
+        self, message: SnapshotMessage, sequence: int, time_s: float = 0.0
+    ) -> None:
+        """Take a message in; `sequence` is its place in its stream, `time_s` its time.
 
         Raises:
             DecodeError: an observed object is not what its kind demands.
@@ -91,7 +93,7 @@ class DevicesFold:
                 self.note_written(message)
             case _:
                 pass
-        self.snapshot = apply(self.snapshot, message, sequence=sequence)
+        self.snapshot = apply(self.snapshot, message, sequence=sequence, time_s=time_s)
 
     def limit_drivers(self, drivers: Iterable[DriverName]) -> None:
         """Refuse what the solver refuses, which takes pools of these drivers only.

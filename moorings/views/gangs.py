@@ -33,6 +33,7 @@ from moorings.stories import (
     name_gang,
 )
 from moorings.views.ages import format_age, measure_age
+from moorings.views.times import to_text
 
 UNDECIDED = "waiting to be decided"
 _RECENT_S = 3600.0
@@ -66,6 +67,7 @@ def view_gang(
         "reason": reason,
         "duration": spec.duration if spec is not None else "",
         "expectedStart": view_expected(record.expected),
+        "endsBy": _find_end(record),
     }
 
 
@@ -109,6 +111,7 @@ def view_story(story: GangStory, held: HeldObjects | None) -> dict[str, Any]:
         "reason": next(filter(None, reasons), ""),
         "duration": rows[-1]["duration"] if rows else "",
         "expectedStart": rows[-1]["expectedStart"] if rows else None,
+        "endsBy": _find_last_end(records),
         "submissions": [record.uid for record in story.records],
         "reports": [view_report(report) for report in story.reports],
     }
@@ -134,6 +137,18 @@ def is_recent(story: GangStory) -> bool:
     if last.phase is not GangPhase.REJECTED:
         return False
     return measure_age(_submitted_at(last)) < _RECENT_S
+
+
+def _find_end(record: GangRecord) -> str:
+    """Return when a gang with a place is to have ended; empty: nobody knows."""
+    ends_s = record.ends_by_s if record.placed_since_s else None
+    return "" if ends_s is None else to_text(ends_s)
+
+
+def _find_last_end(records: Iterable[GangRecord]) -> str:
+    """Return when all that have a place are to have ended; empty: nobody knows."""
+    ends = [_find_end(record) for record in records if record.placed is not None]
+    return max(ends) if ends and all(ends) else ""
 
 
 def _describe_wait(record: GangRecord, later: Sequence[GangRecord]) -> str:

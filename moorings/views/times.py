@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from datetime import time as clock_time
+from math import ceil
 
 from msgspec import Struct
 
@@ -58,6 +59,11 @@ def to_moment(moment: str | float | datetime) -> datetime | None:
                 return datetime.fromtimestamp(moment, UTC)
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def to_text(moment_s: float) -> str:
+    """Write seconds since the epoch as RFC 3339 in UTC; a begun second counts."""
+    return datetime.fromtimestamp(ceil(moment_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_span(text: str, now: datetime) -> Span | None:

@@ -12,7 +12,9 @@ from typing import Any
 from contracts.claim import ResourceClaimSpec
 from contracts.gang import Gang
 from contracts.lifecycle import GangRecord
+from moorings.views.ages import read_clock
 from moorings.views.inventory import KnownDevices, name_classes, view_devices
+from moorings.views.lines import WaitingLines
 from moorings.views.states import FREE, HELD, worst_state
 
 _ENDS = ("AllocationRefused", "AllocationLost", "GangPending", "SubmitGang")
@@ -38,48 +40,12 @@ def view_wait(
     contested: list[Row] = []
     if record.wants_decision and known is not None:
         contested = view_contested(record, known)
-    return {"place": view_place(record, records), "contested": contested}
-
-
-def view_place(record: GangRecord, records: Iterable[GangRecord]) -> Row | None:
-    """Return a gang's place in line; None: it does not wait for a decision.
-
-    Priority comes first, then the namespaces take turns, each with its oldest gang; the
-    place is that of a gang whose namespace has its turn. Gangs that were tried in vain
-    are tried again only when something changes that may help them.
-    """
-    if not record.wants_decision:
-        return None
-    line = [each for each in records if each.wants_decision]
-    mine = _rank(record)
-    higher = sum(_rank(each) > mine for each in line)
-    equal = [each for each in line if _rank(each) == mine]
-    older = [
-        each.namespace
-        for each in equal
-        if each.submission_sequence < record.submission_sequence
-    ].count(record.namespace)
-    lengths = Counter(each.namespace for each in equal)
-    others = sum(
-        min(length, older)
-        for namespace, length in lengths.items()
-        if namespace != record.namespace
-    )
-    return {
-        "place": 1 + higher + older + others,
-        "waiting": len(line),
-        "higherPriority": higher,
-        "olderInNamespace": older,
-        "namespacesInTurn": len(lengths),
-    }
-
-
-def _rank(record: GangRecord) -> tuple[int, bool]:
-    """What counts before namespace and age: pods that were lost go first."""
-    submission = record.submission
-    if submission is None:
-        return (0, False)
-    return (submission.gang.spec.priority, bool(submission.restores))
+    queues = None if known is None else known.snapshot.queues
+    lines = WaitingLines(records, queues, read_clock())
+    place = lines.view(record.key)
+    if place is not None:
+        place["before"] = lines.list_before(record.key)
+    return {"place": place, "contested": contested}
 
 
 def find_priorities(known: KnownDevices) -> dict[str, int]:

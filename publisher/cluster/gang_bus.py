@@ -143,7 +143,7 @@ class GangBus:
                 for message, sequence in self._past.take(
                     incoming.message, incoming.sequence
                 ):
-                    group = self._records.apply(message, sequence)
+                    group = self._records.apply(message, sequence, incoming.time_s)
                     if group is not None:
                         groups.add(group)
         return groups

@@ -32,6 +32,8 @@ _Lead = Gang | ResourceClaim | None
 """The object that a group is of; None: it is of pods alone."""
 ALLOCATED = "Allocated"
 START_EXPECTED = "StartExpected"
+DURATION_EXCEEDED = "DurationExceeded"
+"""Of a gang that runs for longer than its author said."""
 UNOWNED = (
     "no driver, DeviceClass or node belongs to Moorings alone "
     "(PUBLISHER_OWNED_DRIVERS, _CLASSES, _NODES): it decides for pods at "
@@ -184,6 +186,7 @@ def _make_note(
         reason=reason if lead else f"{GANG}{reason.removeprefix(GANG)}",
         message=f"{_cut_message(message, _MESSAGE - len(told))}{told}",
         after_s=_FLEETING.get(reason, 0.0),
+        once=reason == DURATION_EXCEEDED,
     )
 
 

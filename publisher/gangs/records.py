@@ -205,11 +205,13 @@ class PodGangRecords:
             if any(self._records[key].is_finished for key in keys):
                 yield group
 
-    def apply(self, message: LifecycleMessage, sequence: int) -> GroupKey | None:
+    def apply(
+        self, message: LifecycleMessage, sequence: int, time_s: float = 0.0
+    ) -> GroupKey | None:
         """Take a message in; returns the group concerned, if it is known.
 
-        `sequence` is its place in its stream. What we say ourselves is taken in at
-        once, and once more when it is read.
+        `sequence` is its place in its stream, `time_s` when it was stored there. What
+        we say ourselves is taken in at once, and once more when it is read.
 
         Raises:
             DecodeError: a submission has places that are not for pods of their own.
@@ -223,7 +225,7 @@ class PodGangRecords:
         if isinstance(message, SubmitGang):
             _check_places(message)
         record = self._records.get(key) or PodGangRecord.of(message)
-        record = self._records[key] = record.apply(message, sequence)
+        record = self._records[key] = record.apply(message, sequence, time_s)
         group = record.group
         if group is not None:
             self._keys_by_group.setdefault(group, set()).add(key)

@@ -15,7 +15,7 @@ from contracts.messages import ExpectedStart
 from contracts.reports import PHASES_BY_URGENCY
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
-from publisher.gangs.notes import ALLOCATED
+from publisher.gangs.notes import ALLOCATED, DURATION_EXCEEDED
 from publisher.gangs.running.attachment import DEVICE_NOT_ATTACHED
 from publisher.gangs.running.avoidance import SCHEDULER_REFUSED
 from publisher.gangs.running.broken_gangs import GANG_BROKEN
@@ -30,6 +30,7 @@ _OWN_CONDITIONS = (
     DEVICE_NOT_ATTACHED,
     SCHEDULER_REFUSED,
     GANG_BROKEN,
+    DURATION_EXCEEDED,
     NOT_STORED,
 )
 """Reasons that are conditions of their own: what holds, and since when."""

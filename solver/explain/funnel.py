@@ -323,7 +323,7 @@ def _explain_outranked(
         ahead,
         key=lambda other: (wanted.isdisjoint(_classes_of(other)), -other.priority),
     )
-    words = ", ".join(f"{o.namespace}/{o.name} (priority {o.priority})" for o in first)
+    words = ", ".join(map(_name_with_priority, first))
     hidden = len(ahead) - MOST_NAMED
     more = f" and {hidden} more" if hidden > 0 else ""
     gangs = "gang" if len(ahead) == 1 else counted(len(ahead), "gang")
@@ -333,6 +333,11 @@ def _explain_outranked(
     )
     facts = {"gangs": len(ahead), "priority": priority}
     return Reason(rule=Rule.OUTRANKED, message=message, facts=facts)
+
+
+def _name_with_priority(gang: GangPart) -> str:
+    by_age = f", {gang.aged} of it by age" if gang.aged else ""
+    return f"{gang.namespace}/{gang.name} (priority {gang.priority}{by_age})"
 
 
 def _classes_of(gang: GangPart) -> frozenset[str]:

@@ -118,6 +118,9 @@ def resolve_gangs(
     for record in records:
         if record.submission is not None:
             gang = _resolve_one(record, record.submission, how)
+            if record.aged:
+                priority = gang.priority + record.aged
+                gang = structs.replace(gang, priority=priority, aged=record.aged)
             if has_queues:
                 gang = _with_queue(snapshot, record, record.submission, gang)
             resolved.append(gang)

@@ -182,6 +182,9 @@ class GangPart(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=
     namespace: Namespace = Namespace("")
     name: str
     priority: int = 0
+    """What its author gave, and what it has gained by its age."""
+    aged: int = 0
+    """How much of the priority it has gained by waiting."""
     weight: int = 0
     """Its worth when it is in: devices asked for, unless the gang says otherwise."""
     members: tuple[MemberPart, ...] = ()

@@ -108,6 +108,16 @@ class GangQueue:
         elif record.wants_growth:
             self._follow_growth(ticket, tried)
 
+    def note_age(self, record: GangRecord) -> None:
+        """Let a gang have its turns by its age; one that was tried is tried again."""
+        gang, resting = record.key, self._resting.get(record.key)
+        was_tried = gang in self._aside or self._waiting.was_tried(gang)
+        self.follow(record)
+        if resting is not None:
+            self.rest(gang, resting[0])
+        elif was_tried and (ticket := self._waiting.remove(gang)) is not None:
+            self._waiting.put_again(ticket)
+
     def _follow_growth(self, ticket: Ticket, tried: SetAside | None) -> None:
         if tried is None:
             self._growing.put(ticket)
@@ -308,7 +318,12 @@ def rank_of(record: GangRecord) -> Rank:
 
 
 def priority_of(record: GangRecord) -> int:
-    """Return a gang's priority; 0 while its submission is not known."""
+    """Return the priority by which a gang has its turn: its own, and by its age."""
+    return own_priority_of(record) + record.aged
+
+
+def own_priority_of(record: GangRecord) -> int:
+    """Return the priority that a gang's author gave; 0 while that is not known."""
     return 0 if record.submission is None else record.submission.gang.spec.priority
 
 

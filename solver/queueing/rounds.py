@@ -107,6 +107,10 @@ class Rounds:
         """Look a gang up; None: it is not here."""
         return self._due.get(gang) or self._again.get(gang)
 
+    def was_tried(self, gang: GangKey) -> bool:
+        """True if a gang that is lined up was tried in this round."""
+        return self._again.get(gang) is not None
+
     def put(self, ticket: Ticket) -> None:
         """Line a gang up for this round."""
         self._due.put(ticket)

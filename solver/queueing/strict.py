@@ -5,7 +5,7 @@ Source: Kueue's concept "ClusterQueue", StrictFIFO.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 
 from contracts.ids import GangKey
 from solver.queueing.turns import Rank, Ticket
@@ -51,6 +51,24 @@ class QueueLines:
             return 0
         line = self._lines[ticket.queue]
         return len(line) - 1 - bisect_left(line, _place_of(ticket))
+
+    def count_above(self, ticket: Ticket) -> int:
+        """Count the gangs of a queue whose rank is higher than one's."""
+        line = self._lines.get(ticket.queue, ())
+        return len(line) - bisect_right(line, ticket.rank, key=lambda each: each[0])
+
+    def count(self, queue: str) -> int:
+        """Count the gangs that wait in a queue."""
+        return len(self._lines.get(queue, ()))
+
+    def list_before(self, gang: GangKey, most: int) -> list[GangKey]:
+        """List the first gangs of its queue that come before it, the first at front."""
+        ticket = self._tickets.get(gang)
+        if ticket is None:
+            return []
+        line = self._lines[ticket.queue]
+        first = line[: -most - 1 : -1][: self.count_before(gang)]
+        return [each for _, _, each in first]
 
 
 def _place_of(ticket: Ticket) -> Place:

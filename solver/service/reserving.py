@@ -182,6 +182,7 @@ class Reserving:
             data = await self._decider.ask(look.problem, GUARD_S)
             look.answer = DECISION.decode(data)
             self._asked[look.problem.hash] = (look.problem, look.answer, data)
+        self.follow_ages()
         book = self._reservations.book
         for was, why in book.late:
             metrics.MOVED_LATER.inc()
@@ -192,6 +193,10 @@ class Reserving:
         else:
             await self._record()
         self._retry(again)
+
+    def follow_ages(self) -> None:
+        """Let those for whom something is kept have the priority of their age."""
+        self._reservations.follow_ages(self._snapshot())
 
     async def _record(self) -> None:
         """Record what is kept, so that it can be replayed."""

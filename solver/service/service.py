@@ -32,6 +32,7 @@ from runtime.refusals import Refusals
 from runtime.run import Task
 from runtime.waits import first_of, together
 from runtime.wire import Incoming, TopicBatch
+from solver.queueing.aging import list_aged
 from solver.queueing.gang_queue import GangQueue
 from solver.service.attempts import Attempts
 from solver.service.backlog import Backlog
@@ -69,6 +70,8 @@ NODE_TOPICS: tuple[Topic[Any], ...] = (
 REST_S = 0.1
 """How long a gang rests after its first decision came back; doubled each time."""
 MAX_REST_S = 60.0
+AGING_S = 5.0
+"""Between two looks at how old gangs are."""
 UNKNOWN_S = 600.0
 """How long a gang is kept of which no submission was read, at least."""
 
@@ -176,6 +179,8 @@ class SolverService:
             "presence": self.presence,
             # The last message of nodes that say something new too often.
             "paced": self._paced.run,
+            # Gangs that have waited for long gain priority where their queue says so.
+            "age": self.age,
             # Gangs of which a late message told, and no submission ever comes.
             "forget": self.forget,
             # Gangs that ended long ago leave the streams, while we lead.
@@ -364,6 +369,22 @@ class SolverService:
             for gang in unknown & self._unknown:
                 self._believe(GangForgotten(gang=gang))
             self._unknown = unknown
+
+    async def age(self, stop: asyncio.Event) -> None:
+        """Note which gangs have gained priority by their age."""
+        while not stop.is_set():
+            if self._ready:
+                # Many may wait: they are looked at beside the loop.
+                aged = await asyncio.to_thread(list_aged, self._snapshot, time())
+                for message in aged:
+                    self._believe(message)
+                    record = self._snapshot.waiting.get(message.gang)
+                    if record is not None:
+                        self._queue.note_age(record)
+                if aged:
+                    self._reserving.follow_ages()
+                    self._wake.set()
+            await first_of(stop, within_s=AGING_S)
 
     def _judge_presence(self, now: float) -> None:
         nodes = self._snapshot.inventory.nodes

@@ -73,6 +73,13 @@ class GangForgotten(Struct, frozen=True, kw_only=True):
     gang: GangKey
 
 
+class GangAged(Struct, frozen=True, kw_only=True):
+    """A gang that waits has gained so many steps of priority by its age."""
+
+    gang: GangKey
+    steps: int
+
+
 class EndedGangs(Struct, frozen=True, kw_only=True):
     """Which gangs are over, in the order in which they ended.
 
@@ -152,6 +159,7 @@ SnapshotMessage = (
     | ObjectObserved
     | ObjectGone
     | GangForgotten
+    | GangAged
     | LifecycleMessage
 )
 
@@ -193,6 +201,8 @@ def apply(
             return _without_object(snapshot, message)
         case GangForgotten(gang=gang):
             return _without_gang(snapshot, gang)
+        case GangAged(gang=gang, steps=steps):
+            return _with_age(snapshot, gang, steps)
         case _:
             return _with_gang(snapshot, message, sequence, time_s)
 
@@ -232,6 +242,21 @@ def _with_gang(
         placed=_keep_if(snapshot.placed, after, keep=after.placed is not None),
         growing=_keep_if(snapshot.growing, after, keep=after.wants_growth),
         ending=_keep_if(snapshot.ending, after, keep=after.ending is not None),
+    )
+
+
+def _with_age(snapshot: Snapshot, gang: GangKey, steps: int) -> Snapshot:
+    """Note the age of a gang that waits; of others it changes nothing."""
+    record = snapshot.waiting.get(gang)
+    if record is None or record.aged == steps:
+        return snapshot
+    aged = structs.replace(record, aged=steps)
+    is_promised = gang in snapshot.promised
+    return structs.replace(
+        snapshot,
+        gangs=snapshot.gangs.with_item(gang, aged),
+        waiting=snapshot.waiting.with_item(gang, aged),
+        promised=_keep_if(snapshot.promised, aged, keep=is_promised),
     )
 
 

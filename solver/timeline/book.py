@@ -17,7 +17,7 @@ from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import AskerOf, Asking
 from solver.timeline.futures import Members, with_gang
 from solver.timeline.reserve import Reservation, Scene
-from solver.timeline.runs import Seconds, duration_of
+from solver.timeline.runs import Seconds
 
 
 def list_in_the_way(
@@ -27,7 +27,7 @@ def list_in_the_way(
 
     Those before it in order that begin while it runs.
     """
-    duration_s = duration_of(record)
+    duration_s = record.duration_s
     until_s = None if duration_s is None else now_s + duration_s
     return tuple(
         each

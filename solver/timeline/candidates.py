@@ -9,7 +9,7 @@ from math import floor
 from msgspec import Struct
 
 from contracts.lifecycle import GangRecord
-from solver.queueing.gang_queue import priority_of
+from solver.queueing.gang_queue import own_priority_of
 from solver.timeline.futures import list_results
 
 NOBODY = -(2**31) - 1
@@ -28,7 +28,7 @@ class Candidate(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def priority(self) -> int:
         """Its priority."""
-        return priority_of(self.record)
+        return own_priority_of(self.record)
 
     @cached_property
     def devices(self) -> int:
@@ -81,10 +81,11 @@ def age_of(candidate: Candidate) -> tuple[float, tuple[str, str, str]]:
 def may_end(candidate: GangRecord, waits: GangRecord) -> bool:
     """True if a gang may be a victim of one that waits: of strictly lower priority.
 
-    A gang that is ending is no victim, and one without a place would free nothing.
+    By the priorities that authors gave: age makes nobody a victim. A gang that is
+    ending is no victim, and one without a place would free nothing.
     """
     return (
         candidate.submission is not None
-        and priority_of(candidate) < priority_of(waits)
+        and own_priority_of(candidate) < own_priority_of(waits)
         and candidate.in_force is not None
     )

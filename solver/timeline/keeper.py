@@ -47,6 +47,8 @@ from solver.timeline.reserve import Reservation, Scene, reserve
 from solver.timeline.runs import Run, Seconds
 from solver.timeline.timetable import Timetable
 
+MOST_LATE_S = 60
+"""A promise is so long past before it moves again for the same overrun."""
 _OF_QUEUES = {Rule.QUOTA, Rule.QUEUE_CLOSED}
 
 
@@ -264,10 +266,13 @@ def _is_later(new: Reservation, old: Reservation) -> bool:
 def _find_fault(kept: Reservation, look: Outlook, others: Iterable[Reservation]) -> str:
     """Say why a reservation does not hold as it is; empty: it does."""
     start_s, holders, runs = kept.start_s, frozenset(kept.after), look.table.runs
-    late = [run for run in runs if run.overruns and run.record.key in holders]
-    if late:
-        names = ", ".join(run.record.name for run in late[:3])
-        return f"{names} runs for longer than its duration"
+    overrun = _describe_overrun(kept, runs)
+    if overrun:
+        is_told = start_s is not None and kept.moved == overrun
+        if not is_told or look.now_s >= (start_s or 0) + MOST_LATE_S:
+            return overrun
+        # Else it would move with every look for as long as that gang runs.
+        start_s = look.now_s
     if start_s is None and not any(run.record.key in holders for run in runs):
         return "the gangs that it waited for have ended"
     if start_s is not None and start_s < look.now_s:
@@ -286,6 +291,13 @@ def _find_fault(kept: Reservation, look: Outlook, others: Iterable[Reservation])
     state = keep_clear(state, beside)
     fits = _judge_places(asker.question(state, kept.record, Tier.GANGS), kept.members)
     return "" if fits else "its devices or nodes cannot be used any more"
+
+
+def _describe_overrun(kept: Reservation, runs: Iterable[Run]) -> str:
+    """Say who of those that it waits for runs past its duration; empty: nobody."""
+    late = [run for run in runs if run.overruns and run.record.key in kept.after]
+    names = ", ".join(run.record.name for run in late[:3])
+    return f"{names} runs for longer than its duration" if late else ""
 
 
 def _judge_places(problem: Problem, members: Members) -> bool:

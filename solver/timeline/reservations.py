@@ -19,7 +19,7 @@ from solver.timeline.asking import Asking
 from solver.timeline.book import keep_clear, list_in_the_way, make_way
 from solver.timeline.keeper import Book, Outlook, keep_book
 from solver.timeline.reserve import Reservation, Scene
-from solver.timeline.runs import Seconds, duration_of
+from solver.timeline.runs import Seconds
 
 MOST_WAYS = 4
 """Gangs in one look for which others are moved aside."""
@@ -69,12 +69,18 @@ class Reservations:
             return ()
         self._barred[record.key] = True
         names = listed([name_gang(each.record) for each in aside[:MOST_NAMED]])
-        known = "runs for longer" if duration_of(record) else "gives no duration"
+        known = "runs for longer" if record.duration_s else "gives no duration"
         message = (
             f"devices are kept for {names}; this gang could have them if it ended "
             f"before they are needed, but it {known}"
         )
         return (Reason(rule=Rule.RESERVED, message=message),)
+
+    def follow_ages(self, snapshot: Snapshot) -> None:
+        """Let those for whom something is kept have the priority of their age."""
+        kept = tuple(_with_age(each, snapshot) for each in self.book.kept)
+        if kept != self.book.kept:
+            self.book = structs.replace(self.book, kept=kept)
 
     # --- between batches -------------------------------------------------------------
 
@@ -87,6 +93,7 @@ class Reservations:
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
+        self.follow_ages(look.snapshot)
         before = self.book.kept
         self.book = yield from keep_book(self.book, look)
         waiting = look.snapshot.waiting
@@ -113,6 +120,15 @@ class Reservations:
             moved = yield from make_way(look.asker_of, scene, record)
             if moved is not None:
                 self.book = structs.replace(self.book, kept=moved)
+
+
+def _with_age(kept: Reservation, snapshot: Snapshot) -> Reservation:
+    """Return a reservation with its gang's age, if that waits."""
+    waits = snapshot.waiting.get(kept.key)
+    if waits is None or waits.aged == kept.record.aged:
+        return kept
+    record = structs.replace(kept.record, aged=waits.aged)
+    return structs.replace(kept, record=record)
 
 
 class OneWay:

@@ -20,7 +20,7 @@ from contracts.lifecycle import GangRecord
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asker, Asking
 from solver.timeline.futures import Members, list_results, with_gang
-from solver.timeline.runs import Run, Seconds, duration_of
+from solver.timeline.runs import Run, Seconds
 from solver.timeline.timetable import Timetable
 
 
@@ -107,7 +107,7 @@ class _Search:
         self._record = record
         self._table = scene.table
         self._kept = scene.kept
-        self._duration_s = duration_of(record)
+        self._duration_s = record.duration_s
         self._proven = True
 
     def find_company(self, step: _Step) -> tuple[int, ...]:

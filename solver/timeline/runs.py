@@ -11,13 +11,10 @@ from math import ceil
 
 from msgspec import Struct
 
-from contracts.durations import parse_duration
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
-from solver.cache import cached
 from solver.snapshot.snapshot import Snapshot
 
-MOST_TEXTS = 4096
 Seconds = int
 """Since the epoch."""
 
@@ -33,16 +30,6 @@ class Run(Struct, frozen=True, kw_only=True):
     """True if it runs for longer than its duration."""
 
 
-def duration_of(record: GangRecord) -> int | None:
-    """Return how many seconds a gang runs at most; None: nobody knows."""
-    text = "" if record.submission is None else record.submission.gang.spec.duration
-    return _read_duration(text) if text else None
-
-
-_read_duration = cached(MOST_TEXTS)(parse_duration)
-"""What is no duration was refused with its submission."""
-
-
 def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:
     """List the gangs that have a place, in the order in which they are taken to end."""
     runs = [_make_run(record, now_s) for record in snapshot.placed.values()]
@@ -50,12 +37,11 @@ def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:
 
 
 def _make_run(record: GangRecord, now_s: Seconds) -> Run:
-    duration_s, since_s = duration_of(record), ceil(record.placed_since_s)
+    ends_s, since_s = record.ends_by_s, ceil(record.placed_since_s)
     if record.command is not None:
         return Run(record=record, since_s=since_s, ends_s=now_s)
-    if duration_s is None:
+    if ends_s is None:
         return Run(record=record, since_s=since_s, ends_s=None)
-    ends_s = since_s + duration_s
     return Run(
         record=record,
         since_s=since_s,

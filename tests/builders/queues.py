@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from contracts.ids import ClusterName
 from contracts.messages import ObjectObserved
 from solver.snapshot.snapshot import Snapshot, apply
 from tests.builders.problems import CLUSTER
@@ -90,11 +91,15 @@ def flavor(name: str, **spec: Any) -> dict[str, Any]:
     }
 
 
+def observed(raw: dict[str, Any], cluster: ClusterName = CLUSTER) -> ObjectObserved:
+    """Say that an object is there."""
+    meta = raw["metadata"]
+    key = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
+    return ObjectObserved(cluster=cluster, kind=raw["kind"], key=key, object=raw)
+
+
 def with_queues(snapshot: Snapshot, *objects: dict[str, Any]) -> Snapshot:
     """Believe in these objects."""
     for raw in objects:
-        meta = raw["metadata"]
-        key = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
-        message = ObjectObserved(cluster=CLUSTER, kind=raw["kind"], key=key, object=raw)
-        snapshot = apply(snapshot, message)
+        snapshot = apply(snapshot, observed(raw))
     return snapshot

@@ -19,7 +19,7 @@ from solver.queueing.turns import pick_first
 from solver.record import PartCache
 from solver.selectors.table import SelectorTable
 from solver.service.messages import make_decision
-from solver.snapshot.snapshot import Snapshot, SnapshotMessage, apply
+from solver.snapshot.snapshot import GangAged, Snapshot, SnapshotMessage, apply
 from tests.builders.problems import CLUSTER, PARAMETERS, evaluate
 
 MOST_BATCHES = 50
@@ -44,6 +44,10 @@ class Solving:
             record = self.snapshot.gangs.get(message.key)
             assert record is not None
             self._queue.follow(record)
+        if isinstance(message, GangAged):
+            aged = self.snapshot.waiting.get(message.gang)
+            assert aged is not None
+            self._queue.note_age(aged)
 
     def decide(self, limits: BatchLimits | None = None) -> list[Decision]:
         """Decide until nobody's turn is left; returns what was decided."""

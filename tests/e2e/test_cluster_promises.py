@@ -79,6 +79,38 @@ async def test_the_deadline_of_pods_promises_a_start(site: Fleet, kube: Kube) ->
     assert now["status"]["phase"] == "Running"
 
 
+async def test_who_runs_past_its_duration_is_told_and_named(
+    site: Fleet, kube: Kube
+) -> None:
+    """It goes on; what was promised by its end moves, and says why."""
+    await template(site, "four", count=4)
+    late = job(site, "late", 1, "four")
+    late["spec"]["template"]["metadata"]["annotations"][DURATION] = "20s"
+    await kube.create(late)
+    (runs,) = await pods_of(site, "late", 1, is_running)
+    claims = [{"name": "d", "templateName": "four"}]
+    large = await kube.create(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "Gang",
+            "metadata": {"name": "large", "namespace": site.namespace},
+            "spec": {"members": [{"name": "pod", "count": 2, "claims": claims}]},
+        }
+    )
+    await kube.create(stateful_set(site, "large", 2, "four"))
+    await kube.until(large, is_promised)
+    note = await until_told(kube, runs, "GangDurationExceeded")
+    assert note.startswith("it runs for longer than its duration 20s")
+    why = "later than it was once promised: late runs for longer than its duration"
+
+    def is_moved(item: Json) -> bool:
+        return is_promised(item) and why in item["status"]["expectedStart"]["because"]
+
+    await kube.until(large, is_moved)
+    site.kubelets.finish(runs)
+    await pods_of(site, "large", 2, is_running)
+
+
 async def test_a_waiting_gang_s_priority_can_be_raised(
     site: Fleet, kube: Kube, client: Client
 ) -> None:

@@ -13,6 +13,8 @@ from contracts.gang import GangPhase
 from contracts.kueue import QUEUE_NAME
 from contracts.names import API_VERSION
 from moorings.bus_client import Client
+from moorings.cli.get_queues import fetch_places, list_queues
+from moorings.views.ages import measure_age
 from tests.builders.queues import cluster_queue, flavor, local_queue
 from tests.lab import cluster
 from tests.lab.cluster import Stack, create_pods, is_running, template
@@ -65,6 +67,31 @@ async def until_over_quota(client: Client, site: Fleet, name: str) -> str:
         await asyncio.sleep(0.2)
 
 
+async def check_shown(client: Client, site: Fleet, queue: str) -> None:
+    """Look at a queue whose first gang has two devices of three; others wait."""
+    (view,) = (await list_queues(client, queue, wide=True)).views
+    (quota,) = view["quotas"]
+    assert (quota["used"], quota["nominal"], quota["left"]) == ("2", "3", "1")
+    assert (view["running"], view["waiting"]) == (1, 2)
+    assert measure_age(view["oldestSince"]) > 0
+    gangs = await client.fetch_gangs()
+    lines = await fetch_places(client, gangs, [])
+    places = {g.name: lines.view(g.key) for g in gangs if g.namespace == site.namespace}
+    assert [places["large"], places["second"], places["first"]] == [
+        {
+            "place": place,
+            "waiting": 2,
+            "queue": queue,
+            "higherPriority": 0,
+            "olderInQueue": place - 1,
+            "olderInNamespace": 0,
+            "namespacesInTurn": 0,
+            "byAge": 0,
+        }
+        for place in (1, 2)
+    ] + [None]
+
+
 async def test_a_queue_s_quota_is_kept_and_given_back(
     site: Fleet, kube: Kube, client: Client
 ) -> None:
@@ -88,6 +115,7 @@ async def test_a_queue_s_quota_is_kept_and_given_back(
         await create_pods(site, "second", [0, 1], "claims", size=2)
         message = await until_over_quota(client, site, "second")
         assert f"{queue} holds 2 of its 3 of flavor any" in message
+        await check_shown(client, site, queue)
         await kube.delete(first)
         await pods_of(site, "second", 2, is_running)
     finally:

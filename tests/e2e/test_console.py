@@ -21,11 +21,12 @@ from contracts.gang import Gang
 from contracts.ids import GangUID
 from contracts.kubernetes.decode import decode_object
 from contracts.messages import SubmitGang
-from contracts.topics import SUBMISSIONS
+from contracts.topics import STATE, SUBMISSIONS
 from moorings.bus_client import Client
 from runtime.waits import first_of
 from runtime.wire import Outgoing
 from tests.builders.inputs import TRAIN
+from tests.builders.queues import cluster_queue, flavor, local_queue, observed
 from tests.lab.command_line import open_as, read_server, stack_up
 from tests.lab.services import eventually
 
@@ -36,6 +37,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.lab.browser import ConsoleLinks, browser_up, console_up
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
+GPU = "gpu.moorings.dev"
 WIDE, NARROW = (1280, 860), (390, 844)
 LINE_PX = 48
 TIMEOUT_MS = 60_000
@@ -98,7 +100,16 @@ def console(stack: tuple[Path, str]) -> Iterator[ConsoleLinks]:
         yield links
 
 
+async def _observe_queues(home: Path) -> None:
+    """Say that there is a queue, of a namespace in which nobody waits."""
+    queue = cluster_queue("idle", {"any": {GPU: 8}}, cohort="research")
+    async with open_as("publisher", home) as client:
+        for raw in (flavor("any"), queue, local_queue("team-q", "idle")):
+            await client.bus.publish(Outgoing.of(STATE, observed(raw, client.cluster)))
+
+
 async def _submit_all(home: Path) -> None:
+    await _observe_queues(home)
     async with open_as("platform", home) as client:
         # One after the other: in one batch the second would be outranked by the first,
         # and which solve comes last would be left to chance.
@@ -214,6 +225,14 @@ async def test_a_gang_has_a_time_line_and_its_places(page: Page) -> None:
     await expect(page.locator(".device[data-device=nic-0]")).to_contain_text("Free")
 
 
+async def test_a_queue_is_a_line_with_its_quotas(page: Page) -> None:
+    await page.keyboard.press("q")
+    row = page.locator("table.queues tr.row")
+    await expect(row).to_have_count(1)
+    await expect(row).to_contain_text("research")
+    await expect(row).to_contain_text(f"{GPU} 0 of 8 of any, 8 left")
+
+
 async def test_a_recorded_solve_is_replayed_to_the_same_bytes(page: Page) -> None:
     await page.keyboard.press("s")
     await page.locator("table.solves tbody a").first.click()
@@ -286,6 +305,7 @@ async def open_each_view(page: Page, console: ConsoleLinks) -> AsyncIterator[str
         "fleet": "canvas",
         "node/gpu-0": ".device",
         "gangs": "table.gangs",
+        "queues": "table.queues",
         "solves": "table.solves",
     }
     for view, part in shown.items():

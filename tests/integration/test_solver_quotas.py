@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from contracts import topics
 from contracts.allocation import Rule
@@ -14,11 +17,12 @@ from contracts.messages import (
     DevicesAnnounced,
     GangAllocated,
     GangPending,
-    ObjectObserved,
     ReleaseGang,
 )
 from runtime.bus.bus import Bus
 from runtime.wire import Outgoing
+from solver.queueing.aging import AGING
+from solver.service.service import AGING_S
 from tests.builders import (
     DEVICE_CLASS,
     devices,
@@ -28,7 +32,7 @@ from tests.builders import (
     pool,
     request,
 )
-from tests.builders.queues import cluster_queue, flavor, local_queue
+from tests.builders.queues import cluster_queue, flavor, local_queue, observed
 from tests.lab.nats_server import LabServer
 from tests.lab.services import (
     CLUSTER,
@@ -93,11 +97,7 @@ async def release(bus: Bus, asked: Gang) -> None:
 async def observe_queues(bus: Bus, *objects: dict[str, Any]) -> None:
     """Put queues on the bus, as the publisher does."""
     for raw in objects:
-        meta = raw["metadata"]
-        key = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
-        kind = raw["kind"]
-        message = ObjectObserved(cluster=CLUSTER, kind=kind, key=key, object=raw)
-        await bus.publish(Outgoing.of(topics.STATE, message))
+        await bus.publish(Outgoing.of(topics.STATE, observed(raw, CLUSTER)))
 
 
 async def test_a_queue_holds_no_more_than_its_quota(
@@ -142,6 +142,32 @@ async def test_a_queue_holds_no_more_than_its_quota(
         await eventually(partial(waits_for_claim, bus, shares), "the claim is taken")
         await release(bus, has_claim)
         await eventually(lambda: is_allocated(bus, shares), "it has the claim")
+        assert process.stop() == 0
+
+
+async def test_who_waits_for_long_comes_before_the_urgent(
+    bus: Bus, nats_server: LabServer, tmp_path: Path
+) -> None:
+    """Where its queue says so: a step of priority a second."""
+    await announce_devices(bus, 4)
+    queue = cluster_queue("a", {"any": {DEVICE_CLASS: 4}})
+    queue["metadata"]["annotations"] = {AGING: "1s/1000"}
+    await observe_queues(bus, flavor("any"), queue, local_queue("team-a", "a"))
+    holds, old = wanted(1, 4), wanted(2, 4)
+    urgent = wanted(3, 4)
+    urgent = structs.replace(urgent, spec=structs.replace(urgent.spec, priority=1))
+    process = solver(nats_server.url, tmp_path)
+    await submit(bus, holds)
+    async with running(process):
+        await eventually(partial(is_allocated, bus, holds), "it is in", within_s=60)
+        await submit(bus, old)
+        await eventually(partial(is_over_quota, bus, old), "the old one waits")
+        await asyncio.sleep(AGING_S + 2.5)
+        await submit(bus, urgent)
+        await eventually(partial(is_over_quota, bus, urgent), "the urgent one waits")
+        await release(bus, holds)
+        await eventually(partial(is_allocated, bus, old), "the old one is in")
+        assert not await is_allocated(bus, urgent)
         assert process.stop() == 0
 
 

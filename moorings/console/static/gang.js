@@ -63,6 +63,8 @@ function draw(story, head, root, help) {
   const line = story.explanations.filter((each) => each.place);
   if (line.length) left.push(lineSection(line));
   if (waits && story.uid) left.push(help.element(story));
+  const ends = story.explanations.filter((each) => each.endsBy);
+  if (ends.length) left.push(endSection(ends));
   const members = story.explanations.flatMap((each) => each.members);
   if (members.length) left.push(placesSection(members));
   if (!left.length) left.push(section("Finished", el("p", { class: "muted" }, "The gang is finished and holds no devices.")));
@@ -79,9 +81,14 @@ function whySection(story, reasons, reports) {
   return section(story.phase === "Rejected" ? "Why it was rejected" : "Why it waits", ...cards, ...told, ...none);
 }
 
+function endSection(explanations) {
+  return section("Its end", ...explanations.map(({ endsBy, duration }) => el("p", {}, "By ", clockOf(endsBy), " at the latest",
+    el("span", { class: "muted" }, `: its duration is ${duration}`))));
+}
+
 // Its place in line, and who holds what it could have.
 function lineSection(explanations) {
-  const places = explanations.map(({ place }) => el("p", {}, `Place ${place.place} of ${place.waiting}`,
+  const places = explanations.map(({ place }) => el("p", {}, `Place ${place.place} of ${place.waiting}`, place.queue ? ` in ClusterQueue ${place.queue}` : "",
     el("span", { class: "muted" }, place.higherPriority ? `: ${place.higherPriority} of higher priority` : "")));
   const starts = explanations.flatMap(({ expectedStart }) => expectedStart ? [el("p", {},
     ...(expectedStart.time ? ["Starts by ", clockOf(expectedStart.time), " at the latest"] : ["Starts in its turn"]),

@@ -6,13 +6,14 @@ import { fleetView } from "./fleet.js";
 import { gangView } from "./gang.js";
 import { gangsView } from "./gangs.js";
 import { nodeView } from "./node.js";
+import { queuesView } from "./queues.js";
 import { setUpSearch } from "./search.js";
 import { solveView, solvesView } from "./solves.js";
 import { listen, merge, store, waiting } from "./store.js";
 
-const VIEWS = { fleet: fleetView, gangs: gangsView, gang: gangView, node: nodeView, solves: solvesView, solve: solveView };
-const TABS = { fleet: "fleet", node: "fleet", gangs: "gangs", gang: "gangs", solves: "solves", solve: "solves" };
-const KEYS = [["/", "search"], ["f  g  s", "fleet, gangs, solves"], ["j  k", "next and previous row"], ["Enter", "open it"], ["← ↑ → ↓", "choose a node in the picture"], ["Esc", "back"], ["t", "dark or light"], ["?", "these keys"]];
+const VIEWS = { fleet: fleetView, gangs: gangsView, gang: gangView, node: nodeView, queues: queuesView, solves: solvesView, solve: solveView };
+const TABS = { fleet: "fleet", node: "fleet", gangs: "gangs", gang: "gangs", queues: "queues", solves: "solves", solve: "solves" };
+const KEYS = [["/", "search"], ["f  g  q  s", "fleet, gangs, queues, solves"], ["j  k", "next and previous row"], ["Enter", "open it"], ["← ↑ → ↓", "choose a node in the picture"], ["Esc", "back"], ["t", "dark or light"], ["?", "these keys"]];
 const AGES_MS = 1000;
 const main = document.getElementById("main");
 let current = null;
@@ -108,7 +109,7 @@ function showKeys() {
 }
 
 const search = setUpSearch(document.getElementById("search"), document.getElementById("found"));
-const GO = { f: "#/fleet", g: "#/gangs", s: "#/solves" };
+const GO = { f: "#/fleet", g: "#/gangs", q: "#/queues", s: "#/solves" };
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
   if (document.getElementById("keys").open) return;

@@ -35,6 +35,7 @@ from publisher.gangs.running.broken_gangs import (
     describe_end,
     find_broken,
 )
+from publisher.gangs.running.overruns import plan_overrun
 from publisher.gangs.running.recreation import plan_recreation, wants_recreation
 from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
 from publisher.gangs.void_marks import is_void
@@ -83,6 +84,7 @@ def plan_running(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
         if report.reason == DEVICE_NOT_ATTACHED:
             report = advise_deletion(report)
         steps += NextSteps(reports=(report,))
+    steps += plan_overrun(context, submitted)
     # Pods that were freed before they were bound may be asked for again, unless they
     # are made anew soon.
     if not is_paused:

@@ -69,7 +69,9 @@ def find_queue(objects: QueueObjects, gang: Gang) -> FoundQueue | None:
     elif local.spec.stop_policy != NONE:
         closed = f"LocalQueue {key} is stopped ({local.spec.stop_policy})"
     else:
-        closed = _find_closed(objects, queue, name, namespace)
+        closed = find_closed(objects, name) or _check_namespace(
+            objects, queue.spec.namespace_selector, namespace
+        )
     return FoundQueue(name=name, queue=queue, closed=closed)
 
 
@@ -97,10 +99,11 @@ def _label_of(gang: Gang, name: str) -> str:
     return next((each[name] for each in labels if each.get(name)), "")
 
 
-def _find_closed(
-    objects: QueueObjects, queue: ClusterQueue, name: str, namespace: str
-) -> str:
-    """Say why a ClusterQueue lets nobody of a namespace in; empty: it does."""
+def find_closed(objects: QueueObjects, name: str) -> str:
+    """Return why a ClusterQueue lets nobody in, of any namespace; empty: it does."""
+    queue = objects.cluster_queues.get(name)
+    if queue is None:
+        return "it does not exist"
     spec, uncounted = queue.spec, list_uncounted(queue)
     if spec.stop_policy != NONE:
         return f"it is stopped ({spec.stop_policy})"
@@ -108,7 +111,7 @@ def _find_closed(
         return f"{uncounted[0]}: nobody answers it here"
     if objects.list_cohorts(name) is None:
         return f"cohort {spec.cohort_name} is its own ancestor"
-    return _check_namespace(objects, spec.namespace_selector, namespace)
+    return ""
 
 
 def _check_namespace(

@@ -127,7 +127,7 @@ def make_reason(
 ) -> Reason:
     """Say which quota is too small for a gang, who has it, and why none is borrowed."""
     name, resource = node.key[1], short.resource
-    asked = _write(resource, short.asked)
+    asked = write_amount(resource, short.asked)
     quota = (short.flavor, resource)
     nominal, used = node.subtree.get(quota, 0), before.used(node, quota)
     left = max(before.available(node, quota), 0)
@@ -136,12 +136,13 @@ def make_reason(
         message = f"it may get {asked} {resource}; no flavor of {name} suits its pods"
     else:
         message = (
-            f"it may get {asked} {resource}; {name} holds {_write(resource, used)} of "
-            f"its {_write(resource, nominal)} of flavor {short.flavor}; "
+            f"it may get {asked} {resource}; {name} holds "
+            f"{write_amount(resource, used)} of its {write_amount(resource, nominal)} "
+            f"of flavor {short.flavor}; "
             f"{_explain_borrowing(node, quota, before)}"
         )
     if ahead:
-        message += f"; gangs before it ask for {_write(resource, ahead)}"
+        message += f"; gangs before it ask for {write_amount(resource, ahead)}"
     return Reason(
         rule=Rule.QUOTA,
         subject=f"ClusterQueue {name}",
@@ -164,18 +165,20 @@ def _explain_borrowing(
     if node.parent is None:
         return "it borrows nothing: it is in no cohort"
     own = max(node.subtree.get(quota, 0) - ledger.used(node, quota), 0)
-    left = _write(resource, max(ledger.available(node, quota) - own, 0))
+    left = write_amount(resource, max(ledger.available(node, quota) - own, 0))
     limit, cohort = node.borrowing.get(quota), node.parent.key[1]
     above = ledger.available(node.parent, quota)
     borrowed = max(ledger.used(node, quota) - node.subtree.get(quota, 0), 0)
     if limit is not None and limit - borrowed < above:
-        return f"borrowing is {left} because its limit is {_write(resource, limit)}"
+        most = write_amount(resource, limit)
+        return f"borrowing is {left} because its limit is {most}"
     if left == "0":
         return f"borrowing is 0 because cohort {cohort} has none left"
     return f"borrowing is {left} because cohort {cohort} has no more left"
 
 
-def _write(resource: str, amount: int) -> str:
+def write_amount(resource: str, amount: int) -> str:
+    """Write an amount of a quota; cpu is counted in thousandths."""
     if resource == CPU:
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     return str(amount)

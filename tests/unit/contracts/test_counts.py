@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.counts import counted
+from contracts.counts import counted, ordinal
 
 ROOT = Path(__file__).parents[3]
 ROOMS = (
@@ -78,3 +78,13 @@ def test_no_sentence_says_one_pods() -> None:
         for line in find_plurals(path.read_text())
     ]
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (12, "12th"), (121, "121st")],
+)
+def test_places_in_a_line_are_written_as_people_say_them(
+    number: int, written: str
+) -> None:
+    assert ordinal(number) == written

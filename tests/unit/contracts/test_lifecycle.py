@@ -262,3 +262,14 @@ def test_the_names_of_pods_are_not_kept() -> None:
     """They would make every record as large as its gang."""
     named = written(1).naming((PodWritten(member="worker", index=0, pod="worker-0"),))
     assert record_of(named).confirmation == written(1)
+
+
+def test_a_gang_with_a_place_ends_by_its_duration() -> None:
+    """A begun second counts as a whole one; without a duration nobody knows."""
+    spec = structs.replace(SUBMIT.gang.spec, duration="2h")
+    said = structs.replace(SUBMIT, gang=structs.replace(SUBMIT.gang, spec=spec))
+    waits = GangRecord.of(said).apply(said, 1, 1000.0)
+    assert (waits.duration_s, waits.ends_by_s) == (7200, None)
+    assert waits.apply(allocated(1), 1, 1000.5).ends_by_s == 1001 + 7200
+    endless = GangRecord.of(SUBMIT).apply(SUBMIT, 1).apply(allocated(1), 1, 1000.5)
+    assert (endless.duration_s, endless.ends_by_s) == (None, None)

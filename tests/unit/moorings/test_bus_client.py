@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
@@ -15,10 +14,11 @@ from contracts.topics import CONFIRMATIONS, DECISIONS, SUBMISSIONS, Topic
 from moorings.bus_client import Client
 from moorings.errors import BadInputError, NotStoredError, UnknownNameError
 from runtime.bus.bus import Bus
-from runtime.errors import BusFullError, PublishRefusedError
-from runtime.wire import Incoming, Outgoing, TopicBatch
+from runtime.errors import BusFullError
+from runtime.wire import Outgoing
 from tests import builders
 from tests.builders.decisions import CLUSTER, gang_allocated, gang_released, submission
+from tests.builders.stored_messages import StoredMessages
 
 ONE, TWO = GangUID("00000000-0000-4000-8000-000000000001"), GangUID(builders.UID)
 DECISION = gang_allocated()
@@ -32,32 +32,6 @@ IDS: dict[str, Any] = {
 def train(uid: str, namespace: str = builders.NAMESPACE) -> SubmissionMessage:
     """Submit a gang of the name `train`."""
     return submission(builders.gang(uid=uid, namespace=namespace), uid=uid)
-
-
-class StoredMessages:
-    """A bus with these messages, each of its topic; takes what is published once."""
-
-    def __init__(self, *messages: tuple[Topic[Any], LifecycleMessage]) -> None:
-        self._messages = messages
-        self._subjects: set[str] = set()
-
-    async def read_existing(
-        self, topic: Topic[Any], *_: str, **__: str
-    ) -> AsyncIterator[TopicBatch[Any]]:
-        """Hand over the messages of a topic."""
-        incoming = tuple(
-            Incoming(topic=topic, names=(), message=said, data=b"", sequence=number)
-            for number, (of, said) in enumerate(self._messages, start=1)
-            if of is topic
-        )
-        yield TopicBatch(messages=incoming, caught_up=True)
-
-    async def publish(self, message: Outgoing) -> int:
-        """Take a message, once a subject."""
-        if message.subject in self._subjects:
-            raise PublishRefusedError(message.subject, "exists", "no")
-        self._subjects.add(message.subject)
-        return 1
 
 
 class FullBus:

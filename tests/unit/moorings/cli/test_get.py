@@ -20,6 +20,8 @@ from moorings.errors import UsageError
         (("no", "node-1"), ("nodes", "node-1")),
         (("solve/1f", None), ("solves", "1f")),
         (("device/gpu-0", None), ("devices", "gpu-0")),
+        (("cq", None), ("queues", None)),
+        (("clusterqueue.kueue.x-k8s.io/team-a", None), ("queues", "team-a")),
     ],
 )
 def test_kinds_and_names_are_written_as_for_kubectl(

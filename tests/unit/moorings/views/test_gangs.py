@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from contracts.allocation import Reason, Rule
 from contracts.gang import GangPhase
 from contracts.ids import GangUID
+from contracts.lifecycle import GangRecord
 from contracts.messages import (
     AllocationWritten,
     CancelGang,
@@ -122,7 +123,7 @@ def test_a_long_list_of_members_is_cut_and_it_is_said(
     """Each member is a line: its pod, its node, its devices with their claim."""
     many = gang_allocated(pods=MOST_LINES + 5)
     print_explanation(explain_gang(record_of(SUBMITTED, many), WRITTEN))
-    _, first, *_, last = capsys.readouterr().out.splitlines()
+    _, _, first, *_, last = capsys.readouterr().out.splitlines()
     assert first == (
         "  worker/0 pod/train-0 on node-1: gpu-0 of resourceclaim/train-0-gpus-x"
     )
@@ -150,7 +151,8 @@ def test_a_pod_that_is_gone_holds_nothing(capsys: pytest.CaptureFixture[str]) ->
     rows = list(view_pods(RUNNING, ALL_WRITTEN, held("train-1")))
     assert [(row["name"], row["devices"]) for row in rows] == [("train-1", 1)]
     print_explanation(explain_gang(RUNNING, ALL_WRITTEN, held("train-1")))
-    _, first, second = capsys.readouterr().out.splitlines()
+    _, end, first, second = capsys.readouterr().out.splitlines()
+    assert end == "  no end known: it gives no duration"
     assert first == "  worker/0 pod/train-0 (gone) on node-1: holds no devices"
     assert second.startswith("  worker/1 pod/train-1 on node-1: gpu-")
 
@@ -277,3 +279,41 @@ def test_a_claim_without_a_pod_is_named_as_one_and_has_no_pods() -> None:
     message = submission(replace(made, metadata=metadata))
     row = view_gang(record_of(message, gang_allocated(name="data")))
     assert (row["name"], row["pods"], row["nodes"]) == ("claim/data", 0, 1)
+
+
+def running(duration: str, since_s: float) -> GangRecord:
+    """Make a gang that has a place since then."""
+    gang = builders.gang(builders.member(count=2), duration=duration)
+    record = record_of(submission(gang), DECISION)
+    return replace(record, placed_since_s=since_s)
+
+
+@pytest.mark.parametrize(
+    ("duration", "hours", "said"),
+    [
+        ("2h", 1, "  ends by 20"),
+        ("2h", 3, "  runs for longer than its duration 2h: since 20"),
+        ("", 1, "  no end known: it gives no duration"),
+    ],
+)
+def test_the_end_of_a_gang_that_runs_is_told(
+    duration: str, hours: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    since = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=hours)
+    record = running(duration, since.timestamp())
+    ends_by = (since + timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert view_gang(record)["endsBy"] == (ends_by if duration else "")
+    print_explanation(explain_gang(record))
+    assert capsys.readouterr().out.splitlines()[1].startswith(said)
+
+
+def test_pods_of_a_gang_have_ended_when_the_last_of_them_has() -> None:
+    """Replacements begin later; of who has no duration nobody knows."""
+    first, later, endless = running("1h", 1e9), running("1h", 2e9), running("", 1e9)
+    for records, ends_by in (
+        ((first, later), "2033-05-18T04:33:20Z"),
+        ((first, endless), ""),
+        ((record_of(SUBMITTED),), ""),
+    ):
+        story = GangStory(namespace="n", name="g", is_lone=False, records=records)
+        assert view_story(story, None)["endsBy"] == ends_by

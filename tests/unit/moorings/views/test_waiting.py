@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from contracts.codec import to_builtins
-from contracts.ids import ClusterName, Namespace, NodeName
+from contracts.ids import ClusterName, NodeName
 from contracts.kubernetes.decode import to_kubernetes
-from contracts.lifecycle import GangRecord
 from contracts.messages import DevicesAnnounced, ObjectObserved
 from moorings.cli.views import print_explanation
 from moorings.views.fold import DevicesFold
 from moorings.views.gangs import explain_gang
-from moorings.views.waiting import find_since, view_contested, view_place
+from moorings.views.waiting import find_since, view_contested, view_wait
 from tests import builders
 from tests.builders.decisions import (
     CLUSTER,
@@ -26,42 +24,6 @@ from tests.builders.decisions import (
 from tests.builders.plans import record_of
 
 LOCAL = ClusterName("local")
-
-
-def waiting(
-    sequence: int, *, namespace: str = "a", priority: int = 0, restores: int = 0
-) -> GangRecord:
-    """Let a gang wait that was submitted in this order."""
-    gang = builders.gang(builders.member(), priority=priority)
-    message = replace(submission(gang, uid=f"u{sequence}"), restores=restores)
-    record = GangRecord.of(message).apply(message, sequence)
-    return replace(record, namespace=Namespace(namespace))
-
-
-def test_priority_comes_first_then_namespaces_take_turns() -> None:
-    mine = waiting(5)
-    line = [
-        waiting(1, priority=2),
-        waiting(2, restores=1),
-        waiting(3),
-        waiting(4, namespace="b"),
-        mine,
-        waiting(6),
-        waiting(7, namespace="b"),
-        waiting(8, priority=-1),
-        record_of(submission(), gang_allocated()),
-    ]
-    assert view_place(mine, line) == {
-        "place": 5,
-        "waiting": 8,
-        "higherPriority": 2,
-        "olderInNamespace": 1,
-        "namespacesInTurn": 2,
-    }
-
-
-def test_who_is_in_has_no_place_in_line() -> None:
-    assert view_place(record_of(submission(), gang_allocated()), []) is None
 
 
 @pytest.mark.parametrize(
@@ -130,8 +92,7 @@ def test_all_of_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     tried = [{"text": "1 more node like a", "helps": True}]
     explanation = explain_gang(record) | {
         "waitsSince": at,
-        "place": view_place(record, [record]),
-        "contested": view_contested(record, known_devices().known()),
+        **view_wait(record, [record], known_devices().known()),
         "decisions": [
             {
                 "at": at,

@@ -75,6 +75,8 @@ def test_what_kube_scheduler_refuses_is_a_condition_while_it_lasts() -> None:
     assert mended == {"Allocated": "True", "SchedulerRefused": "False"}
     broken = conditions_of("GangBroken", {})
     assert broken == {"Allocated": "True", "GangBroken": "True"}
+    late = conditions_of("DurationExceeded", {})
+    assert late == {"Allocated": "True", "DurationExceeded": "True"}
     failed = conditions_of("DeviceNotAttached", {})
     assert failed == {"Allocated": "True", "DeviceNotAttached": "True"}
 

@@ -27,6 +27,11 @@ def test_the_urgent_come_first_then_the_old() -> None:
         lines.put(each)
     assert [lines.count_before(t.gang) for t in (urgent, old, young)] == [0, 1, 2]
     assert lines.is_first(urgent.gang)
+    assert [lines.count_above(t) for t in (urgent, old, young)] == [0, 1, 1]
+    assert (lines.count("q"), lines.count("other")) == (3, 0)
+    assert lines.list_before(young.gang, 9) == [urgent.gang, old.gang]
+    assert lines.list_before(young.gang, 1) == [urgent.gang]
+    assert lines.list_before(alone.gang, 9) == []
     assert lines.is_first(alone.gang)
     lines.remove(urgent.gang)
     assert lines.is_first(old.gang)

@@ -19,6 +19,7 @@ def test_only_gangs_of_lower_priority_with_a_place_may_end() -> None:
 
     assert may_end(low, waits)
     assert not may_end(equal, waits)
+    assert not may_end(equal, structs.replace(waits, aged=9))
     assert not may_end(idle, waits)
 
 

@@ -9,7 +9,7 @@ from contracts.messages import ExpectedStart
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
 from solver.timeline.futures import with_gang, without_gangs
-from solver.timeline.keeper import Book, Outlook, keep_book
+from solver.timeline.keeper import MOST_LATE_S, Book, Outlook, keep_book
 from solver.timeline.patience import NEVER
 from tests.builders.timeline import World
 
@@ -66,6 +66,12 @@ def test_a_start_moves_later_only_for_a_reason() -> None:
     ((was, why),) = overrun.late
     assert was.start_s == NOW + 600
     assert why == "short runs for longer than its duration"
+    told = keep(world, overrun, now_s=NOW + 705)
+    assert (starts_of(told), told.late) == ({"waits": NOW + 700}, ())
+    later_s = NOW + 700 + MOST_LATE_S
+    still = keep(world, told, now_s=later_s)
+    assert starts_of(still) == {"waits": later_s}
+    assert [why for _, why in still.late] == [why]
     world.remove("n-0")
     world.remove("n-1")
     lost = keep(world, book)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contracts.allocation import Rule
 from solver.allocate import allocate
+from solver.snapshot.snapshot import GangAged, apply
 from solver.timeline.asking import answer_all
 from solver.timeline.keeper import Outlook
 from solver.timeline.reservations import Reservations
@@ -72,3 +73,20 @@ def test_those_for_whom_something_is_kept_are_tried_first() -> None:
     first, second = reservations.admissions(lambda gang: gang == large.key, NOW)
     assert (first.takes(short), first.takes(large)) == (False, True)
     assert second.takes(short)
+
+
+def test_what_is_kept_has_the_priority_of_its_gangs_age() -> None:
+    """Else who gains priority at the same time would be before it."""
+    world = World(nodes=2)
+    world.start("runs", at_s=NOW, duration="1h")
+    large = world.wait_for("large", pods=2)
+    reservations = Reservations()
+    answer_all(reservations.look(outlook(world)), allocate)
+    endless = world.submit("endless")
+    ages = [GangAged(gang=each.key, steps=2) for each in (large, endless)]
+    snapshot = apply(apply(world.snapshot, ages[0]), ages[1])
+    endless = snapshot.waiting.get(endless.key) or endless
+    assert reservations.list_aside(endless, NOW) == ()
+    reservations.follow_ages(snapshot)
+    (kept,) = reservations.list_aside(endless, NOW)
+    assert (kept.key, kept.record.aged) == (large.key, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from solver.timeline.runs import duration_of, list_runs
+from solver.timeline.runs import list_runs
 from tests.builders.timeline import World
 
 NOW = 1000
@@ -25,5 +25,5 @@ def test_runs_end_in_order_and_endless_ones_last_the_oldest_first() -> None:
         ("older", None, False),
         ("endless", None, False),
     ]
-    assert duration_of(world["waits"]) == 3600
-    assert duration_of(world["older"]) is None
+    assert world["waits"].duration_s == 3600
+    assert world["older"].duration_s is None

@@ -14,6 +14,7 @@ from contracts.allocation import Reason, Rule
 from contracts.counts import listed
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
+from solver.queueing.gang_queue import rank_of
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asking
 from solver.timeline.book import keep_clear, list_in_the_way, make_way
@@ -47,10 +48,11 @@ class Reservations:
     ) -> Iterator[OneWay]:
         """Begin a batch: yield who may be tried, until somebody is.
 
-        First those whose turn it is and for whom something is kept: others could take
-        what has become free for them before it was promised.
+        First those whose turn it is and for whom something is kept, and whoever comes
+        before one of them: others could take what has become free for them before it
+        was promised.
         """
-        first = frozenset(e.key for e in self.book.kept if is_lined_up(e.key))
+        first = tuple(e.record for e in self.book.kept if is_lined_up(e.key))
         if first:
             yield OneWay(self, now_s, first)
         yield OneWay(self, now_s)
@@ -138,24 +140,30 @@ class OneWay:
         self,
         reservations: Reservations,
         now_s: Seconds,
-        only: frozenset[GangKey] | None = None,
+        first: tuple[GangRecord, ...] = (),
     ) -> None:
-        """`only`: nobody else may be tried; None: everybody may."""
+        """`first`: they and those of higher rank may be tried; empty: everybody may."""
         self._reservations = reservations
         self._now_s = now_s
-        self._only = only
+        self._first = frozenset(record.key for record in first)
+        self._least_rank = min(map(rank_of, first), default=None)
         self._aside: frozenset[GangKey] | None = None
         """What is kept from the gangs that are in the batch; None: none is."""
 
     def takes(self, record: GangRecord) -> bool:
         """Take a gang into the batch; False: it is for another one."""
-        if self._only is not None and record.key not in self._only:
+        if not self._is_first(record):
             return False
         kept = self._reservations.list_aside(record, self._now_s)
         aside = frozenset(each.key for each in kept)
         if self._aside is None:
             self._aside = aside
         return self._aside == aside
+
+    def _is_first(self, record: GangRecord) -> bool:
+        if self._least_rank is None or record.key in self._first:
+            return True
+        return rank_of(record) > self._least_rank
 
 
 def name_gang(record: GangRecord) -> str:

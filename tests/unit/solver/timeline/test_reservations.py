@@ -75,6 +75,19 @@ def test_those_for_whom_something_is_kept_are_tried_first() -> None:
     assert second.takes(short)
 
 
+def test_who_is_more_urgent_is_tried_with_them() -> None:
+    """A promise is of its turn: it holds nobody up who comes before it."""
+    world = World(nodes=2)
+    world.start("runs", at_s=NOW, duration="1h")
+    large = world.wait_for("large", pods=2)
+    reservations = Reservations()
+    answer_all(reservations.look(outlook(world)), allocate)
+    urgent = world.submit("urgent", priority=1)
+
+    first, _ = reservations.admissions(lambda gang: gang == large.key, NOW)
+    assert (first.takes(urgent), first.takes(large)) == (True, True)
+
+
 def test_what_is_kept_has_the_priority_of_its_gangs_age() -> None:
     """Else who gains priority at the same time would be before it."""
     world = World(nodes=2)

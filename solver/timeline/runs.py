@@ -2,7 +2,7 @@
 
 A duration is an upper bound that the author gives. Who runs past it counts as ending
 now; who gave none may run for ever, and is taken to end after all others, the oldest
-first. Pure.
+first. Whoever must go for another has gone by the time that was set. Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from contracts.durations import parse_duration
 from contracts.ids import GangKey
-from contracts.lifecycle import GangRecord
+from contracts.lifecycle import GangRecord, read_time
 from solver.cache import cached
 from solver.snapshot.snapshot import Snapshot
 
@@ -53,6 +53,10 @@ def _make_run(record: GangRecord, now_s: Seconds) -> Run:
     duration_s, since_s = duration_of(record), ceil(record.placed_since_s)
     if record.command is not None:
         return Run(record=record, since_s=since_s, ends_s=now_s)
+    preempted = record.preempted_at(now_s)
+    if preempted is not None:
+        ends_s = ceil(read_time(preempted.until))
+        return Run(record=record, since_s=since_s, ends_s=ends_s)
     if duration_s is None:
         return Run(record=record, since_s=since_s, ends_s=None)
     ends_s = since_s + duration_s

@@ -17,7 +17,6 @@ from contracts.lifecycle import GangRecord
 from solver.problem.gangs import GangPart
 from solver.problem.quota.asked import Asked, count_asked
 from solver.problem.quota.tree import Amounts, QuotaLedger, QuotaNode
-from solver.queueing.gang_queue import priority_of
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.candidates import Candidate, age_of, may_end
 
@@ -126,4 +125,3 @@ def _list_borrowing(
             for resource, amount in held.amounts.items():
                 left[held.flavors[resource], resource] -= amount
         yield each
-

@@ -54,13 +54,15 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     def mark(self, snapshot: Snapshot) -> tuple[GangAllocated, ...]:
         """Make the decisions by which the victims go; empty: it does not hold now."""
-        marked = []
+        marked, now_s = [], self.until_s - LIMIT_S
+        if self.reservation.key not in snapshot.waiting:
+            return ()
         for victim in self.victims:
             record, was = snapshot.placed.get(victim.record.key), victim.record.in_force
             now = None if record is None else record.in_force
             if record is None or now is None or was is None:
                 return ()
-            if now.attempt != was.attempt or record.preempted_at(self.until_s - LIMIT_S):
+            if now.attempt != was.attempt or record.preempted_at(now_s):
                 return ()
             marked.append(structs.replace(now, preempted=self._say(record)))
         return tuple(marked)
@@ -78,7 +80,8 @@ class Plan(Struct, frozen=True, kw_only=True):
 def believe(snapshot: Snapshot, decisions: Iterable[GangAllocated]) -> Snapshot:
     """Return the cluster as it is once these decisions were published."""
     for message in decisions:
-        sequence = snapshot.gangs[message.key].decision_sequence
+        record = snapshot.gangs.get(message.key)
+        sequence = 0 if record is None else record.decision_sequence
         snapshot = apply(snapshot, message, sequence=sequence)
     return snapshot
 
@@ -121,9 +124,7 @@ class Preempting:
             self._again_s[record.key] = now_s + AGAIN_S
         return None
 
-    def _list_due(
-        self, look: Outlook, kept: Sequence[Reservation]
-    ) -> list[GangRecord]:
+    def _list_due(self, look: Outlook, kept: Sequence[Reservation]) -> list[GangRecord]:
         """List who has waited for long enough, of each queue the first in order."""
         if not _may_anybody(look.snapshot):
             return []

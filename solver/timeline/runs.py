@@ -53,19 +53,13 @@ def _make_run(record: GangRecord, now_s: Seconds) -> Run:
     duration_s, since_s = duration_of(record), ceil(record.placed_since_s)
     if record.command is not None:
         return Run(record=record, since_s=since_s, ends_s=now_s)
+    if duration_s is not None and since_s + duration_s < now_s:
+        return Run(record=record, since_s=since_s, ends_s=now_s, overruns=True)
+    ends = [] if duration_s is None else [since_s + duration_s]
     preempted = record.preempted_at(now_s)
     if preempted is not None:
-        ends_s = ceil(read_time(preempted.until))
-        return Run(record=record, since_s=since_s, ends_s=ends_s)
-    if duration_s is None:
-        return Run(record=record, since_s=since_s, ends_s=None)
-    ends_s = since_s + duration_s
-    return Run(
-        record=record,
-        since_s=since_s,
-        ends_s=max(ends_s, now_s),
-        overruns=ends_s < now_s,
-    )
+        ends.append(ceil(read_time(preempted.until)))
+    return Run(record=record, since_s=since_s, ends_s=min(ends, default=None))
 
 
 def _order_of(run: Run) -> tuple[bool, int, int, GangKey]:

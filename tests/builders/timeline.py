@@ -18,6 +18,7 @@ from contracts.messages import (
 from contracts.names import GANG_UID
 from solver.allocate import allocate
 from solver.problem.assemble import find_missing_verdicts, resolve_gangs
+from solver.problem.quota.asked import count_held
 from solver.selectors.table import SelectorTable
 from solver.service.messages import make_decision
 from solver.snapshot.snapshot import Snapshot, apply
@@ -149,10 +150,16 @@ class World:
             AssertionError: it has no place.
         """
         record = self.submit_members(name, *members, **spec)
-        (answer,) = allocate(self.asker(record).question(self.snapshot, record)).gangs
+        question = self.asker(record).question(self.snapshot, record)
+        (answer,) = allocate(question).gangs
         assert answer.members, answer.reasons
         message = make_decision(
-            answer, record, cluster=CLUSTER, solve=SolveID("s"), epoch=1
+            answer,
+            record,
+            cluster=CLUSTER,
+            solve=SolveID("s"),
+            epoch=1,
+            quota=count_held(question.gangs[0], answer.members),
         )
         assert message is not None
         self._believe(message, at_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from contracts.allocation import Reason
 from contracts.gang import Member
 from contracts.ids import GangUID, SolveID
 from contracts.lifecycle import GangRecord, LifecycleMessage
@@ -150,9 +151,16 @@ class World:
             AssertionError: it has no place.
         """
         record = self.submit_members(name, *members, **spec)
-        question = self.asker(record).question(self.snapshot, record)
+        reasons = self.decide(record, self.snapshot, at_s)
+        assert self[name].placed is not None, reasons
+        return self[name]
+
+    def decide(
+        self, record: GangRecord, state: Snapshot, at_s: float = 0.0
+    ) -> tuple[Reason, ...]:
+        """Decide a gang that waits in a state of the cluster; gives why it waits."""
+        question = self.asker(record).question(state, record)
         (answer,) = allocate(question).gangs
-        assert answer.members, answer.reasons
         message = make_decision(
             answer,
             record,
@@ -161,9 +169,9 @@ class World:
             epoch=1,
             quota=count_held(question.gangs[0], answer.members),
         )
-        assert message is not None
-        self._believe(message, at_s)
-        return self[name]
+        if message is not None:
+            self._believe(message, at_s)
+        return answer.reasons
 
     def run(self, name: str, cpu: int = 0) -> GangRecord:
         """Let a gang that was decided run: Kubernetes' own objects say what it has."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import structs
+
 from contracts.allocation import Reason
 from contracts.gang import Member
 from contracts.ids import GangUID, SolveID
+from contracts.kueue import QUEUE_NAME
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
     CancelGang,
@@ -81,10 +84,19 @@ class World:
         return self.submit_members(name, worker(pods, gpus, cpu), at_s=at_s, **spec)
 
     def submit_members(
-        self, name: str, *members: Member, at_s: float = 0.0, **spec: Any
+        self,
+        name: str,
+        *members: Member,
+        at_s: float = 0.0,
+        queue: str = "",
+        **spec: Any,
     ) -> GangRecord:
         """Submit a gang of these pods; it waits."""
         made = gang(*members, name=name, uid=name, **spec)
+        if queue:
+            labels = {QUEUE_NAME: queue}
+            metadata = structs.replace(made.metadata, labels=labels)
+            made = structs.replace(made, metadata=metadata)
         message = SubmitGang(cluster=CLUSTER, uid=GangUID(name), gang=made)
         self._believe(message, at_s)
         return self[name]

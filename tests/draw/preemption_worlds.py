@@ -85,8 +85,7 @@ def submit_to(
 ) -> GangRecord:
     """Submit a gang of so many pods with so many devices to a queue."""
     pods, gpus = size
-    labels = {QUEUE_NAME: queue}
-    return world.submit(name, pods, gpus, priority=priority, labels=labels, at_s=NOW_S)
+    return world.submit(name, pods, gpus, priority=priority, queue=queue, at_s=NOW_S)
 
 
 def read_gang(record: GangRecord) -> PlainGang:

@@ -11,10 +11,10 @@ from solver.timeline.asking import answer_all
 from solver.timeline.keeper import Outlook
 from solver.timeline.preempting import LIMIT_S, REST_S, believe, list_void
 from solver.timeline.reservations import Reservations
-from tests.builders.values import DEVICE_CLASS as CLASS
-from tests.builders.values import NAMESPACE
 from tests.builders.queues import cluster_queue, flavor, local_queue, with_queues
 from tests.builders.timeline import World
+from tests.builders.values import DEVICE_CLASS as CLASS
+from tests.builders.values import NAMESPACE
 
 NOW = 1000
 WITHIN = {"withinClusterQueue": "LowerPriority"}
@@ -24,7 +24,10 @@ def queued(world: World, delay: str = "5m", **policy: Any) -> World:
     """Let all gangs of a world be of one ClusterQueue."""
     queue = cluster_queue("all", {"any": {CLASS: 99}}, preemption=policy)
     if delay:
-        said = {"moorings.dev/preemption-delay": delay, "moorings.dev/patience": "never"}
+        said = {
+            "moorings.dev/preemption-delay": delay,
+            "moorings.dev/patience": "never",
+        }
         queue["metadata"]["annotations"] = said
     local = local_queue(NAMESPACE, "all")
     world.snapshot = with_queues(world.snapshot, flavor("any"), queue, local)

@@ -26,7 +26,7 @@ def plan_preemption(context: PlanContext, submitted: SubmittedGang) -> NextSteps
     record = submitted.record
     in_force = record.in_force
     said = None if in_force is None else in_force.preempted
-    if said is None or seconds_between(context.now, said.until) <= 0:
+    if said is None or seconds_between(said.until, context.now) >= 0:
         return None
     alive = submitted.alive
     report = StatusReport(

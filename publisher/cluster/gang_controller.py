@@ -75,7 +75,7 @@ _CHECKED = 5
 log = get_logger(__name__)
 
 
-class _Step(NamedTuple):
+class _Writes(NamedTuple):
     """What is done next for a group: writes, or else messages."""
 
     patches: Sequence[Patch]
@@ -248,7 +248,7 @@ class GangController:
                 p for p in plan.evictions if not self._patches.removal_refusal_of(p)
             ]
             messages = () if plan.patches else plan.messages
-            step = _Step(patches, removals, evictions, messages)
+            step = _Writes(patches, removals, evictions, messages)
             if plan.preemption is not None and not step.writes:
                 refusal = await self._weigh_preemption(situation, plan.preemption)
                 if refusal is not None:
@@ -281,7 +281,7 @@ class GangController:
         self,
         situation: PlanContext,
         reports: Sequence[StatusReport],
-        step: _Step,
+        step: _Writes,
     ) -> None:
         """Carry out writes; without any, publish messages."""
         if step.writes:

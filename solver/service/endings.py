@@ -25,7 +25,7 @@ from solver.service import metrics
 from solver.service.lead import Leadership
 from solver.service.messages import make_rejection, make_release
 from solver.snapshot.snapshot import Snapshot
-from solver.timeline.candidates import Candidate
+from solver.timeline.candidates import make_candidate
 
 MOST = 500
 """Gangs that end in one batch."""
@@ -156,6 +156,6 @@ def _count_preempted(snapshot: Snapshot, message: GangReleased) -> None:
     record = snapshot.gangs.get(message.key)
     if message.command is None or record is None or not is_preemption(message.command):
         return
-    victim = Candidate(record=record, started_s=record.placed_since_s)
     metrics.PREEMPTED.inc()
-    metrics.PREEMPTED_DEVICE_SECONDS.inc(victim.lost_s(time()))
+    lost_s = make_candidate(snapshot, record).lost_s(time())
+    metrics.PREEMPTED_DEVICE_SECONDS.inc(lost_s)

@@ -18,7 +18,7 @@ from solver.problem.gangs import GangPart
 from solver.problem.quota.asked import Asked, count_asked
 from solver.problem.quota.tree import Amounts, QuotaLedger, QuotaNode
 from solver.snapshot.snapshot import Snapshot
-from solver.timeline.candidates import Candidate, age_of, may_end
+from solver.timeline.candidates import Candidate, age_of, make_candidate, may_end
 
 
 def list_allowed(
@@ -93,7 +93,7 @@ def _list_by_queue(
             or names[record.namespace, record.name] > 1
         ):
             continue
-        candidate = Candidate(record=record, started_s=record.placed_since_s)
+        candidate = make_candidate(snapshot, record)
         found.setdefault(quota.cluster_queue, []).append(candidate)
     return dict(sorted(found.items()))
 

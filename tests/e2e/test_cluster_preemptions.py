@@ -52,7 +52,7 @@ def budget(site: Fleet, gang: Json) -> Json:
 
 
 def is_held(pod: Json) -> bool:
-    return pod["spec"].get("schedulingGates") == GATES
+    return bool(pod["spec"].get("schedulingGates") == GATES)
 
 
 async def test_a_gang_goes_whole_for_a_higher_one_when_its_budget_lets_it(

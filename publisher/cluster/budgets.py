@@ -28,7 +28,7 @@ class _Status(KubernetesExcerpt, frozen=True, kw_only=True):
     disruptions_allowed: int = 0
 
 
-class Budget(KubernetesExcerpt, frozen=True, kw_only=True):
+class DisruptionBudget(KubernetesExcerpt, frozen=True, kw_only=True):
     """A PodDisruptionBudget (policy/v1): so many of its pods may go now."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -57,19 +57,21 @@ class Budgets:
                 return refusal
         return ""
 
-    async def _list(self, namespace: str) -> list[Budget]:
-        budgets, token = list[Budget](), ""
+    async def _list(self, namespace: str) -> list[DisruptionBudget]:
+        budgets, token = list[DisruptionBudget](), ""
         while True:
             page = await self._api.list_page(
                 POD_DISRUPTION_BUDGET, token, namespace=namespace
             )
-            budgets += (msgspec.convert(raw, Budget) for raw in page.items or ())
+            budgets += (
+                msgspec.convert(raw, DisruptionBudget) for raw in page.items or ()
+            )
             token = page.token
             if not token:
                 return budgets
 
 
-def weigh(budgets: Iterable[Budget], pods: Iterable[Pod]) -> str:
+def weigh(budgets: Iterable[DisruptionBudget], pods: Iterable[Pod]) -> str:
     """Say which budget does not let all of these pods go; empty: none is against."""
     labels = [pod.metadata.labels for pod in pods]
     for budget in budgets:

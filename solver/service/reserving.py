@@ -28,7 +28,7 @@ from solver.service.ledger import solve_id
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asker, Asking
 from solver.timeline.keeper import Outlook
-from solver.timeline.preempting import Plan, list_void, write_time
+from solver.timeline.preempting import PreemptionPlan, list_void, write_time
 from solver.timeline.reservations import (
     MOST_NAMED,
     OneWay,
@@ -269,7 +269,7 @@ def _ask_next(look: _BookLook) -> tuple[Problem | None, list[GangKey]]:
         return None, end.value
 
 
-def _log_plan(plan: Plan) -> None:
+def _log_plan(plan: PreemptionPlan) -> None:
     log.warning(
         "preemption.planned",
         gang=name_gang(plan.reservation.record),

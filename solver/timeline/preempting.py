@@ -40,7 +40,7 @@ AGAIN_S = 60
 """Nobody is looked for again so soon for a gang for which nobody was found."""
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class PreemptionPlan(Struct, frozen=True, kw_only=True):
     """Who is made to go for a gang, and what is kept for it."""
 
     found: Victims
@@ -90,7 +90,7 @@ class Preempting:
     """Who is made to go for whom, from one look to the next."""
 
     def __init__(self) -> None:
-        self.plans: tuple[Plan, ...] = ()
+        self.plans: tuple[PreemptionPlan, ...] = ()
         """Those that were not published yet."""
         self._again_s: dict[GangKey, Seconds] = {}
         """Until when nobody is looked for."""
@@ -104,7 +104,9 @@ class Preempting:
         self.plans = tuple(plan for plan, marked in held if marked)
         return believe(snapshot, (each for _, marked in held for each in marked))
 
-    def look(self, look: Outlook, kept: Sequence[Reservation]) -> Asking[Plan | None]:
+    def look(
+        self, look: Outlook, kept: Sequence[Reservation]
+    ) -> Asking[PreemptionPlan | None]:
         """Look for gangs that must go for the first that has waited for long enough.
 
         Raises:
@@ -148,7 +150,7 @@ class Preempting:
 
 def make_plan(
     look: Outlook, kept: Sequence[Reservation], record: GangRecord
-) -> Asking[Plan | None]:
+) -> Asking[PreemptionPlan | None]:
     """Find who must go for a gang, and what is kept for it then; None: nobody.
 
     Raises:
@@ -168,7 +170,7 @@ def make_plan(
     if not found.victims:
         return None
     until_s = now_s + LIMIT_S
-    draft = Plan(
+    draft = PreemptionPlan(
         found=found,
         reservation=Reservation(
             record=record, start_s=until_s, until_s=None, members=(), proven=False

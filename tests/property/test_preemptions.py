@@ -13,7 +13,7 @@ from solver.queueing.gang_queue import urgency_of
 from solver.timeline.asking import answer_all
 from solver.timeline.futures import without_gangs
 from solver.timeline.keeper import Outlook
-from solver.timeline.preempting import Plan, believe, make_plan
+from solver.timeline.preempting import PreemptionPlan, believe, make_plan
 from solver.timeline.reservations import Reservations
 from tests.draw.preemption_worlds import (
     NOW_S,
@@ -94,7 +94,7 @@ class Course:
         self.priorities: dict[str, int] = {}
         self.pairs = Counter[tuple[str, str]]()
         """(who went, for whom), by the names that they keep."""
-        self.last_plans: tuple[Plan, ...] = ()
+        self.last_plans: tuple[PreemptionPlan, ...] = ()
 
     def submit(self) -> None:
         """Let a gang come."""
@@ -118,7 +118,7 @@ class Course:
             for victim in plan.victims:
                 self._let_go(victim.record, plan)
 
-    def _let_go(self, victim: GangRecord, plan: Plan) -> None:
+    def _let_go(self, victim: GangRecord, plan: PreemptionPlan) -> None:
         world, was = self._drawn.world, read_gang(victim)
         winner = plan.reservation.record.name
         self.pairs[base(victim.name), base(winner)] += 1

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import msgspec
 
-from publisher.cluster.budgets import Budget, Budgets, weigh
+from publisher.cluster.budgets import Budgets, DisruptionBudget, weigh
 from runtime.kube.api import KubernetesApi
 from tests.builders import NAMESPACE
 from tests.builders.pods import waiting_pod
@@ -26,7 +26,7 @@ def budget(allowed: int, **spec: Any) -> dict[str, Any]:
 
 
 def weighed(*budgets: dict[str, Any]) -> str:
-    return weigh([msgspec.convert(each, Budget) for each in budgets], PODS)
+    return weigh([msgspec.convert(each, DisruptionBudget) for each in budgets], PODS)
 
 
 def test_all_go_together_or_none() -> None:

@@ -26,6 +26,7 @@ from solver.service.lead import Leadership
 from solver.service.messages import make_rejection, make_release
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.candidates import make_candidate
+from solver.timeline.preempting import is_leaving
 
 MOST = 500
 """Gangs that end in one batch."""
@@ -113,6 +114,8 @@ class Endings:
         for record in snapshot.ending.values():
             gang = record.key
             if record.ending is None or gang in self.aside:
+                continue
+            if is_leaving(snapshot, record):
                 continue
             with self._refusals.guard(f"dec/{gang}") as guarded:
                 message = make_release(

@@ -94,13 +94,13 @@ def _without_gang(
         outcome=ReleaseOutcome.COMPLETED,
     )
     snapshot = apply(snapshot, released, sequence=_last_sequence(snapshot, record))
-    for kind, key in _list_objects(snapshot, record, placed):
+    for kind, key in list_objects(snapshot, record, placed):
         gone = ObjectGone(cluster=placed.cluster, kind=kind, key=key)
         snapshot = apply(snapshot, gone)
     return snapshot
 
 
-def _list_objects(
+def list_objects(
     snapshot: Snapshot, record: GangRecord, placed: GangAllocated
 ) -> Iterator[tuple[str, str]]:
     """List what Kubernetes has of a gang: kind and key of its claims and its pods."""

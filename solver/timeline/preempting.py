@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from msgspec import Struct, structs
 
 from contracts.ids import GangKey
-from contracts.lifecycle import GangRecord, read_time
+from contracts.lifecycle import GangRecord, is_preemption, read_time
 from contracts.messages import GangAllocated, Preemption
 from solver.problem.assemble import resolve_gangs
 from solver.queueing.gang_queue import urgency_of
@@ -24,6 +24,7 @@ from solver.snapshot.snapshot import Snapshot, apply
 from solver.timeline.asking import Asking
 from solver.timeline.book import is_before, keep_clear, list_in_the_way
 from solver.timeline.candidates import Candidate
+from solver.timeline.futures import list_objects
 from solver.timeline.keeper import Outlook, is_tried
 from solver.timeline.patience import NEVER, line_of, read_terms
 from solver.timeline.policies import list_allowed
@@ -194,6 +195,22 @@ def list_void(snapshot: Snapshot, now_s: Seconds) -> Iterator[GangAllocated]:
             continue
         stays = structs.replace(said, until=write_time(now_s))
         yield structs.replace(decision, preempted=stays)
+
+
+def is_leaving(snapshot: Snapshot, record: GangRecord) -> bool:
+    """True if a gang ends for another, and its pods or their claims are still there.
+
+    Until then it has its place, which is known to become free: whoever waits for it has
+    it kept. A claim that it only named may be another's as well.
+    """
+    placed, command = record.placed, record.command
+    if placed is None or command is None or not is_preemption(command):
+        return False
+    named = () if record.submission is None else record.submission.gang.named_claims
+    return any(
+        kind == "Pod" or key not in named
+        for kind, key in list_objects(snapshot, record, placed)
+    )
 
 
 def _list_resting(look: Outlook) -> Iterator[GangKey]:

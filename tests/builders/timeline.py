@@ -129,11 +129,11 @@ class World:
         )
         self._believe(message)
 
-    def cancel(self, name: str) -> None:
+    def cancel(self, name: str, reason: str = "") -> None:
         """Let nobody want a gang any longer."""
         record = self[name]
         message = CancelGang(
-            cluster=CLUSTER, namespace=record.namespace, uid=record.uid
+            cluster=CLUSTER, namespace=record.namespace, uid=record.uid, reason=reason
         )
         self._believe(message)
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from msgspec import structs
 
+from contracts.lifecycle import PREEMPTED, PUBLISHER
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
+from solver.timeline.futures import without_gangs
 from solver.timeline.keeper import Outlook
-from solver.timeline.preempting import LIMIT_S, REST_S, believe, list_void
+from solver.timeline.preempting import LIMIT_S, REST_S, believe, is_leaving, list_void
 from solver.timeline.reservations import Reservations
 from tests.builders.queues import cluster_queue, flavor, local_queue, with_queues
 from tests.builders.timeline import World
@@ -149,3 +151,30 @@ def test_what_becomes_free_is_kept_from_those_who_went() -> None:
     look_at(world, reservations)
     again = structs.replace(world.submit("again"), waits_since_s=NOW)
     assert reservations.list_aside(again, NOW + 1)
+
+
+def test_who_goes_has_its_place_until_its_pods_are_gone() -> None:
+    """What is kept holds meanwhile, and nobody else goes."""
+    world, reservations = full(), Reservations()
+    world.run("young")
+    look_at(world, reservations)
+    (plan,) = reservations.preempting.plans
+    world.snapshot = believe(world.snapshot, plan.mark(world.snapshot))
+    assert not is_leaving(world.snapshot, world["young"])
+    world.cancel("young", reason=f"{PUBLISHER}{PREEMPTED}: for waits")
+    assert is_leaving(world.snapshot, world["young"])
+    for now_s in (NOW + 5, NOW + LIMIT_S + 5, NOW + 2 * LIMIT_S):
+        assert look_at(world, reservations, now_s) == {}
+        (kept,) = reservations.book.kept
+        assert kept.key == world["waits"].key
+        assert kept.start_s == max(now_s, NOW + LIMIT_S)
+    young = world["young"]
+    world.snapshot = without_gangs(world.snapshot, [young])
+    assert not is_leaving(world.snapshot, young)
+
+
+def test_who_is_cancelled_by_others_is_let_go_at_once() -> None:
+    world = full()
+    world.run("young")
+    world.cancel("young", reason="no more")
+    assert not is_leaving(world.snapshot, world["young"])

@@ -16,6 +16,7 @@ from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
 from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.server import ControlPlane
+from tests.lab.services import eventually
 from tests.lab.waits import pods_of, priority_class, until_phase, until_told
 from tests.lab.workloads import list_queue_kinds, stop_serving
 
@@ -91,7 +92,11 @@ async def test_a_gang_goes_whole_for_a_higher_one_when_its_budget_lets_it(
         await pods_of(site, "high", 2, is_running)
         again = await pods_of(site, "low", 2, is_held)
         assert not {*map(uid_of, again)} & {*map(uid_of, before)}
-        record = await until_phase(client, site, "low", GangPhase.PENDING)
-        assert record.reasons
+
+        async def waits_for_a_reason() -> bool:
+            record = await until_phase(client, site, "low", GangPhase.PENDING)
+            return bool(record.reasons)
+
+        await eventually(waits_for_a_reason, "the victim is told why it waits")
     finally:
         await stop_serving(kube, list_queue_kinds())

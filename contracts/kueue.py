@@ -31,6 +31,7 @@ DEFAULT_QUEUE = "default"
 STRICT = "StrictFIFO"
 NONE, NO_PARENT = "None", ""
 NEVER = "Never"
+LOWER_PRIORITY = "LowerPriority"
 
 
 class ResourceAmounts(KubernetesStruct, frozen=True, kw_only=True):

@@ -12,13 +12,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from contracts.kueue import NEVER, QueuePreemption
+from contracts.kueue import LOWER_PRIORITY, QueuePreemption
 from contracts.lifecycle import GangRecord
 from solver.problem.gangs import GangPart
 from solver.problem.quota.asked import Asked, count_asked
 from solver.problem.quota.tree import Amounts, QuotaLedger, QuotaNode
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.candidates import Candidate, age_of, make_candidate, may_end
+
+_WITHIN = (LOWER_PRIORITY, "LowerOrNewerEqualPriority")
+_RECLAIM = (LOWER_PRIORITY, "Any")
+"""Whatever else a field says, nobody goes by it."""
 
 
 def list_allowed(
@@ -39,7 +43,7 @@ def list_allowed(
     most = _find_most_in_cohort(policy, ledger, node, asked)
     by_queue = _list_by_queue(snapshot, waits, now_s)
     allowed = by_queue.pop(name, [])
-    if policy.within_cluster_queue == NEVER:
+    if policy.within_cluster_queue not in _WITHIN:
         allowed = []
     for other_name, candidates in by_queue.items():
         other = ledger.tree.queues.get(other_name)
@@ -54,13 +58,13 @@ def _find_most_in_cohort(
     policy: QueuePreemption, ledger: QuotaLedger, node: QuotaNode, asked: Asked
 ) -> int | None:
     """Return up to which priority gangs of other queues may go; None: none may."""
-    if policy.reclaim_within_cohort == NEVER:
+    if policy.reclaim_within_cohort not in _RECLAIM:
         return None
     highest = 2**31 - 1
     if not _would_borrow(ledger, node, asked):
         return highest
     borrow = policy.borrow_within_cohort
-    if borrow.policy == NEVER:
+    if borrow.policy != LOWER_PRIORITY:
         return None
     threshold = borrow.max_priority_threshold
     return highest if threshold is None else threshold

@@ -49,6 +49,7 @@ def allowed(world: World, gpus: int = 8, priority: int = 9) -> list[str]:
     [
         ({}, []),
         ({"withinClusterQueue": "LowerPriority"}, ["low"]),
+        ({"withinClusterQueue": "Sometimes", "reclaimWithinCohort": ""}, []),
         ({"withinClusterQueue": "LowerOrNewerEqualPriority"}, ["low"]),
         ({"reclaimWithinCohort": "LowerPriority"}, ["young", "old"]),
         ({"reclaimWithinCohort": "Any"}, ["young", "old"]),

@@ -30,6 +30,8 @@ DEFAULT_QUEUE = "default"
 """The LocalQueue of whoever names none, where there is one."""
 STRICT = "StrictFIFO"
 NONE, NO_PARENT = "None", ""
+NEVER = "Never"
+LOWER_PRIORITY = "LowerPriority"
 
 
 class ResourceAmounts(KubernetesStruct, frozen=True, kw_only=True):
@@ -73,6 +75,27 @@ class FlavorFungibility(KubernetesStruct, frozen=True, kw_only=True):
     preference: str = ""
 
 
+class BorrowWithinCohort(KubernetesStruct, frozen=True, kw_only=True):
+    """Whom a gang may end that borrows itself."""
+
+    policy: str = NEVER
+    """`Never`, or `LowerPriority`."""
+    max_priority_threshold: Int32 | None = None
+    """Only gangs of this priority or a lower one; None: any lower than its own."""
+
+
+class QueuePreemption(KubernetesStruct, frozen=True, kw_only=True):
+    """Whom gangs of a queue may end."""
+
+    reclaim_within_cohort: str = NEVER
+    """Gangs of other queues that borrow, within its own quota: `Never`,
+    `LowerPriority` or `Any`."""
+    borrow_within_cohort: BorrowWithinCohort = BorrowWithinCohort()
+    within_cluster_queue: str = NEVER
+    """Gangs of its own queue: `Never`, `LowerPriority` or
+    `LowerOrNewerEqualPriority`."""
+
+
 class ClusterQueueSpec(KubernetesStruct, frozen=True, kw_only=True):
     """The spec of a ClusterQueue."""
 
@@ -83,7 +106,7 @@ class ClusterQueueSpec(KubernetesStruct, frozen=True, kw_only=True):
     namespace_selector: LabelSelector | None = None
     """Whose gangs may use it; None: nobody's."""
     flavor_fungibility: FlavorFungibility = FlavorFungibility()
-    preemption: dict[str, Any] = {}
+    preemption: QueuePreemption = QueuePreemption()
     admission_checks: tuple[str, ...] = ()
     admission_checks_strategy: dict[str, Any] = {}
     stop_policy: str = NONE

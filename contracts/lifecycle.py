@@ -24,6 +24,7 @@ of Kubernetes.
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from math import ceil
 from typing import Self
 
@@ -48,6 +49,7 @@ from contracts.messages import (
     GangRejected,
     GangReleased,
     GatesOpened,
+    Preemption,
     ReleaseOutcome,
     SubmissionMessage,
     SubmitGang,
@@ -59,6 +61,8 @@ LifecycleMessage = (
 """A message about a gang."""
 PUBLISHER = "publisher: "
 """Begins the reason of a cancellation by which the publisher itself ends a gang."""
+PREEMPTED = "Preempted"
+"""The reason that people read: its pods are evicted for another gang."""
 
 
 class SubmissionSeen(Struct, frozen=True, kw_only=True):
@@ -136,6 +140,9 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         since_s = self.placed_since_s
         if not isinstance(message, GangAllocated):
             since_s = 0.0
+        elif message.preempted is not None:
+            # It is told that it must go, not placed anew.
+            since_s = since_s or read_time(message.preempted.since) or time_s
         elif not message.kept or not since_s:
             # More pods do not let the others run any longer.
             is_known = message == self.decision and since_s
@@ -288,6 +295,15 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         """The decision that counts; None once the gang is ended."""
         return self.placed if self.command is None else None
 
+    def preempted_at(self, now_s: float) -> Preemption | None:
+        """Return for whom it must give up its place; None: it may stay.
+
+        Once its end is asked for it is a gang that ends, whatever the time.
+        """
+        in_force = self.in_force
+        said = None if in_force is None else in_force.preempted
+        return said if said is not None and read_time(said.until) > now_s else None
+
     @property
     def wants_decision(self) -> bool:
         """True if a solve should decide it."""
@@ -390,6 +406,11 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         return self.command
 
 
+def is_preemption(command: CommandMessage) -> bool:
+    """True if a publisher ended the gang for another."""
+    return command.reason.startswith(f"{PUBLISHER}{PREEMPTED}: ")
+
+
 def is_by_publisher(command: CommandMessage) -> bool:
     """True if a publisher ended the gang: pods that wait are submitted again."""
     return command.reason.startswith(PUBLISHER)
@@ -424,3 +445,11 @@ def _void_reason(confirmation: ConfirmationMessage | None) -> Reason:
             return Reason(rule=Rule.WITHDRAWN, message=text)
         case _:
             return Reason(rule=Rule.WITHDRAWN)
+
+
+def read_time(text: str) -> float:
+    """Read a time of RFC 3339, in seconds since the epoch; 0: it is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0

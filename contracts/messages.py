@@ -301,6 +301,21 @@ class QuotaHeld(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     """By resource: cpu in thousandths, all others in whole units."""
 
 
+class Preemption(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """For whom a gang must give up its place: whoever made its pods makes others."""
+
+    preemptor: GangKey
+    """The gang that waits, and is to have what becomes free."""
+    name: str
+    """Of that gang."""
+    until: str
+    """RFC 3339: whose pods were not evicted by then stays."""
+    since: str = ""
+    """When the gang that must go got its place, RFC 3339."""
+    victims: tuple[GangKey, ...] = ()
+    """All gangs that must go for that one: all of them, or none."""
+
+
 class GangAllocated(GangMessage, frozen=True, kw_only=True):
     """A gang is in: `growing` of its pods, by member, have no place (subject `dec`)."""
 
@@ -314,6 +329,8 @@ class GangAllocated(GangMessage, frozen=True, kw_only=True):
     """Of one that grew: so many pods of each member had their place before."""
     quota: QuotaHeld | None = None
     """None: no queue of its own counts it."""
+    preempted: Preemption | None = None
+    """None: it may stay."""
 
 
 class ExpectedStart(

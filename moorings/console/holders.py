@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
+from msgspec import structs
+
 from contracts.ids import GangKey, NodeName
 from contracts.lifecycle import GangRecord
 from moorings.views.inventory import KnownDevices
 from solver.snapshot.node_state import add_amounts
 from solver.snapshot.snapshot import Snapshot
-from solver.timeline.candidates import Candidate
+from solver.timeline.candidates import Candidate, make_candidate
 from solver.timeline.holdings import Holding, read_holding
 
 
@@ -18,7 +20,10 @@ def list_running(known: KnownDevices) -> list[Candidate]:
     """List the gangs that have a place, with since when as far as claims say so."""
     records = known.snapshot.gangs.values()
     return [
-        Candidate(record=record, started_s=_find_start(known.snapshot, record))
+        structs.replace(
+            make_candidate(known.snapshot, record),
+            started_s=_find_start(known.snapshot, record),
+        )
         for record in sorted(records, key=lambda r: r.key)
         if record.placed is not None
     ]

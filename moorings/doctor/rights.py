@@ -59,6 +59,8 @@ SERVICES = (
             "namespaces": _READ,
             "nodes": _READ,
             "pods": f"{_READ} patch delete",
+            "pods/eviction": "create",
+            "poddisruptionbudgets.policy": "list",
             "persistentvolumeclaims": _READ,
             "persistentvolumes": _READ,
             "storageclasses.storage.k8s.io": _READ,

@@ -13,7 +13,7 @@ from typing import Any
 from contracts.errors import DecodeError
 from contracts.kubernetes.decode import V1
 from contracts.kubernetes.versions import to_v1
-from contracts.names import GANG_UID, GATE, OURS
+from contracts.names import CHECKPOINTED, GANG_UID, GATE, OURS
 from contracts.pods.node_affinity import REQUIRED, read_pinned_node
 from contracts.release import RELEASE
 from publisher.gangs.view import ENDED
@@ -123,9 +123,10 @@ def _compact_pod(raw: Mapping[str, Any], is_decided: IsDecided) -> Json | None:
         return None
     # Others' rules are about its labels, and about whether it is going.
     kept = _pick_fields(metadata, ("name", "namespace", "labels", "deletionTimestamp"))
-    uid = (metadata.get("annotations") or {}).get(GANG_UID)
-    if uid is not None:
-        kept["annotations"] = {GANG_UID: uid}
+    said = metadata.get("annotations") or {}
+    ours = {name: said[name] for name in (GANG_UID, CHECKPOINTED) if name in said}
+    if GANG_UID in ours:
+        kept["annotations"] = ours
     used = _pick_fields(spec, ("overhead", "resources")) | {
         name: _compact_containers(spec[name])
         for name in ("containers", "initContainers")

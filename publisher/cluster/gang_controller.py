@@ -12,16 +12,19 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from contracts.avoidance import GRACE_S
 from contracts.gang import GangPhase
 from contracts.ids import ClusterName
-from contracts.messages import MAX_REASON, GatesOpened
+from contracts.lifecycle import PREEMPTED
+from contracts.messages import MAX_REASON, GatesOpened, Preemption
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.cluster.bindings import Bindings
+from publisher.cluster.budgets import Budgets
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.group_queue import GroupQueue
 from publisher.cluster.observer import Observer
@@ -39,6 +42,7 @@ from publisher.gangs.context import (
 )
 from publisher.gangs.patches import Patch
 from publisher.gangs.plan_gang import plan_gang
+from publisher.gangs.running.preemption import describe_preemption, goes_for, runs_for
 from publisher.gangs.status import NOT_STORED
 from publisher.gangs.view import GroupKey
 from publisher.pauses import Pause, Pauses
@@ -53,6 +57,8 @@ _ROUNDS = 64
 """Of one group before others get their turn."""
 _PAUSE_S = 1.0
 _FORGET_S = 60.0
+_WEIGHED_S = 2.0
+"""How often it is looked whether disruption budgets let a gang go."""
 _LOOK_S = 0.002
 """A look at a group that takes longer is not repeated at once: hundreds of pods change
 one by one, and each change would have all of them looked at."""
@@ -69,6 +75,20 @@ _CHECKED = 5
 log = get_logger(__name__)
 
 
+class _Writes(NamedTuple):
+    """What is done next for a group: writes, or else messages."""
+
+    patches: Sequence[Patch]
+    removals: Sequence[Pod]
+    evictions: Sequence[Pod]
+    messages: Sequence[PublisherMessage]
+
+    @property
+    def writes(self) -> bool:
+        """True if anything is written."""
+        return bool(self.patches or self.removals or self.evictions)
+
+
 class GangController:
     """Plans and carries out, for the groups that its workers take from the queue."""
 
@@ -82,6 +102,7 @@ class GangController:
         gangs: GangBus,
         state: StatePublisher,
         patches: PatchWriter,
+        budgets: Budgets,
         statuses: StatusWriter,
         reports: ReportPublisher,
         owns: Owns,
@@ -101,6 +122,7 @@ class GangController:
         self._gangs = gangs
         self._state = state
         self._patches = patches
+        self._budgets = budgets
         self._statuses = statuses
         self._reports = reports
         self._owns = owns
@@ -222,7 +244,18 @@ class GangController:
             removals = [
                 p for p in plan.removals if not self._patches.removal_refusal_of(p)
             ]
-            step = (patches, removals, () if plan.patches else plan.messages)
+            evictions = [
+                p for p in plan.evictions if not self._patches.removal_refusal_of(p)
+            ]
+            messages = () if plan.patches else plan.messages
+            step = _Writes(patches, removals, evictions, messages)
+            if plan.preemption is not None and not step.writes:
+                refusal = await self._weigh_preemption(situation, plan.preemption)
+                if refusal is not None:
+                    others = (r for r in plan.reports if r.reason != PREEMPTED)
+                    self._report_status(group, [*others, refusal])
+                    self._queue.rest(group, _WEIGHED_S)
+                    return True
             if step == last_step or not any(step):
                 refusals = self._report_refusals(situation, plan)
                 self._report_status(group, [*plan.reports, *refusals])
@@ -234,7 +267,7 @@ class GangController:
                 return True
             # Then do it, and look again: the answers are in the View by then.
             last_step = step
-            await self._take_step(situation, plan.reports, *step)
+            await self._take_step(situation, plan.reports, step)
             self._report_status(group, plan.reports)
         return False
 
@@ -248,20 +281,46 @@ class GangController:
         self,
         situation: PlanContext,
         reports: Sequence[StatusReport],
-        patches: Sequence[Patch],
-        removals: Sequence[Pod],
-        messages: Sequence[PublisherMessage],
+        step: _Writes,
     ) -> None:
         """Carry out writes; without any, publish messages."""
-        if patches or removals:
-            await self._patches.write(patches)
-            if removals:
+        if step.writes:
+            await self._patches.write(step.patches)
+            if step.removals or step.evictions:
                 # Once its pods are gone there is nobody left to tell why.
                 await self._statuses.report_now(situation.group, reports)
-                await self._patches.remove(removals)
+                await self._patches.remove(step.removals)
+                await self._patches.evict(step.evictions)
             return
-        for message in messages:
+        for message in step.messages:
             await self._publish_message(situation, message)
+
+    async def _weigh_preemption(
+        self, situation: PlanContext, said: Preemption
+    ) -> StatusReport | None:
+        """Report why gangs do not go for another; None: nothing is against it.
+
+        Raises:
+            ApiError: the disruption budgets cannot be read.
+        """
+        records = [self._gangs.find(gang) for gang in said.victims]
+        if all(record is not None and goes_for(record, said) for record in records):
+            going = {gang.uid for gang in said.victims}
+            groups = {r.group for r in records if r is not None and r.group is not None}
+            there = (pod for group in groups for pod in self._observer.view.pods(group))
+            message = await self._budgets.find_refusal(
+                pod for pod in there if runs_for(pod, going)
+            )
+        else:
+            message = "others that must go with it do not know yet"
+        if not message:
+            return None
+        return StatusReport(
+            phase=GangPhase.RUNNING,
+            reason="PreemptionRefused",
+            message=f"{describe_preemption(said)}: {message}"[:MAX_REASON],
+            pods=situation.running,
+        )
 
     async def forget(self, stop: asyncio.Event) -> None:
         """Drop what is over while another publisher leads; it does so by itself.
@@ -324,7 +383,7 @@ class GangController:
         refusals = [(WAITING, reason, situation.waiting) for reason in reasons][:1]
         kept = [
             (reason, pod)
-            for pod in plan.removals
+            for pod in (*plan.removals, *plan.evictions)
             if (reason := self._patches.removal_refusal_of(pod))
         ]
         if kept:

@@ -29,6 +29,7 @@ from runtime.kube.errors import (
     InvalidError,
     NotFoundError,
     PermissionDeniedError,
+    ThrottledError,
 )
 from runtime.kube.kinds import POD, Kind
 from runtime.log import get_logger
@@ -94,6 +95,10 @@ class PatchWriter:
     async def remove(self, pods: Iterable[Pod]) -> None:
         """Delete pods side by side; their authors were told why."""
         await together(map(self._remove_pod, pods))
+
+    async def evict(self, pods: Iterable[Pod]) -> None:
+        """Evict pods side by side; their authors were told why."""
+        await together(self._remove_pod(pod, evicts=True) for pod in pods)
 
     async def check(self, pods: Iterable[Pod], checked: set[tuple[str, str]]) -> bool:
         """Read pods anew, each version once; False: what is known has changed."""
@@ -185,14 +190,19 @@ class PatchWriter:
                 kind, patch.key, patch.body, subresource=patch.subresource
             )
 
-    async def _remove_pod(self, pod: Pod) -> None:
+    async def _remove_pod(self, pod: Pod, *, evicts: bool = False) -> None:
         meta = pod.metadata
         key = object_key(meta.namespace, meta.name)
         try:
             with suppress(ConflictError, NotFoundError):
-                await self._api.delete(POD, key, uid=meta.uid)
-            log.warning("pod.removed", pod=key)
-        except InvalidError as error:
+                if evicts:
+                    await self._api.evict(key, uid=meta.uid)
+                else:
+                    await self._api.delete(POD, key, uid=meta.uid)
+            log.warning("pod.removed", pod=key, evicted=evicts)
+        except (InvalidError, ThrottledError) as error:
+            if isinstance(error, ThrottledError) and not evicts:
+                raise
             reason = str(error)[:MAX_REASON]
             self._refused_removals[meta.uid] = pod, reason
             log.error(  # noqa: TRY400 # the reason is the whole story

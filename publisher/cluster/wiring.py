@@ -25,6 +25,7 @@ from contracts.claim import ResourceClaim
 from contracts.gang import Gang, GangPhase
 from contracts.pods.membership import list_owner_kinds
 from contracts.release import RELEASE, make_release
+from publisher.cluster.budgets import Budgets
 from publisher.cluster.device_publisher import DevicePublisher
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
@@ -206,6 +207,7 @@ def _build_parts(
             leads,
             has_allocation_times=kinds.has_allocation_times,
         ),
+        budgets=Budgets(api),
         statuses=statuses,
         reports=reports,
         owns=owns,

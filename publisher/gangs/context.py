@@ -20,6 +20,7 @@ from contracts.messages import (
     ConfirmationMessage,
     ExpectedStart,
     GangAllocated,
+    Preemption,
     SubmitGang,
 )
 from contracts.names import GANG_UID
@@ -65,6 +66,10 @@ class NextSteps(Struct, frozen=True, kw_only=True):
     patches: tuple[Patch, ...] = ()
     removals: tuple[Pod, ...] = ()
     """Pods to delete, so that whoever made them makes new ones."""
+    evictions: tuple[Pod, ...] = ()
+    """Pods to evict: their gang gives its place up."""
+    preemption: Preemption | None = None
+    """Before the messages: disruption budgets must let all go that must go for it."""
     messages: tuple[PublisherMessage, ...] = ()
     reports: tuple[StatusReport, ...] = ()
     kept: frozenset[str] = frozenset()
@@ -93,6 +98,8 @@ def add_up(steps: Iterable[NextSteps]) -> NextSteps:
     return NextSteps(
         patches=tuple(patch for each in all_steps for patch in each.patches),
         removals=tuple(pod for each in all_steps for pod in each.removals),
+        evictions=tuple(pod for each in all_steps for pod in each.evictions),
+        preemption=next((e.preemption for e in all_steps if e.preemption), None),
         messages=tuple(message for each in all_steps for message in each.messages),
         reports=tuple(report for each in all_steps for report in each.reports),
         kept=frozenset().union(*(each.kept for each in all_steps)),

@@ -39,6 +39,7 @@ from publisher.gangs.running.plan_running import (
     plan_running,
     report_misplaced,
 )
+from publisher.gangs.running.preemption import plan_preemption
 from publisher.gangs.running.recreation import plan_removal
 from publisher.gangs.submit.bypassed import sort_bypassed
 from publisher.gangs.submit.plan_submission import plan_reservation, plan_submission
@@ -114,7 +115,7 @@ def _plan_submitted_gangs(context: PlanContext) -> list[_PlannedGang]:
     reserved = (record for record in records if not record.pods)
     for record in sorted(reserved, key=lambda r: (r.in_force is None, r.uid)):
         submitted = _gang_with_free_pods(record, context, named, taken)
-        steps = plan_removal(submitted) or plan_reserved(context, submitted)
+        steps = _plan_going(context, submitted) or plan_reserved(context, submitted)
         planned.append(_PlannedGang(record=record, steps=steps))
         taken |= steps.kept
     # Pods without a place wait with their gang until its gates are open.
@@ -129,7 +130,7 @@ def _plan_submitted_gangs(context: PlanContext) -> list[_PlannedGang]:
 def _plan_named(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     """Plan for a gang that names its pods."""
     record = submitted.record
-    steps = plan_removal(submitted)
+    steps = _plan_going(context, submitted)
     if steps is None:
         if record.is_over:
             plan = plan_finished
@@ -143,6 +144,11 @@ def _plan_named(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
             plan = plan_submitted
         steps = plan(context, submitted)
     return replace(steps, kept=steps.kept & uids_of(submitted.pods))
+
+
+def _plan_going(context: PlanContext, submitted: SubmittedGang) -> NextSteps | None:
+    """Plan for a gang that goes, to be made anew or for another; None: it stays."""
+    return plan_removal(submitted) or plan_preemption(context, submitted)
 
 
 def _newest_gang_by_pod(records: Iterable[PodGangRecord]) -> dict[str, GangUID]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from contracts.gang import Gang, GangPhase
+from contracts.lifecycle import PREEMPTED
 from contracts.messages import ExpectedStart
 from contracts.reports import PHASES_BY_URGENCY
 from contracts.workload import Pod
@@ -31,6 +32,7 @@ _OWN_CONDITIONS = (
     SCHEDULER_REFUSED,
     GANG_BROKEN,
     DURATION_EXCEEDED,
+    PREEMPTED,
     NOT_STORED,
 )
 """Reasons that are conditions of their own: what holds, and since when."""

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from runtime.kube.answers import ApiStatus, decode_answer, error_of_status
 from runtime.kube.errors import UnavailableError
-from runtime.kube.kinds import VERSIONS, Kind, ServedKinds
+from runtime.kube.kinds import POD, VERSIONS, Kind, ServedKinds
 from runtime.kube.protobuf import MEDIA_TYPE, extend
 from runtime.kube.request_limit import RequestLimit
 from runtime.kube.served import fetch_plurals, fetch_served_kinds
@@ -328,6 +328,29 @@ class KubernetesApi:
             form="application/apply-patch+yaml",
         )
         return _decode_object(what, answer)
+
+    async def evict(self, key: str, *, uid: str) -> None:
+        """Ask for the end of a pod, as far as disruption budgets let it go.
+
+        Raises:
+            ThrottledError: a budget does not, now.
+            ConflictError: the pod is another one.
+            NotFoundError: it does not exist.
+            ApiError: as its tree says.
+        """
+        namespace, _, name = key.partition("/")
+        eviction: Json = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }
+        await self._transport.call(
+            f"evict Pod {key}",
+            "POST",
+            POD.path_of(key, "eviction"),
+            body=msgspec.json.encode(eviction),
+        )
 
     async def delete(
         self,

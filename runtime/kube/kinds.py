@@ -68,6 +68,12 @@ class Kind(Struct, frozen=True, kw_only=True):
 
 
 POD = Kind(plural="pods", name="Pod", namespaced=True)
+POD_DISRUPTION_BUDGET = Kind(
+    group="policy",
+    plural="poddisruptionbudgets",
+    name="PodDisruptionBudget",
+    namespaced=True,
+)
 NODE = Kind(plural="nodes", name="Node")
 NAMESPACE = Kind(plural="namespaces", name="Namespace")
 PERSISTENT_VOLUME_CLAIM = Kind(

@@ -6,19 +6,27 @@ A message of which the server wants nothing does not hold up the others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import time
 
 from contracts import topics
 from contracts.allocation import Reason, Rule
 from contracts.errors import ContractsError
 from contracts.ids import ClusterName, GangKey, GangUID, Namespace
-from contracts.messages import DecisionMessage, GangPending
+from contracts.lifecycle import is_preemption
+from contracts.messages import (
+    DecisionMessage,
+    GangReleased,
+)
 from runtime.errors import PublishRefusedError
 from runtime.log import get_logger
 from runtime.refusals import Refusals
 from runtime.wire import Outgoing, Refused
+from solver.service import metrics
 from solver.service.lead import Leadership
 from solver.service.messages import make_rejection, make_release
 from solver.snapshot.snapshot import Snapshot
+from solver.timeline.candidates import make_candidate
+from solver.timeline.preempting import is_leaving
 
 MOST = 500
 """Gangs that end in one batch."""
@@ -60,7 +68,7 @@ class Endings:
             self._refused[gang] = reason
 
     async def publish(
-        self, snapshot: Snapshot, notices: Sequence[GangPending] = ()
+        self, snapshot: Snapshot, notices: Sequence[DecisionMessage] = ()
     ) -> list[tuple[DecisionMessage, int]]:
         """Publish some of what is to be said, and notices; empty: there is nothing.
 
@@ -77,6 +85,8 @@ class Endings:
         said = await self._publish(words) if words else []
         for message, _ in said:
             self._refused.pop(message.key, None)
+            if isinstance(message, GangReleased):
+                _count_preempted(snapshot, message)
         if said:
             log.info("gangs.told", gangs=len(said))
         return said
@@ -104,6 +114,8 @@ class Endings:
         for record in snapshot.ending.values():
             gang = record.key
             if record.ending is None or gang in self.aside:
+                continue
+            if is_leaving(snapshot, record):
                 continue
             with self._refusals.guard(f"dec/{gang}") as guarded:
                 message = make_release(
@@ -140,3 +152,13 @@ class Endings:
     def _put_aside(self, gang: GangKey) -> None:
         self._refused.pop(gang, None)
         self.aside.add(gang)
+
+
+def _count_preempted(snapshot: Snapshot, message: GangReleased) -> None:
+    """Count a gang that ended for another, and the work that it lost."""
+    record = snapshot.gangs.get(message.key)
+    if message.command is None or record is None or not is_preemption(message.command):
+        return
+    metrics.PREEMPTED.inc()
+    lost_s = make_candidate(snapshot, record).lost_s(time())
+    metrics.PREEMPTED_DEVICE_SECONDS.inc(lost_s)

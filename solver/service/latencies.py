@@ -104,7 +104,8 @@ def _note_decided(
     if not times.decided_s:
         times.decided_s = time_s
         stages.append(times.take("decision", times.submitted_s, time_s))
-    if isinstance(message, GangAllocated):
+    # Who must go was in before.
+    if isinstance(message, GangAllocated) and message.preempted is None:
         times.allocated_s, times.written_s = time_s, 0.0
         times.attempt = message.attempt
         if not message.kept:  # else it was in before, and has grown

@@ -79,6 +79,11 @@ VOIDED = Counter(
 # A rate of what never happened is 0, and not unknown.
 VOIDED.labels(AllocationRefused.__name__)
 VOIDED.labels(AllocationLost.__name__)
+PREEMPTED = Counter("moorings_gangs_preempted_total", "Gangs that ended for others.")
+PREEMPTED_DEVICE_SECONDS = Counter(
+    "moorings_preempted_device_seconds_total",
+    "Device-seconds of work that gangs lost which ended for others.",
+)
 MOVED_LATER = Counter(
     "moorings_promises_moved_later",
     "Expected starts that were moved later than promised.",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from time import monotonic, time
 
 from msgspec import Struct, structs
@@ -17,7 +16,7 @@ from contracts.allocation import Reason
 from contracts.counts import listed
 from contracts.ids import GangKey, SolveID
 from contracts.lifecycle import GangRecord
-from contracts.messages import ExpectedStart, GangPending
+from contracts.messages import ExpectedStart, GangAllocated, GangPending
 from runtime.log import get_logger
 from solver.decision import DECISION, Decision
 from solver.errors import VerdictMissingError, WorkerError
@@ -29,6 +28,7 @@ from solver.service.ledger import solve_id
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asker, Asking
 from solver.timeline.keeper import Outlook
+from solver.timeline.preempting import PreemptionPlan, list_void, write_time
 from solver.timeline.reservations import (
     MOST_NAMED,
     OneWay,
@@ -88,6 +88,8 @@ class Reserving:
         """True if the last look that came to its end changed nothing."""
         self._expected: dict[GangKey, ExpectedStart] = {}
         """What is promised, as of the last look that changed nothing."""
+        self._has_void = False
+        """True if somebody was to go for a gang that does not wait any more."""
         self._resting: dict[GangKey, float] = {}
         """Until when nothing is asked about gangs."""
 
@@ -149,11 +151,13 @@ class Reserving:
             log.warning("reservation.unsure", gang=name, reason=str(error))
 
     async def _begin_look(self) -> _BookLook:
-        snapshot, now_s = self._snapshot(), monotonic()
+        told, now_s, at_s = self._snapshot(), monotonic(), int(time())
+        snapshot = self._reservations.preempting.see(told)
+        self._has_void = any(list_void(told, at_s))
         self._resting = {g: s for g, s in self._resting.items() if s > now_s}
         outlook = Outlook(
             snapshot=snapshot,
-            now_s=int(time()),
+            now_s=at_s,
             asker_of=lambda record: self._make_asker(snapshot, record),
             patience_s=self._patience_s,
         )
@@ -187,6 +191,9 @@ class Reserving:
         for was, why in book.late:
             metrics.MOVED_LATER.inc()
             log.warning("promise.moved", gang=name_gang(was.record), reason=why)
+        for plan in self._reservations.preempting.plans:
+            if plan.reservation not in look.before:
+                _log_plan(plan)
         self._is_settled = book.kept == look.before
         if self._is_settled:
             self._expected = {each.key: self._make_expected(each) for each in book.kept}
@@ -224,6 +231,21 @@ class Reserving:
             and record.expected != kept.get(record.key)
         )
 
+    def make_preemptions(
+        self, snapshot: Snapshot, epoch: int
+    ) -> tuple[GangAllocated, ...]:
+        """Make what is to be said to gangs that must go for others, or may stay.
+
+        Together with what is promised to the others: who goes, goes for somebody.
+        """
+        if not self._is_settled:
+            return ()
+        plans = self._reservations.preempting.plans
+        decisions = [each for plan in plans for each in plan.mark(snapshot)]
+        if self._has_void:
+            decisions += list_void(snapshot, int(time()))
+        return tuple(structs.replace(each, epoch=epoch) for each in decisions)
+
     def _make_expected(self, kept: Reservation) -> ExpectedStart:
         gangs = self._snapshot().gangs
         holders = [record for key in kept.after if (record := gangs.get(key))]
@@ -234,10 +256,10 @@ class Reserving:
         if kept.moved:
             because += f"; later than it was once promised: {kept.moved}"
         return ExpectedStart(
-            time="" if kept.start_s is None else _write_time(kept.start_s),
+            time="" if kept.start_s is None else write_time(kept.start_s),
             proven=kept.proven,
             because=because,
-            since=_write_time(kept.since_s),
+            since=write_time(kept.since_s),
             solve=self._solves.get(kept.problem, SolveID("")),
         )
 
@@ -252,5 +274,11 @@ def _ask_next(look: _BookLook) -> tuple[Problem | None, list[GangKey]]:
         return None, end.value
 
 
-def _write_time(time_s: int) -> str:
-    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _log_plan(plan: PreemptionPlan) -> None:
+    log.warning(
+        "preemption.planned",
+        gang=name_gang(plan.reservation.record),
+        victims=[name_gang(each.record) for each in plan.victims],
+        lost_device_s=plan.found.cost.lost_s,
+        proven=plan.found.proven,
+    )

@@ -462,7 +462,9 @@ class SolverService:
         epoch = self._leadership.epoch
         notices = self._notices.make(self._snapshot, monotonic(), epoch)
         promises = self._reserving.make_promises(self._snapshot, epoch)
-        said = await self._endings.publish(self._snapshot, (*notices, *promises))
+        goes = self._reserving.make_preemptions(self._snapshot, epoch)
+        words: tuple[DecisionMessage, ...] = (*goes, *notices, *promises)
+        said = await self._endings.publish(self._snapshot, words)
         self._apply([*said])
         self._wake_gangs()
         # However many gangs end: after some of them others are decided.

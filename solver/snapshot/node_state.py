@@ -40,6 +40,8 @@ class NodeUse(Struct, frozen=True, kw_only=True):
     """True if it is a gang that was decided, not a pod."""
     pods: tuple[RunningPod, ...] = ()
     """Its pods, as the rules of others see them."""
+    checkpointed_s: float = 0.0
+    """When a pod says that its gang last saved its work; 0: it does not."""
 
 
 class NodeState(Struct, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import structs
 
 from contracts.ids import GangKey, GangUID, Namespace, NodeName
-from contracts.lifecycle import GangRecord
-from contracts.names import GANG_UID
+from contracts.lifecycle import GangRecord, read_time
+from contracts.names import CHECKPOINTED, GANG_UID
 from contracts.pods.node_affinity import read_pinned_node
 from contracts.pods.node_resources import PODS, count_requested, sum_requests
 from contracts.workload import Pod
@@ -79,7 +79,13 @@ def uses_of_pod(pod: Pod | None) -> dict[NodeName, NodeUse]:
     if not node:
         return {}
     amounts = {PODS: 1, **count_requested(sum_requests(pod.spec))}
-    return {node: NodeUse(amounts=amounts, gang=gang, pods=(running_of_pod(pod),))}
+    use = NodeUse(
+        amounts=amounts,
+        gang=gang,
+        pods=(running_of_pod(pod),),
+        checkpointed_s=read_time(meta.annotations.get(CHECKPOINTED, "")),
+    )
+    return {node: use}
 
 
 def with_node_uses(
@@ -101,9 +107,10 @@ def with_node_uses(
         uses = (
             uses.with_item(node, use_by_holder) if use_by_holder else uses.without(node)
         )
-        inventory = _with_repelling(
-            structs.replace(inventory, node_uses=uses), node, use_by_holder.values()
-        )
+        inventory = structs.replace(inventory, node_uses=uses)
+        if before is not None and use is not None and _uses_the_same(before, use):
+            continue
+        inventory = _with_repelling(inventory, node, use_by_holder.values())
         if node in inventory.nodes:
             inventory = with_node_part(inventory, node)
         # A pod that kept others away may be gone, even where no amount says so.
@@ -115,6 +122,11 @@ def with_node_uses(
         # Gangs that look for pods, or avoid them, may have a place now.
         inventory = inventory.with_grown(POD_EVENT)
     return inventory
+
+
+def _uses_the_same(before: NodeUse, after: NodeUse) -> bool:
+    """True if a holder only saved its work since."""
+    return structs.replace(before, checkpointed_s=after.checkpointed_s) == after
 
 
 def _with_repelling(

@@ -53,7 +53,7 @@ def keep_clear(snapshot: Snapshot, kept: Iterable[Reservation]) -> Snapshot:
     """
     for each in kept:
         if each.key in snapshot.waiting:
-            snapshot = with_gang(snapshot, each.record, each.members)
+            snapshot = with_gang(snapshot, each.record, each.members, quota=each.quota)
     return snapshot
 
 

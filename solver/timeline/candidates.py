@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from contracts.lifecycle import GangRecord
 from solver.queueing.gang_queue import own_priority_of
+from solver.snapshot.snapshot import Snapshot
 from solver.timeline.futures import list_results
 
 NOBODY = -(2**31) - 1
@@ -46,6 +47,19 @@ class Candidate(Struct, frozen=True, kw_only=True, dict=True):
         """Count the device-seconds of work that its end would lose."""
         since = self.started_s if self.checkpointed_s is None else self.checkpointed_s
         return self.devices * max(floor(now_s - since), 0)
+
+
+def make_candidate(snapshot: Snapshot, record: GangRecord) -> Candidate:
+    """Read since when a gang has its place, and when it last saved its work."""
+    members = () if record.placed is None else record.placed.members
+    last_s = 0.0
+    for node in {pod.node for pod in members}:
+        for use in (snapshot.inventory.node_uses.get(node) or {}).values():
+            if use.gang == record.key:
+                last_s = max(last_s, use.checkpointed_s)
+    since_s = record.placed_since_s
+    saved_s = last_s if last_s > since_s else None
+    return Candidate(record=record, started_s=since_s, checkpointed_s=saved_s)
 
 
 class VictimCost(Struct, frozen=True, kw_only=True, order=True):

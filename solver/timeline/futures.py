@@ -16,6 +16,7 @@ from contracts.messages import (
     GangReleased,
     MemberAllocated,
     ObjectGone,
+    QuotaHeld,
     ReleaseOutcome,
 )
 from solver.snapshot.device_uses import DeviceUse
@@ -38,7 +39,12 @@ def without_gangs(snapshot: Snapshot, gangs: Iterable[GangRecord]) -> Snapshot:
 
 
 def with_gang(
-    snapshot: Snapshot, record: GangRecord, members: Members, *, at_s: float = 0.0
+    snapshot: Snapshot,
+    record: GangRecord,
+    members: Members,
+    *,
+    quota: QuotaHeld | None = None,
+    at_s: float = 0.0,
 ) -> Snapshot:
     """Return the cluster once a gang that waits has begun, with these places.
 
@@ -55,6 +61,7 @@ def with_gang(
         attempt=record.attempt + 1,
         epoch=0,
         members=members,
+        quota=quota,
     )
     sequence = _last_sequence(snapshot, record)
     return apply(snapshot, begun, sequence=sequence, time_s=at_s)
@@ -87,13 +94,13 @@ def _without_gang(
         outcome=ReleaseOutcome.COMPLETED,
     )
     snapshot = apply(snapshot, released, sequence=_last_sequence(snapshot, record))
-    for kind, key in _list_objects(snapshot, record, placed):
+    for kind, key in list_objects(snapshot, record, placed):
         gone = ObjectGone(cluster=placed.cluster, kind=kind, key=key)
         snapshot = apply(snapshot, gone)
     return snapshot
 
 
-def _list_objects(
+def list_objects(
     snapshot: Snapshot, record: GangRecord, placed: GangAllocated
 ) -> Iterator[tuple[str, str]]:
     """List what Kubernetes has of a gang: kind and key of its claims and its pods."""

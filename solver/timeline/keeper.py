@@ -10,8 +10,7 @@ Source: docs/queues-and-time.md, "Reservations".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
 
@@ -19,7 +18,7 @@ from msgspec import Struct, structs
 
 from contracts.allocation import Rule
 from contracts.ids import GangKey
-from contracts.lifecycle import GangRecord, is_answer
+from contracts.lifecycle import GangRecord, is_answer, read_time
 from solver.decision import (
     Decision,
     GangDecision,
@@ -153,7 +152,7 @@ def list_candidates(look: Outlook, kept: Iterable[Reservation]) -> list[GangReco
     known, terms_of = {each.key for each in kept}, dict[LineName, QueueTerms]()
     due: dict[LineName, list[GangRecord]] = {}
     for record in snapshot.waiting.values():
-        if not _is_answered(record) or record.key in known:
+        if not is_tried(record, _OF_QUEUES) or record.key in known:
             continue
         line = line_of(snapshot, record)
         terms = terms_of.get(line) or read_terms(snapshot, line[0], look.patience_s)
@@ -174,11 +173,11 @@ def _list_promised(look: Outlook, kept: Iterable[Reservation]) -> list[Reservati
     promised = [
         Reservation(
             record=record,
-            start_s=_read_time(record.expected.time),
+            start_s=round(read_time(record.expected.time)) or None,
             until_s=None,
             members=(),
             proven=False,
-            since_s=_read_time(record.expected.since) or 0,
+            since_s=round(read_time(record.expected.since)),
         )
         for record in look.snapshot.promised.values()
         if record.expected is not None and record.key not in known
@@ -186,19 +185,11 @@ def _list_promised(look: Outlook, kept: Iterable[Reservation]) -> list[Reservati
     return sorted(promised, key=lambda each: (each.since_s, urgency_of(each.record)))
 
 
-def _read_time(text: str) -> Seconds | None:
-    """Read a time of RFC 3339; None: there is none, or nobody can tell."""
-    try:
-        return round(datetime.fromisoformat(text).timestamp())
-    except ValueError:
-        return None
-
-
-def _is_answered(record: GangRecord) -> bool:
-    """True if a gang was tried in vain, and does not wait for quota alone."""
+def is_tried(record: GangRecord, aside: Collection[Rule] = ()) -> bool:
+    """True if a gang was tried in vain, and waits for none of some reasons."""
     if record.decision is None or not is_answer(record.decision):
         return False
-    return not {reason.rule for reason in record.reasons} & _OF_QUEUES
+    return not {reason.rule for reason in record.reasons}.intersection(aside)
 
 
 def _reserve(

@@ -1,8 +1,8 @@
-"""How long a queue's gangs wait before devices are kept for them, and for how many.
+"""How long a queue's gangs wait before devices are kept for them, or others must go.
 
-By annotations of the ClusterQueue, `moorings.dev/patience` and
-`moorings.dev/reservations`; where they say nothing, or nothing that can be read, the
-solver's own patience and one reservation count.
+By annotations of the ClusterQueue, `moorings.dev/patience`, `moorings.dev/reservations`
+and `moorings.dev/preemption-delay`; where they say nothing, or nothing that can be
+read, the solver's own patience and one reservation count, and nobody must go.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ NEVER = -1
 """A patience that never ends."""
 PATIENCE = f"{OURS}patience"
 RESERVATIONS = f"{OURS}reservations"
+PREEMPTION_DELAY = f"{OURS}preemption-delay"
 MOST_RESERVATIONS = 16
 
 
 class QueueTerms(Struct, frozen=True, kw_only=True):
-    """On which terms gangs of a queue get reservations."""
+    """On which terms gangs of a queue get reservations, and the places of others."""
 
     patience_s: int
     reservations: int = 1
+    preemption_delay_s: int = NEVER
+    """How long a gang waits before others must go for it; `NEVER`: none must."""
 
 
 def read_patience(text: str) -> int:
@@ -49,12 +52,15 @@ def read_terms(snapshot: Snapshot, cluster_queue: str, patience_s: int) -> Queue
     queue = snapshot.queues.cluster_queues.get(cluster_queue)
     said = {} if queue is None else queue.metadata.annotations
     most = said.get(RESERVATIONS, "")
-    is_number = most.isascii() and most.isdigit()
+    is_number, delay_s = most.isascii() and most.isdigit(), NEVER
     with suppress(ValueError):
         patience_s = read_patience(said[PATIENCE]) if PATIENCE in said else patience_s
+    with suppress(ValueError):
+        delay_s = read_patience(said.get(PREEMPTION_DELAY, "never"))
     return QueueTerms(
         patience_s=patience_s,
         reservations=min(int(most[:3]), MOST_RESERVATIONS) if is_number else 1,
+        preemption_delay_s=delay_s,
     )
 
 

@@ -19,6 +19,7 @@ from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asking
 from solver.timeline.book import keep_clear, list_in_the_way, make_way
 from solver.timeline.keeper import Book, Outlook, keep_book
+from solver.timeline.preempting import Preempting
 from solver.timeline.reserve import Reservation, Scene
 from solver.timeline.runs import Seconds
 
@@ -32,6 +33,7 @@ class Reservations:
 
     def __init__(self) -> None:
         self.book = Book()
+        self.preempting = Preempting()
         self._barred: dict[GangKey, bool] = {}
         """Gangs in whose way something is that is kept for others: True where nobody
         has looked yet whether those could make way."""
@@ -102,6 +104,7 @@ class Reservations:
         self._barred = {g: new for g, new in self._barred.items() if g in waiting}
         if self.book.kept:
             yield from self._make_ways(look)
+        yield from self._preempt(look)
         if self.book.kept == before:
             return []
         barred, self._barred = list(self._barred), {}
@@ -110,6 +113,15 @@ class Reservations:
             for each in self.book.kept
             if each.start_s == look.now_s and each not in before
         ]
+
+    def _preempt(self, look: Outlook) -> Asking[None]:
+        """Keep what becomes free for whom others go, ahead of what was kept for it."""
+        kept = self.book.kept
+        plan = yield from self.preempting.look(look, kept)
+        if plan is not None:
+            made = plan.reservation
+            others = tuple(each for each in kept if each.key != made.key)
+            self.book = structs.replace(self.book, kept=(*others, made))
 
     def _make_ways(self, look: Outlook) -> Asking[None]:
         new = [gang for gang, is_new in self._barred.items() if is_new][:MOST_WAYS]

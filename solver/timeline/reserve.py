@@ -17,8 +17,10 @@ from msgspec import Struct
 from contracts.allocation import DeviceRequestAllocationResult
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
+from contracts.messages import QuotaHeld
+from solver.problem.quota.asked import count_held
 from solver.snapshot.snapshot import Snapshot
-from solver.timeline.asking import Asker, Asking
+from solver.timeline.asking import Asker, Asking, read_fit
 from solver.timeline.futures import Members, list_results, with_gang
 from solver.timeline.runs import Run, Seconds
 from solver.timeline.timetable import Timetable
@@ -33,6 +35,8 @@ class Reservation(Struct, frozen=True, kw_only=True):
     until_s: Seconds | None
     """When it has ended at the latest; None: nobody knows."""
     members: Members
+    quota: QuotaHeld | None = None
+    """What is kept of its queue's quotas; None: no queue counts it."""
     proven: bool
     """True if it can start no earlier, by what is known."""
     since_s: Seconds = 0
@@ -134,12 +138,15 @@ class _Search:
 
     def reserve_at(self, step: _Step) -> Asking[Reservation]:
         """Place the gang as it would be at a step at which it fits."""
-        fit = yield from self._asker.place(self._state_at(step), self._record)
+        question = self._asker.question(self._state_at(step), self._record)
+        fit = read_fit((yield question), self._record.key)
+        (part,) = (gang for gang in question.gangs if gang.key == self._record.key)
         return Reservation(
             record=self._record,
             start_s=step.start_s,
             until_s=self._end_of(step.start_s),
             members=fit.members,
+            quota=count_held(part, fit.members),
             proven=self._proven,
             since_s=self._table.now_s,
             problem=fit.problem,
@@ -156,7 +163,7 @@ class _Search:
         state = self._table.after(step.ended)
         for number in self.find_company(step):
             each = self._kept[number]
-            state = with_gang(state, each.record, each.members)
+            state = with_gang(state, each.record, each.members, quota=each.quota)
         return state
 
     def _end_of(self, start_s: Seconds | None) -> Seconds | None:

@@ -2,7 +2,7 @@
 
 A duration is an upper bound that the author gives. Who runs past it counts as ending
 now; who gave none may run for ever, and is taken to end after all others, the oldest
-first. Pure.
+first. Whoever must go for another has gone by the time that was set. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import ceil
 from msgspec import Struct
 
 from contracts.ids import GangKey
-from contracts.lifecycle import GangRecord
+from contracts.lifecycle import GangRecord, read_time
 from solver.snapshot.snapshot import Snapshot
 
 Seconds = int
@@ -40,14 +40,13 @@ def _make_run(record: GangRecord, now_s: Seconds) -> Run:
     ends_s, since_s = record.ends_by_s, ceil(record.placed_since_s)
     if record.command is not None:
         return Run(record=record, since_s=since_s, ends_s=now_s)
-    if ends_s is None:
-        return Run(record=record, since_s=since_s, ends_s=None)
-    return Run(
-        record=record,
-        since_s=since_s,
-        ends_s=max(ends_s, now_s),
-        overruns=ends_s < now_s,
-    )
+    if ends_s is not None and ends_s < now_s:
+        return Run(record=record, since_s=since_s, ends_s=now_s, overruns=True)
+    ends = [] if ends_s is None else [ends_s]
+    preempted = record.preempted_at(now_s)
+    if preempted is not None:
+        ends.append(ceil(read_time(preempted.until)))
+    return Run(record=record, since_s=since_s, ends_s=min(ends, default=None))
 
 
 def _order_of(run: Run) -> tuple[bool, int, int, GangKey]:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import structs
+
+from contracts.allocation import Reason
 from contracts.gang import Member
 from contracts.ids import GangUID, SolveID
+from contracts.kueue import QUEUE_NAME
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
     CancelGang,
@@ -18,6 +22,7 @@ from contracts.messages import (
 from contracts.names import GANG_UID
 from solver.allocate import allocate
 from solver.problem.assemble import find_missing_verdicts, resolve_gangs
+from solver.problem.quota.asked import count_held
 from solver.selectors.table import SelectorTable
 from solver.service.messages import make_decision
 from solver.snapshot.snapshot import Snapshot, apply
@@ -79,10 +84,19 @@ class World:
         return self.submit_members(name, worker(pods, gpus, cpu), at_s=at_s, **spec)
 
     def submit_members(
-        self, name: str, *members: Member, at_s: float = 0.0, **spec: Any
+        self,
+        name: str,
+        *members: Member,
+        at_s: float = 0.0,
+        queue: str = "",
+        **spec: Any,
     ) -> GangRecord:
         """Submit a gang of these pods; it waits."""
         made = gang(*members, name=name, uid=name, **spec)
+        if queue:
+            labels = {QUEUE_NAME: queue}
+            metadata = structs.replace(made.metadata, labels=labels)
+            made = structs.replace(made, metadata=metadata)
         message = SubmitGang(cluster=CLUSTER, uid=GangUID(name), gang=made)
         self._believe(message, at_s)
         return self[name]
@@ -115,11 +129,11 @@ class World:
         )
         self._believe(message)
 
-    def cancel(self, name: str) -> None:
+    def cancel(self, name: str, reason: str = "") -> None:
         """Let nobody want a gang any longer."""
         record = self[name]
         message = CancelGang(
-            cluster=CLUSTER, namespace=record.namespace, uid=record.uid
+            cluster=CLUSTER, namespace=record.namespace, uid=record.uid, reason=reason
         )
         self._believe(message)
 
@@ -149,14 +163,27 @@ class World:
             AssertionError: it has no place.
         """
         record = self.submit_members(name, *members, **spec)
-        (answer,) = allocate(self.asker(record).question(self.snapshot, record)).gangs
-        assert answer.members, answer.reasons
-        message = make_decision(
-            answer, record, cluster=CLUSTER, solve=SolveID("s"), epoch=1
-        )
-        assert message is not None
-        self._believe(message, at_s)
+        reasons = self.decide(record, self.snapshot, at_s)
+        assert self[name].placed is not None, reasons
         return self[name]
+
+    def decide(
+        self, record: GangRecord, state: Snapshot, at_s: float = 0.0
+    ) -> tuple[Reason, ...]:
+        """Decide a gang that waits in a state of the cluster; gives why it waits."""
+        question = self.asker(record).question(state, record)
+        (answer,) = allocate(question).gangs
+        message = make_decision(
+            answer,
+            record,
+            cluster=CLUSTER,
+            solve=SolveID("s"),
+            epoch=1,
+            quota=count_held(question.gangs[0], answer.members),
+        )
+        if message is not None:
+            self._believe(message, at_s)
+        return answer.reasons
 
     def run(self, name: str, cpu: int = 0) -> GangRecord:
         """Let a gang that was decided run: Kubernetes' own objects say what it has."""

@@ -15,7 +15,13 @@ import pytest
 from contracts.names import GANG_UID, GATE, MANAGED, VOID
 from tests.integration.conftest import Installed
 from tests.lab.controlplane import objects
-from tests.lab.controlplane.client import Json, Kube, RefusedError, named
+from tests.lab.controlplane.client import (
+    Json,
+    Kube,
+    RefusedError,
+    named,
+    path_of,
+)
 from tests.lab.personas import BY_NAME
 
 PUBLISHER = BY_NAME["publisher"].user
@@ -178,6 +184,19 @@ async def test_publisher_leaves_images_of_running_pods_alone(
             await publisher.patch(pod, [IMAGE])
 
 
+def _eviction(pod: Json) -> tuple[str, str, Json]:
+    meta = {name: pod["metadata"][name] for name in ("name", "namespace")}
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
+    return "POST", path_of(pod, "eviction"), body
+
+
+async def test_publisher_evicts_pods_of_tenants(admin: Kube, space: str) -> None:
+    pod = await _pod(admin, space, "p")
+    async with admin.acting_as(PUBLISHER) as publisher:
+        await publisher.request(*_eviction(pod))
+    await admin.until_gone(pod)
+
+
 async def test_publisher_leaves_the_cluster_itself_alone(admin: Kube) -> None:
     pod = await _pod(admin, "kube-system", "waiting", schedulingGates=GATES)
     claim = await admin.create(
@@ -187,6 +206,7 @@ async def test_publisher_leaves_the_cluster_itself_alone(admin: Kube) -> None:
         for attempt in (
             publisher.patch(pod, _opened()),
             publisher.delete(pod),
+            publisher.request(*_eviction(pod)),
             publisher.patch(claim, TAKEN),
         ):
             with pytest.raises(RefusedError, match="leaves those of kube-system alone"):

@@ -10,18 +10,19 @@ import pytest
 from contracts import topics
 from contracts.fence import EpochClaimed
 from contracts.messages import GangAllocated
-from contracts.solves import SolveDecided, SolveMessage, SolveOpened
+from contracts.solves import SolveDecided
 from runtime.bus.bus import Bus
 from runtime.errors import PublishRefusedError
 from runtime.wire import Incoming, Outgoing
 from solver.allocate import allocate
 from solver.decision import DECISION
-from solver.record import Recorded, sha_of
+from solver.record import sha_of
 from solver.replay import replay
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from tests.builders.problems import problem_of, snapshot_of
 from tests.lab.nats_server import LabServer
+from tests.lab.records import recorded_solve
 from tests.lab.services import CLUSTER, decision_on, eventually, running, solver, submit
 from tests.lab.two_nodes import inventory, is_decided, two_nodes, wanted
 
@@ -176,24 +177,3 @@ async def test_a_recorded_solve_replays_to_the_same_bytes(
     result, again = replay(recorded)
     assert result.same_bytes is True
     assert again.gangs[0].members == decision.members
-
-
-async def recorded_solve(bus: Bus, subject: str) -> Recorded:
-    """Read both messages of a solve and its blobs."""
-    stop = asyncio.Event()
-    found: list[SolveMessage] = []
-    async for page in bus.follow("SOLVE", [subject], stop, start="all"):
-        found.extend(topics.SOLVES.codec.decode(item.data) for item in page.messages)
-        if page.synced:
-            break
-    opened, decided = found[0], found[1]
-    assert isinstance(opened, SolveOpened)
-    assert isinstance(decided, SolveDecided)
-    recorded = await Ledger(bus, CLUSTER).fetch(opened)
-    return Recorded(
-        opened=opened,
-        decided=decided,
-        root=recorded.root,
-        pages=recorded.pages,
-        decision=await bus.get_blob(decided.decision),
-    )

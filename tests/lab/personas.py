@@ -37,6 +37,8 @@ PERSONAS = (
                 "namespaces": READ,
                 "nodes": READ,
                 "pods": f"{READ} patch delete",
+                "pods/eviction": "create",
+                "poddisruptionbudgets.policy": "list",
                 "persistentvolumeclaims": READ,
                 "persistentvolumes": READ,
                 "storageclasses.storage.k8s.io": READ,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from contracts.gang import GangPhase
-from contracts.lifecycle import PUBLISHER
+from contracts.lifecycle import PUBLISHER, is_preemption
 from contracts.messages import MAX_REASON, CancelGang
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
 from publisher.gangs.records import PodGangRecord
@@ -82,4 +82,6 @@ def plan_removal(submitted: SubmittedGang) -> NextSteps | None:
         phase=GangPhase.RUNNING, reason=reason, message=message, pods=alive
     )
     kept = submitted.record.pods | uids_of(submitted.pods)
+    if is_preemption(command):
+        return NextSteps(evictions=alive, reports=(report,), kept=kept)
     return NextSteps(removals=alive, reports=(report,), kept=kept)

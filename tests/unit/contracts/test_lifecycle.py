@@ -7,7 +7,7 @@ from msgspec import structs
 
 from contracts.allocation import Reason, Rule
 from contracts.gang import GangPhase
-from contracts.ids import ClusterName, GangUID, Namespace, SolveID
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace, SolveID
 from contracts.lifecycle import PUBLISHER, GangRecord, LifecycleMessage, is_answer
 from contracts.messages import (
     AllocationLost,
@@ -21,6 +21,7 @@ from contracts.messages import (
     GangReleased,
     GatesOpened,
     PodWritten,
+    Preemption,
     ReleaseGang,
     ReleaseOutcome,
     SubmitGang,
@@ -273,3 +274,25 @@ def test_a_gang_with_a_place_ends_by_its_duration() -> None:
     assert waits.apply(allocated(1), 1, 1000.5).ends_by_s == 1001 + 7200
     endless = GangRecord.of(SUBMIT).apply(SUBMIT, 1).apply(allocated(1), 1, 1000.5)
     assert (endless.duration_s, endless.ends_by_s) == (None, None)
+
+
+def test_who_is_told_to_go_has_its_place_since_before_and_until_then() -> None:
+    """Also for who reads no more than that."""
+    said = Preemption(
+        preemptor=GangKey(NAMESPACE, GangUID("high")),
+        name="high",
+        until="1970-01-01T00:10:00Z",
+        since="1970-01-01T00:01:00Z",
+    )
+    told = structs.replace(allocated(1), preempted=said)
+    runs = GangRecord.of(SUBMIT).apply(SUBMIT, 1).apply(allocated(1), 1, 50.0)
+    assert runs.preempted_at(0) is None
+    after, alone = runs.apply(told, 2, 400.0), GangRecord.of(told).apply(told, 2, 400.0)
+    assert (after.placed_since_s, alone.placed_since_s) == (50.0, 60.0)
+    assert after.preempted_at(599) == said
+    assert after.preempted_at(600) is None
+    assert after.apply(RELEASE, 1).preempted_at(0) is None
+    garbled = structs.replace(said, until="soon", since="")
+    assert (
+        runs.apply(structs.replace(told, preempted=garbled), 2).preempted_at(0) is None
+    )

@@ -11,6 +11,7 @@ import pytest
 
 from contracts.codec import to_builtins
 from contracts.ids import ClusterName
+from publisher.cluster.budgets import Budgets
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
 from publisher.cluster.group_queue import GroupQueue
@@ -93,6 +94,7 @@ def controller_of(
         gangs=GangBus(CLUSTER, bus, changed=ignore, shown=tuple),
         state=state,
         patches=PatchWriter(api, observer, state, leads),
+        budgets=Budgets(api),
         statuses=StatusWriter(api, observer, "one", lambda: NOW),
         reports=ReportPublisher(
             CLUSTER, bus, exists=observer.view.has_group, now=lambda: NOW

@@ -23,6 +23,7 @@ from runtime.kube.errors import (
     InvalidError,
     NotFoundError,
     PermissionDeniedError,
+    ThrottledError,
 )
 from runtime.kube.kinds import RESOURCE_CLAIM
 from tests import builders
@@ -61,6 +62,12 @@ class Api:
     async def delete(self, *_: object, **__: object) -> None:
         """Answer a removal."""
         self.calls.append("delete")
+        if self._error is not None:
+            raise self._error
+
+    async def evict(self, *_: object, **__: object) -> None:
+        """Answer an eviction."""
+        self.calls.append("evict")
         if self._error is not None:
             raise self._error
 
@@ -219,3 +226,15 @@ async def test_a_pod_that_admission_keeps_is_remembered_while_it_stays_so() -> N
     assert writer.removal_refusal_of(waiting_pod("a", version=2)) == ""
     writer.retry_refused()
     assert writer.removal_refusal_of(pods[0]) == ""
+
+
+async def test_an_eviction_that_a_budget_refuses_is_remembered_as_well() -> None:
+    refusal = ThrottledError("evict", "Cannot evict pod: stays", 1.0)
+    written, pod = Written(refusal), waiting_pod("a")
+    written.observer.view.apply_pod(f"{builders.NAMESPACE}/a", pod)
+    written.api.raw = {"apiVersion": "v1", "kind": "Pod", **to_builtins(pod)}
+    await written.writer.evict([pod])
+    assert written.api.calls == ["evict", "get"]
+    assert "Cannot evict" in written.writer.removal_refusal_of(pod)
+    with pytest.raises(ThrottledError):
+        await written.writer.remove([pod])

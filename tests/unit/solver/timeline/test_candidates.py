@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from msgspec import structs
 
+from contracts.lifecycle import GangRecord
 from contracts.messages import ReleaseGang
+from contracts.names import CHECKPOINTED, GANG_UID
 from solver.snapshot.snapshot import apply
-from solver.timeline.candidates import NOBODY, Candidate, cost_of, may_end
-from tests.builders.problems import CLUSTER
+from solver.timeline.candidates import (
+    NOBODY,
+    Candidate,
+    cost_of,
+    make_candidate,
+    may_end,
+)
+from tests.builders.gangs import pod
+from tests.builders.problems import CLUSTER, observe_core
 from tests.builders.timeline import World
 
 
@@ -42,6 +51,37 @@ def test_work_since_the_last_checkpoint_is_lost() -> None:
     assert runs.lost_s(100) == 4 * 90
     assert saved.lost_s(100) == 4 * 9
     assert saved.lost_s(50) == 0
+
+
+def test_the_last_pod_that_says_so_tells_when_its_gang_saved_its_work() -> None:
+    world = World(nodes=2)
+    world.start("runs", pods=2, at_s=1_000)
+    record = world.run("runs")
+    assert make_candidate(world.snapshot, record).checkpointed_s is None
+    save(world, record, 0, "1970-01-01T00:30:00Z")
+    world.snapshot = world.snapshot.without_grown()
+    save(world, record, 1, "1970-01-01T00:40:00Z")
+    # That wakes nobody: no room came of it.
+    assert not world.snapshot.grown
+    candidate = make_candidate(world.snapshot, record)
+    assert (candidate.started_s, candidate.checkpointed_s) == (1_000, 2_400)
+    for number in range(2):
+        save(world, record, number, "1970-01-01T00:00:09Z")
+    assert make_candidate(world.snapshot, record).checkpointed_s is None
+
+
+def save(world: World, record: GangRecord, number: int, said: str) -> None:
+    """Let a pod of a gang say when it saved its work."""
+    assert record.placed is not None
+    placed = record.placed.members[number]
+    made = pod(
+        f"{record.name}-{placed.member}-{placed.index}",
+        annotations={GANG_UID: record.uid, CHECKPOINTED: said},
+        requests={"cpu": 0},
+        node_name=placed.node,
+        phase="Running",
+    )
+    world.snapshot = observe_core(world.snapshot, made)
 
 
 def test_the_first_difference_decides() -> None:

@@ -64,3 +64,17 @@ def test_a_queue_has_as_many_reservations_as_it_says() -> None:
         patience_s=50,
     )
     assert [record.name for record in list_candidates(look, [])] == ["a", "b", "d"]
+
+
+@pytest.mark.parametrize(
+    ("said", "delay_s"),
+    [("5m", 300), ("0s", 0), ("never", NEVER), ("soon", NEVER), (None, NEVER)],
+)
+def test_others_go_only_after_a_delay_that_can_be_read(
+    said: str | None, delay_s: int
+) -> None:
+    made = cluster_queue("q", {})
+    annotations = {} if said is None else {"moorings.dev/preemption-delay": said}
+    made["metadata"]["annotations"] = annotations
+    snapshot = with_queues(World(nodes=1).snapshot, made)
+    assert read_terms(snapshot, "q", 0).preemption_delay_s == delay_s

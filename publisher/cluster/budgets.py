@@ -1,0 +1,88 @@
+"""Whether disruption budgets let all pods go that must go together.
+
+Evictions are refused one by one, and the first of two may be let go where both are not:
+so what the budgets allow is counted before anybody is evicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from contracts.counts import counted
+from contracts.labels import LabelSelector, does_match
+from contracts.meta import ObjectMeta
+from contracts.structs import KubernetesExcerpt
+from contracts.workload import Pod
+from runtime.kube.api import KubernetesApi
+from runtime.kube.kinds import POD_DISRUPTION_BUDGET
+
+
+class _Spec(KubernetesExcerpt, frozen=True, kw_only=True):
+    selector: LabelSelector | None = None
+    """None: of no pod."""
+
+
+class _Status(KubernetesExcerpt, frozen=True, kw_only=True):
+    disruptions_allowed: int = 0
+
+
+class DisruptionBudget(KubernetesExcerpt, frozen=True, kw_only=True):
+    """A PodDisruptionBudget (policy/v1): so many of its pods may go now."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+class Budgets:
+    """The disruption budgets of the cluster, read when they are needed."""
+
+    def __init__(self, api: KubernetesApi) -> None:
+        self._api = api
+
+    async def find_refusal(self, pods: Iterable[Pod]) -> str:
+        """Say which budget does not let all of these pods go; empty: none is against.
+
+        Raises:
+            ApiError: the budgets cannot be read.
+        """
+        by_namespace: dict[str, list[Pod]] = {}
+        for pod in pods:
+            by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
+        for namespace, going in sorted(by_namespace.items()):
+            refusal = weigh(await self._list(namespace), going)
+            if refusal:
+                return refusal
+        return ""
+
+    async def _list(self, namespace: str) -> list[DisruptionBudget]:
+        budgets, token = list[DisruptionBudget](), ""
+        while True:
+            page = await self._api.list_page(
+                POD_DISRUPTION_BUDGET, token, namespace=namespace
+            )
+            budgets += (
+                msgspec.convert(raw, DisruptionBudget) for raw in page.items or ()
+            )
+            token = page.token
+            if not token:
+                return budgets
+
+
+def weigh(budgets: Iterable[DisruptionBudget], pods: Iterable[Pod]) -> str:
+    """Say which budget does not let all of these pods go; empty: none is against."""
+    labels = [pod.metadata.labels for pod in pods]
+    for budget in budgets:
+        selector, allowed = budget.spec.selector, budget.status.disruptions_allowed
+        if selector is None:
+            continue
+        wanted = sum(does_match(selector, each) for each in labels)
+        if wanted > allowed:
+            name = f"{budget.metadata.namespace}/{budget.metadata.name}"
+            return (
+                f"PodDisruptionBudget {name} lets {counted(allowed, 'pod')} go, and "
+                f"{wanted} must"
+            )
+    return ""

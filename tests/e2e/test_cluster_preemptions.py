@@ -1,0 +1,136 @@
+"""On a control plane: a gang of lower priority goes for one that has waited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contracts.gang import GangPhase
+from moorings.bus_client import Client
+from tests.builders.queues import cluster_queue, flavor, local_queue
+from tests.lab import cluster
+from tests.lab.cluster import GATES, Stack, is_running, job, template, uid_of
+from tests.lab.controlplane.client import Json, Kube
+from tests.lab.controlplane.fleet import Fleet
+from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
+from tests.lab.controlplane.server import ControlPlane
+from tests.lab.services import eventually
+from tests.lab.waits import pods_of, priority_class, until_phase, until_told
+from tests.lab.workloads import list_queue_kinds
+
+DELAY = "moorings.dev/preemption-delay"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stack(
+    control_plane_programs: Path,
+    control_plane: ControlPlane,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Stack]:
+    """A stack that sees queues from the start."""
+    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
+    serve_gangs(kubectl)
+    crds = list_queue_kinds()
+    kubectl("apply", "-f", "-", given=crds)
+    for crd in crds:
+        name = crd["metadata"]["name"]
+        kubectl("wait", "--for=condition=Established", f"crd/{name}")
+    with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
+        yield running
+    kubectl("delete", "-f", "-", given=crds)
+
+
+@pytest.fixture
+async def queue(site: Fleet, kube: Kube) -> None:
+    """Let gangs of lower priority go in the one queue of the site."""
+    made = cluster_queue(
+        f"q-{site.namespace}",
+        {
+            f"any-{site.namespace}": {
+                site.device_class: 99,
+                "cpu": 999,
+                "memory": 10**13,
+            }
+        },
+        preemption={"withinClusterQueue": "LowerPriority"},
+    )
+    made["metadata"]["annotations"] = {DELAY: "3s"}
+    local = local_queue(site.namespace, f"q-{site.namespace}")
+    for each in (flavor(f"any-{site.namespace}"), made, local):
+        await kube.create(each)
+
+
+async def create_high(site: Fleet) -> None:
+    """Let a gang of a higher priority ask for all devices."""
+    high = job(site, "high", 2, "four")
+    high["spec"]["template"]["spec"]["priorityClassName"] = await priority_class(site)
+    await site.kube.create(high)
+
+
+def budget(site: Fleet, gang: Json) -> Json:
+    """Describe a budget that lets no pod of a Job go."""
+    labels = gang["spec"]["template"]["metadata"]["labels"]
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "stays", "namespace": site.namespace},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": labels}},
+    }
+
+
+def is_held(pod: Json) -> bool:
+    return bool(pod["spec"].get("schedulingGates") == GATES)
+
+
+@pytest.mark.usefixtures("queue")
+async def test_a_gang_goes_whole_for_a_higher_one_when_its_budget_lets_it(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """The site has two nodes with four devices each; both gangs need all of them."""
+    await template(site, "four", count=4)
+    low = job(site, "low", 2, "four")
+    stays = await kube.create(budget(site, low))
+    low = await kube.create(low)
+    before = await pods_of(site, "low", 2, is_running)
+    await create_high(site)
+    told = await until_told(kube, before[0], "GangPreemptionRefused")
+    assert "PodDisruptionBudget" in told
+    assert "lets 0 pods go, and 2 must" in told
+    assert len(await pods_of(site, "low", 2, is_running)) == 2
+
+    await kube.delete(stays)
+    told = await until_told(kube, low, "GangPreempted")
+    assert f"for {site.namespace}/high, of higher priority" in told
+    await pods_of(site, "high", 2, is_running)
+    again = await pods_of(site, "low", 2, is_held)
+    assert not {*map(uid_of, again)} & {*map(uid_of, before)}
+
+    async def waits_for_a_reason() -> bool:
+        record = await until_phase(client, site, "low", GangPhase.PENDING)
+        return bool(record.reasons)
+
+    await eventually(waits_for_a_reason, "the victim is told why it waits")
+
+
+@pytest.mark.usefixtures("queue")
+async def test_of_two_that_must_go_none_goes_if_one_may_not(
+    site: Fleet, kube: Kube
+) -> None:
+    await template(site, "four", count=4)
+    free, kept = job(site, "free", 1, "four"), job(site, "kept", 1, "four")
+    stays = await kube.create(budget(site, kept))
+    for low in (free, kept):
+        await kube.create(low)
+    (runs,) = await pods_of(site, "free", 1, is_running)
+    (other,) = await pods_of(site, "kept", 1, is_running)
+    await create_high(site)
+    for pod in (runs, other):
+        told = await until_told(kube, pod, "GangPreemptionRefused")
+        assert "stays lets 0 pods go, and 1 must" in told
+    assert is_running(await kube.get(runs))
+    await kube.delete(stays)
+    await pods_of(site, "high", 2, is_running)
+    for name in ("free", "kept"):
+        await pods_of(site, name, 1, is_held)

@@ -1,0 +1,180 @@
+"""Who is made to go for whom, when, and what is kept for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import structs
+
+from contracts.lifecycle import PREEMPTED, PUBLISHER
+from solver.allocate import allocate
+from solver.timeline.asking import answer_all
+from solver.timeline.futures import without_gangs
+from solver.timeline.keeper import Outlook
+from solver.timeline.preempting import LIMIT_S, REST_S, believe, is_leaving, list_void
+from solver.timeline.reservations import Reservations
+from tests.builders.queues import cluster_queue, flavor, local_queue, with_queues
+from tests.builders.timeline import World
+from tests.builders.values import DEVICE_CLASS as CLASS
+from tests.builders.values import NAMESPACE
+
+NOW = 1000
+WITHIN = {"withinClusterQueue": "LowerPriority"}
+
+
+def queued(world: World, delay: str = "5m", **policy: Any) -> World:
+    """Let all gangs of a world be of one ClusterQueue."""
+    queue = cluster_queue("all", {"any": {CLASS: 99}}, preemption=policy)
+    if delay:
+        said = {
+            "moorings.dev/preemption-delay": delay,
+            "moorings.dev/patience": "never",
+        }
+        queue["metadata"]["annotations"] = said
+    local = local_queue(NAMESPACE, "all")
+    world.snapshot = with_queues(world.snapshot, flavor("any"), queue, local)
+    return world
+
+
+def look_at(
+    world: World, reservations: Reservations, now_s: int = NOW
+) -> dict[str, str]:
+    """Look once, as whoever leads; names who must go for whom."""
+    preempting = reservations.preempting
+    outlook = Outlook(
+        snapshot=preempting.see(world.snapshot),
+        now_s=now_s,
+        asker_of=world.asker,
+        patience_s=0,
+    )
+    answer_all(reservations.look(outlook), allocate)
+    return {
+        victim.record.name: plan.reservation.record.name
+        for plan in preempting.plans
+        for victim in plan.victims
+    }
+
+
+def full(delay: str = "5m", **policy: Any) -> World:
+    """Make two full nodes, and a gang that has waited for 5 minutes for one of them."""
+    world = queued(World(nodes=2), delay, **(policy or WITHIN))
+    world.start("old", at_s=0)
+    world.start("young", at_s=600)
+    world.wait_for("waits", at_s=NOW - 300, priority=1)
+    return world
+
+
+def test_the_cheapest_goes_after_the_delay_and_its_place_is_kept() -> None:
+    world, reservations = full(), Reservations()
+    assert look_at(world, reservations, NOW - 1) == {}
+    assert look_at(world, reservations) == {"young": "waits"}
+    (kept,) = reservations.book.kept
+    assert kept.start_s == NOW + LIMIT_S
+    assert kept.quota is not None
+    placed = world["young"].placed
+    assert placed is not None
+    assert [pod.node for pod in kept.members] == [pod.node for pod in placed.members]
+    assert kept.after == (world["young"].key,)
+
+
+def test_nobody_goes_where_the_queue_says_nothing() -> None:
+    assert look_at(full(delay=""), Reservations()) == {}
+    assert look_at(full(delay="never"), Reservations()) == {}
+    never = full(withinClusterQueue="Never")
+    assert look_at(never, Reservations()) == {}
+
+
+def test_one_plan_makes_go_once() -> None:
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    (plan,) = reservations.preempting.plans
+    (said,) = plan.mark(world.snapshot)
+    assert said.preempted is not None
+    assert said.preempted.preemptor == world["waits"].key
+    world.snapshot = believe(world.snapshot, [said])
+    assert plan.mark(world.snapshot) == ()
+    assert world["young"].placed_since_s == 600
+    # As another leader finds it: it is kept, and nobody else goes.
+    for leader in (reservations, Reservations()):
+        assert look_at(world, leader, NOW + 1) == {}
+    world.wait_for("too", at_s=0, priority=1)
+    assert look_at(world, reservations, NOW + 2) == {"old": "too"}
+
+
+def test_who_did_not_go_in_time_stays_and_nobody_else_goes_soon() -> None:
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    (plan,) = reservations.preempting.plans
+    world.snapshot = believe(world.snapshot, plan.mark(world.snapshot))
+    late = NOW + LIMIT_S + 1
+    assert world["young"].preempted_at(late) is None
+    assert look_at(world, reservations, late) == {}
+    assert look_at(world, reservations, late + REST_S) == {"young": "waits"}
+
+
+def test_who_was_to_go_for_a_gang_that_is_gone_stays() -> None:
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    (plan,) = reservations.preempting.plans
+    world.snapshot = believe(world.snapshot, plan.mark(world.snapshot))
+    assert list(list_void(world.snapshot, NOW + 1)) == []
+    world.cancel("waits")
+    (stays,) = list_void(world.snapshot, NOW + 1)
+    world.snapshot = believe(world.snapshot, [stays])
+    assert world["young"].preempted_at(NOW + 2) is None
+    assert list(list_void(world.snapshot, NOW + 2)) == []
+
+
+def test_a_plan_that_does_not_hold_any_more_is_dropped() -> None:
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    (plan,) = reservations.preempting.plans
+    world.cancel("young")
+    assert plan.mark(world.snapshot) == ()
+    reservations.preempting.see(world.snapshot)
+    assert reservations.preempting.plans == ()
+
+
+def test_who_starts_soon_makes_nobody_go() -> None:
+    world = queued(World(nodes=1), **WITHIN)
+    world.start("ends", at_s=NOW - 3500, duration="1h")
+    world.wait_for("waits", at_s=0, priority=1)
+    assert look_at(world, Reservations()) == {}
+    world = queued(World(nodes=1), **WITHIN)
+    world.start("ends", at_s=NOW - 3000, duration="1h")
+    world.wait_for("waits", at_s=0, priority=1)
+    assert look_at(world, Reservations()) == {"ends": "waits"}
+
+
+def test_what_becomes_free_is_kept_from_those_who_went() -> None:
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    again = structs.replace(world.submit("again"), waits_since_s=NOW)
+    assert reservations.list_aside(again, NOW + 1)
+
+
+def test_who_goes_has_its_place_until_its_pods_are_gone() -> None:
+    """What is kept holds meanwhile, and nobody else goes."""
+    world, reservations = full(), Reservations()
+    world.run("young")
+    look_at(world, reservations)
+    (plan,) = reservations.preempting.plans
+    world.snapshot = believe(world.snapshot, plan.mark(world.snapshot))
+    assert not is_leaving(world.snapshot, world["young"])
+    world.cancel("young", reason=f"{PUBLISHER}{PREEMPTED}: for waits")
+    assert is_leaving(world.snapshot, world["young"])
+    for now_s in (NOW + 5, NOW + LIMIT_S + 5, NOW + 2 * LIMIT_S):
+        assert look_at(world, reservations, now_s) == {}
+        (kept,) = reservations.book.kept
+        assert kept.key == world["waits"].key
+        assert kept.start_s == max(now_s, NOW + LIMIT_S)
+    young = world["young"]
+    world.snapshot = without_gangs(world.snapshot, [young])
+    assert not is_leaving(world.snapshot, young)
+
+
+def test_who_is_cancelled_by_others_is_let_go_at_once() -> None:
+    world = full()
+    world.run("young")
+    world.cancel("young", reason="no more")
+    assert not is_leaving(world.snapshot, world["young"])

@@ -24,7 +24,6 @@ _LINE = b"\r\n"
 _OF_SERVERS = (
     *("Nats-Stream", "Nats-Subject", "Nats-Sequence", "Nats-Last-Sequence"),
     *("Nats-Time-Stamp", "Nats-Num-Pending", "Nats-UpTo-Sequence"),
-    "Nats-Request-Info",
 )
 """What nats-server says of a message, behind what its sender said."""
 # Where a form feed is no space: nats-server takes a subject that has one.

@@ -28,8 +28,7 @@ from runtime.bus.relayed import (
     FairQueue,
     Request,
     Room,
-    make_refusal,
-    name_client,
+    read_request,
 )
 from runtime.bus.subscription import Delivery
 from runtime.errors import BusRefusedError, BusUnavailableError
@@ -55,7 +54,7 @@ _GROUP = "relays"
 _PASSED_ON = frozenset({ENCODING, EXPECTED_LAST_SUBJECT_SEQUENCE, TRACEPARENT})
 _OF_EVENTS = "ce-"
 _OF_SERVERS = "Nats-"
-_DROPPED = frozenset({MESSAGE_ID, "Nats-Request-Info"})
+_DROPPED = frozenset({MESSAGE_ID})
 """A stream knows ids by whoever sent them: with another's a message would be lost."""
 _SUBJECT = re.compile(r"[A-Za-z0-9=_-]+(\.[A-Za-z0-9=_-]+)*", re.ASCII)
 """Tokens as `contracts.tokens.token` makes them."""
@@ -122,7 +121,7 @@ class Storing:
         """Take messages of a kind, so that a flood of others holds none of them up."""
         name = f"{self._settings.name}-{account.lower()}-{entity}"
         connection = Connection(structs.replace(self._settings, name=name))
-        self._outlets[account, entity] = Outlet(connection)
+        self._outlets[account, entity] = Outlet(connection, account)
         take = partial(self._take_delivery, account)
         async with connection.keep_up():
             subject = f"{put_prefix(account)}.{entity}.>"
@@ -138,29 +137,20 @@ class Storing:
 
     def _take_delivery(self, account: str, delivery: Delivery) -> None:
         headers = choose_headers(delivery.headers)
-        request = Request(
-            client=name_client(delivery),
-            account=account,
-            operation=delivery.subject.removeprefix(f"{put_prefix(account)}."),
-            data=delivery.data,
-            reply=delivery.reply,
-            came_s=asyncio.get_running_loop().time(),
-            headers=headers or {},
-        )
-        flow = self._flows[STORED[_kind_of(request)]]
-        if not is_of_names(request.operation):
-            self._refuse(request, INVALID, "its subject has a token that is no name")
+        subject = delivery.subject.removeprefix(f"{put_prefix(account)}.")
+        now_s = asyncio.get_running_loop().time()
+        request = read_request(account, subject, delivery, now_s, headers)
+        kind = _kind_of(request)
+        outlet, flow = self._outlets[kind], self._flows[STORED[kind]]
+        if not is_of_names(subject):
+            words = "its subject has a token that is no name"
+            outlet.refuse(request.reply, INVALID, words)
         elif headers is None:
-            self._refuse(request, INVALID, "its headers are none of ours")
+            outlet.refuse(request.reply, INVALID, "its headers are none of ours")
         elif flow.queue.put(request):
             flow.ready.set()
         else:
-            self._refuse(request, BUSY, "too many messages wait to be stored")
-
-    def _refuse(self, request: Request, codes: tuple[int, int], words: str) -> None:
-        if request.reply:
-            outlet = self._outlets[_kind_of(request)]
-            outlet.put(request.reply, make_refusal(codes, words))
+            outlet.refuse(request.reply, BUSY, "too many messages wait to be stored")
 
     async def _work(self, flow: _Flow) -> None:
         loop = asyncio.get_running_loop()
@@ -185,7 +175,7 @@ class Storing:
             )
         except BusRefusedError as error:
             self._end(token)
-            self._refuse(request, INVALID, error.reason)
+            outlet.refuse(request.reply, INVALID, error.reason)
         except BusUnavailableError:
             self._end(token)  # and nothing is said: it may be stored
 
@@ -198,9 +188,13 @@ class Storing:
 
     def _receive_answer(self, delivery: Delivery) -> None:
         sent = self._end(delivery.subject.rpartition(".")[2])
-        if sent is not None and sent.reply:
-            no_stream = make_refusal(BUSY, "there is no stream that stores this")
-            sent.outlet.put(sent.reply, delivery.data or no_stream)
+        if sent is None:
+            return
+        if delivery.data:
+            sent.outlet.answer(sent.reply, delivery.data)
+        else:
+            words = "there is no stream that stores this"
+            sent.outlet.refuse(sent.reply, BUSY, words)
 
     def _forget_lost(self) -> None:
         """End the wait for answers to a connection that is gone."""

@@ -55,7 +55,7 @@ class Outlet:
     def answer(
         self, inbox: str, data: bytes, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Have an answer sent to an inbox of the account; empty: nobody waits for it."""
+        """Have an answer sent to an inbox of the account; empty: nobody waits."""
         if inbox:
             self._put(answer_subject(self._account, inbox), data, headers, MAX_BYTES)
 

@@ -31,8 +31,10 @@ all streams at once wait nowhere for long."""
 class Room(Struct, frozen=True, kw_only=True):
     """How much may wait."""
 
+    askers: int = 16_384
+    """Of an account; a simulated fleet asks for all of its nodes at once."""
     count: int = 16_384
-    """Of one asker; agents of simulated fleets ask for all nodes at once."""
+    """Of one asker."""
     count_in_all: int = 65_536
     """Of an account; where its askers are so many each has an equal share of them."""
     size: int = 32 << 20
@@ -171,7 +173,7 @@ class _Turns:
         """At the last level, where nobody is below."""
 
     def find(self, name: str) -> _Turns:
-        """Return who is below by a name; one for whom nothing waits if there is none."""
+        """Return who is below by a name, or a new one for whom nothing waits."""
         return self.below.get(name) or _Turns()
 
     def add(self, request: Request, *path: str, is_next: bool = False) -> None:
@@ -215,7 +217,7 @@ class FairQueue:
         account = self._turns.find(request.account)
         asker = account.find(request.asker)
         askers = len(account.below) + (not asker.count)
-        if askers > room.count_in_all:
+        if askers > room.askers:
             return False
         is_full = account.count >= room.count_in_all
         share = room.count_in_all // askers if is_full else room.count

@@ -25,6 +25,7 @@ PAGE = {"seq": 7, "next_by_subj": "dec.v1.>"}
 def _request(
     operation: str = "STREAM.INFO.DEC",
     data: bytes = b"",
+    *,
     client: str = "one",
     came_s: float = 0.0,
     account: str = "VIEWERS",
@@ -193,7 +194,7 @@ def test_bodies_have_little_room_where_there_are_many() -> None:
 
 
 def test_many_of_one_account_leave_room_for_others() -> None:
-    queue = FairQueue(Room(count=2, count_in_all=4))
+    queue = FairQueue(Room(askers=4))
     for number in range(9):
         queue.put(_request(client=f"agent-{number}", account="AGENTS"))
 

@@ -48,6 +48,8 @@ _AT_ONCE = 256
 _BYTES_AT_ONCE = 16 << 20
 """Of them, where the last may go beyond."""
 _ANSWER_S = 5.0
+_UNREAD_S = 0.5
+"""For so long nothing is read of whoever has no room."""
 _ROOM = Room(late_s=4.0)
 """Who publishes asks again after 5 s, and may then say something newer."""
 _GROUP = "relays"
@@ -105,6 +107,8 @@ class Storing:
         self._sent: dict[str, _Sent] = {}
         """By the last token of the reply, in the order of sending."""
         self._count = 0
+        self._flooded: set[bytes] = set()
+        """Beginnings of subjects of which there is no room for more, for a moment."""
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -120,7 +124,8 @@ class Storing:
     async def _listening_to(self, account: str, entity: str) -> AsyncIterator[None]:
         """Take messages of a kind, so that a flood of others holds none of them up."""
         name = f"{self._settings.name}-{account.lower()}-{entity}"
-        connection = Connection(structs.replace(self._settings, name=name))
+        own = structs.replace(self._settings, name=name)
+        connection = Connection(own, self._is_flooded)
         self._outlets[account, entity] = Outlet(connection, account)
         take = partial(self._take_delivery, account)
         async with connection.keep_up():
@@ -131,7 +136,7 @@ class Storing:
     async def run(self, stop: asyncio.Event) -> None:
         """Store what comes until `stop` is set."""
         flows = {self._flows[stream] for stream in STORED.values()}
-        works = [*map(self._work, flows), self._forget_late()]
+        works = [*map(self._work, flows), self._forget_late(), self._look_again()]
         works += [outlet.run() for outlet in self._outlets.values()]
         await unless(stop, together(works))
 
@@ -151,6 +156,16 @@ class Storing:
             flow.ready.set()
         else:
             outlet.refuse(request.reply, BUSY, "too many messages wait to be stored")
+            self._flooded.add(_owner_of(delivery.subject.encode()))
+
+    def _is_flooded(self, subject: bytes) -> bool:
+        return bool(self._flooded) and _owner_of(subject) in self._flooded
+
+    async def _look_again(self) -> None:
+        """Read again of all, so that who floods no more is heard."""
+        while True:
+            await asyncio.sleep(_UNREAD_S)
+            self._flooded.clear()
 
     async def _work(self, flow: _Flow) -> None:
         loop = asyncio.get_running_loop()
@@ -211,6 +226,11 @@ class Storing:
                 if loop.time() - sent.sent_s < _ANSWER_S:
                     break
                 self._end(token)
+
+
+def _owner_of(subject: bytes) -> bytes:
+    """Return the beginning of a subject, up to the node or namespace."""
+    return b".".join(subject.split(b".", 6)[:6])
 
 
 def _kind_of(request: Request) -> tuple[str, str]:

@@ -1,9 +1,9 @@
 """The users of the bus, and the account of nats-server in which each of them lives.
 
 The streams, the solver and the publisher are in one account, `CORE`. Everybody else is
-outside, where a message reaches CORE only if it is imported: the server answers it on a
-reply subject of its own making, and hands the answer over in the asker's account. So a
-reply subject, which no permission of nats-server looks at, never reaches a stream.
+outside, and CORE imports what they send, to relays only. A relay answers to an inbox of
+the asker's account, which CORE imports as well. So a reply subject, which no permission
+of nats-server looks at, never reaches a stream.
 
 Source: docs/bus.md, "Users and accounts".
 """
@@ -33,8 +33,7 @@ OUTSIDE_ACCOUNTS = tuple(
 VOUCHED = (NODEAGENT, PLATFORM)
 """Users that show a Kubernetes token, where servers ask the auth callout."""
 ANSWER_WITHIN_S = 6
-"""nats-server forgets after so long who outside CORE asked, and hands no answer over.
-Until then what is not answered takes room there; its default is 2 minutes."""
+"""A relay that has said nothing for so long will not answer."""
 MAX_MESSAGE_MIB = {NODEAGENT: 4, PLATFORM: 1, VIEWER: 1}
 """The largest message of a user outside of CORE, where accounts are ours; the server
 ends the connection of who sends more."""
@@ -100,8 +99,13 @@ def put_prefix(account: str) -> str:
 
 
 def news_subject(account: str, subject: str) -> str:
-    """Name where an account is sent what it imports as `subject`."""
+    """Name where an account is sent news that it hears as `subject`."""
     return f"news.{account}.{subject}"
+
+
+def answer_subject(account: str, inbox: str) -> str:
+    """Name where an account is sent what it hears in an inbox."""
+    return f"answer.{account}.{inbox}"
 
 
 def max_message_bytes(user: str, server_bytes: int) -> int:

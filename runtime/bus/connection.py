@@ -19,7 +19,7 @@ import nats.errors
 from nats.aio.client import Client
 
 from runtime import metrics
-from runtime.bus.client import TolerantClient
+from runtime.bus.client import TolerantClient, Unwanted
 from runtime.bus.credentials import read_credentials
 from runtime.bus.pending import PendingRequests
 from runtime.bus.subscription import Delivery, Handler, Subscription
@@ -60,8 +60,11 @@ class Connection:
     is told by `listeners` when the connection comes or goes.
     """
 
-    def __init__(self, settings: BusSettings) -> None:
+    def __init__(
+        self, settings: BusSettings, is_unwanted: Unwanted | None = None
+    ) -> None:
         self.settings = settings
+        self._is_unwanted = is_unwanted
         self.count = 0
         """Connections so far."""
         self.listeners: set[Callable[[], None]] = set()
@@ -256,7 +259,7 @@ class Connection:
         loop = asyncio.get_running_loop()
         while not self._closing.is_set():
             began_s, count = loop.time(), self.count
-            lost, client = asyncio.Event(), TolerantClient()
+            lost, client = asyncio.Event(), TolerantClient(self._is_unwanted)
             try:
                 await self._connect_client(client, lost)
                 await self._serve_client(client, lost)

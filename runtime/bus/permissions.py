@@ -22,7 +22,6 @@ from contracts.topics import (
 )
 from runtime.users import (
     ACCOUNTS,
-    ANSWER_WITHIN_S,
     CALLOUT,
     CALLOUT_SUBJECT,
     CORE,
@@ -33,6 +32,7 @@ from runtime.users import (
     USERS,
     VIEWER,
     VOUCHED,
+    answer_subject,
     api_prefix,
     inbox_prefix,
     is_outside,
@@ -52,8 +52,8 @@ CREATORS = ("solver", "publisher")
 """Users that create missing streams, and update older ones."""
 RELAYS = ("solver", "publisher")
 """Users whose relays ask and store for those outside, and tell them what is new."""
-_RELAYED_ANSWERS = "_R_.>"
-"""Where nats-server passes answers on to the account of who asked."""
+_INBOXES = "_INBOX.>"
+"""Where users outside are answered."""
 STORED = {
     (ACCOUNTS[user], topic.entity): topic.stream
     for topic in TOPICS
@@ -146,7 +146,7 @@ def server_configuration(*, tokens: bool = False) -> str:
     lines += ["accounts {"]
     for account in dict.fromkeys(ACCOUNTS.values()):
         lines += [f"  {account} {{", *(f"    {line}" for line in _LIMITS[account])]
-        lines += _between_core() if account == CORE else _between_outside(account)
+        lines += _imports_of_core() if account == CORE else _exports_of(account)
         lines += ["    users: ["]
         for user in _users_in(account):
             lines += _list_logins(user)
@@ -219,49 +219,51 @@ def _write_list(what: str, subjects: tuple[str, ...]) -> Iterator[str]:
     yield "  ] }"
 
 
-def _between_core() -> Iterator[str]:
-    """Yield what the account of the streams gives others, and how it tells them news.
+def _imports_of_core() -> Iterator[str]:
+    """Yield what the account of the streams hears from others, and what it tells them.
 
-    News go to an account as requests without an answer. As a stream that it imports
-    they would need a subscription in CORE for each in that account, and with many of
-    them whatever is published here waits whenever somebody there subscribes.
+    It hears messages, which the server hands to a relay as they are. Requests that it
+    answers the server would remember, with a reply of up to 4 kB each, until they are
+    answered: a flood of them took gigabytes. What it tells others are requests without
+    an answer. As streams that they import each of their subscriptions would be one
+    here, and with many of them whatever is published here waits whenever somebody there
+    subscribes.
     """
-    yield "    exports: ["
-    importers: dict[str, list[str]] = {}
-    for user in filter(is_outside, USERS):
-        for subject in _order_subjects(_list_published(user)):
-            exported = _exported_subject(user, subject)
-            importers.setdefault(exported, []).append(ACCOUNTS[user])
-    for subject in sorted(importers):
-        accounts = ", ".join(importers[subject])
-        options = f'accounts: [{accounts}], response_threshold: "{ANSWER_WITHIN_S}s"'
-        yield f'      {{ service: "{subject}", {options} }}'
-    yield "    ]"
     yield "    imports: ["
     for account in OUTSIDE_ACCOUNTS:
-        for subject in news_of(account):
-            source = f'{{ account: {account}, subject: "{subject}" }}'
-            sent = news_subject(account, subject)
-            yield f'      {{ service: {source}, to: "{sent}" }}'
+        for local, subject in _list_heard(account):
+            source = f'{{ account: {account}, subject: "{local}" }}'
+            yield f'      {{ stream: {source}, to: "{subject}" }}'
+    for account in OUTSIDE_ACCOUNTS:
+        for local, subject in _list_told(account):
+            source = f'{{ account: {account}, subject: "{local}" }}'
+            yield f'      {{ service: {source}, to: "{subject}" }}'
     yield "    ]"
 
 
-def _between_outside(account: str) -> Iterator[str]:
+def _exports_of(account: str) -> Iterator[str]:
     """Yield what an account outside of CORE asks there, and what it is told."""
-    users = _users_in(account)
-    if news := news_of(account):
-        yield "    exports: ["
-        for subject in news:
-            yield f'      {{ service: "{subject}", accounts: [{CORE}] }}'
-        yield "    ]"
-    yield "    imports: ["
-    for subject in _order_subjects(s for user in users for s in _list_published(user)):
-        local = _local_subject(users[0], subject)
-        exported = _exported_subject(users[0], subject)
-        # A relay is told whose connection asks, so that they take turns.
-        source = f'{{ account: {CORE}, subject: "{exported}" }}'
-        yield f'      {{ service: {source}, to: "{local}", share: true }}'
+    yield "    exports: ["
+    for subject, _ in _list_heard(account):
+        yield f'      {{ stream: "{subject}", accounts: [{CORE}] }}'
+    for subject, _ in _list_told(account):
+        yield f'      {{ service: "{subject}", accounts: [{CORE}] }}'
     yield "    ]"
+
+
+def _list_heard(account: str) -> list[tuple[str, str]]:
+    """List what an account asks and publishes, and the names of that in CORE."""
+    (user,) = _users_in(account)
+    return [
+        (_local_subject(user, subject), _heard_subject(user, subject))
+        for subject in _order_subjects(_list_published(user))
+    ]
+
+
+def _list_told(account: str) -> list[tuple[str, str]]:
+    """List what an account hears from relays, and the names of that in CORE."""
+    told = [(_INBOXES, answer_subject(account, _INBOXES))]
+    return told + [(news, news_subject(account, news)) for news in news_of(account)]
 
 
 def _local_subject(user: str, subject: str) -> str:
@@ -271,7 +273,7 @@ def _local_subject(user: str, subject: str) -> str:
     return subject
 
 
-def _exported_subject(user: str, subject: str) -> str:
+def _heard_subject(user: str, subject: str) -> str:
     """Give the subject of CORE that stands for a subject in a user's account."""
     account = ACCOUNTS[user]
     if subject.startswith(_API):
@@ -318,9 +320,8 @@ def _list_relayed() -> Iterator[str]:
     for user in filter(is_outside, USERS):
         yield from _list_published(user)
     yield from (f"{_API}.DIRECT.GET.{stream.name}" for stream in STREAMS)
-    yield _RELAYED_ANSWERS
     for account in OUTSIDE_ACCOUNTS:
-        yield from (news_subject(account, subject) for subject in news_of(account))
+        yield from (subject for _, subject in _list_told(account))
 
 
 def _name_lookup(user: str, family: SubjectFamily) -> str:

@@ -3,9 +3,9 @@
 nats-server works off the requests of all accounts in one queue, and what a stream
 answers waits in one queue with the acknowledgements of what is stored there. Neither
 has a limit by user: whoever reaches it fills it, and decisions wait. So only services
-reach them. The accounts of the others import the relay's subjects under the names of
-JetStream's own, and a relay asks for them: little at once, by turns, and after each
-request it rests for as long as that took.
+reach them. What the others ask, under the names of JetStream's own subjects, a relay
+hears and asks for them: little at once, by turns, and after each request it rests for
+as long as that took.
 
 What outsiders hear is sent by the relay, to each account over a connection of its own,
 and nothing of it by a stream: nats-server hands a message to all who hear it before it
@@ -26,7 +26,7 @@ from msgspec import structs
 from contracts.streams import STREAMS
 from runtime.bus.connection import Connection
 from runtime.bus.gathering import Gatherer, make_page
-from runtime.bus.outlet import MAX_NEWS_BYTES, Outlet
+from runtime.bus.outlet import Outlet
 from runtime.bus.permissions import news_of
 from runtime.bus.relayed import (
     BUSY,
@@ -35,14 +35,13 @@ from runtime.bus.relayed import (
     FairQueue,
     Request,
     Room,
-    make_refusal,
-    name_client,
+    read_request,
     remake_body,
 )
 from runtime.bus.subscription import Delivery
 from runtime.errors import BusError, BusRefusedError
 from runtime.log import get_logger
-from runtime.users import OUTSIDE_ACCOUNTS, news_subject, relay_prefix
+from runtime.users import OUTSIDE_ACCOUNTS, relay_prefix
 from runtime.waits import first_of, together, unless
 from runtime.wire import OVERSIZED, BusSettings
 
@@ -89,13 +88,13 @@ class Relay:
         settings = self._asking.settings
         name = f"{settings.name}-{account.lower()}"
         connection = Connection(structs.replace(settings, name=name))
-        outlet = self._outlets[account] = Outlet(connection)
+        outlet = self._outlets[account] = Outlet(connection, account)
         prefix = relay_prefix(account)
         take = partial(self._take_delivery, account, len(prefix) + 1)
         async with connection.keep_up():
             await connection.subscribe(f"{prefix}.>", take, _GROUP)
             for subject in news_of(account):
-                pass_on = partial(_pass_on, account, outlet)
+                pass_on = partial(_pass_on, outlet)
                 await connection.subscribe(subject, pass_on, f"{_GROUP}-{account}")
             yield
 
@@ -111,27 +110,19 @@ class Relay:
         await together([*works, unless(stop, sending)])
 
     def _take_delivery(self, account: str, begin: int, delivery: Delivery) -> None:
-        if not delivery.reply:
+        now_s = asyncio.get_running_loop().time()
+        request = read_request(account, delivery.subject[begin:], delivery, now_s)
+        lane, outlet = self._lanes.get(request.stream), self._outlets[account]
+        if not request.reply:
             return
         if len(delivery.data) > MAX_BODY_BYTES or OVERSIZED in delivery.headers:
-            _refuse(self._outlets[account], delivery.reply, INVALID, "it is too large")
-            return
-        request = Request(
-            client=name_client(delivery),
-            account=account,
-            operation=delivery.subject[begin:],
-            data=delivery.data,
-            reply=delivery.reply,
-            came_s=asyncio.get_running_loop().time(),
-        )
-        lane = self._lanes.get(request.stream)
-        outlet = self._outlets[account]
-        if lane is None:
-            _refuse(outlet, request.reply, INVALID, "no relay carries that out")
+            outlet.refuse(request.reply, INVALID, "it is too large")
+        elif lane is None:
+            outlet.refuse(request.reply, INVALID, "no relay carries that out")
         elif lane.queue.put(request):
             lane.filled.set()
         else:
-            _refuse(outlet, request.reply, BUSY, "too many requests wait")
+            outlet.refuse(request.reply, BUSY, "too many requests wait")
 
     async def _work(self, name: str, lane: _Lane, stop: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()
@@ -167,7 +158,7 @@ class Relay:
         """
         body, outlet = remake_body(request), self._outlets[request.account]
         if body is None:
-            _refuse(outlet, request.reply, INVALID, "its body is not read")
+            outlet.refuse(request.reply, INVALID, "its body is not read")
             return 0
         if not outlet.has_room():
             return 0
@@ -176,36 +167,25 @@ class Relay:
                 return await self._answer_page(request, body, outlet)
             subject = self._asking.api_subject(request.operation)
             answer = await self._asking.request(subject, body, timeout_s=_ANSWER_S)
-            outlet.put(request.reply, answer.data, _plain(answer.headers))
+            outlet.answer(request.reply, answer.data, _plain(answer.headers))
         except BusError as error:
-            _refuse(outlet, request.reply, BUSY, str(error))
+            outlet.refuse(request.reply, BUSY, str(error))
         return 0
 
     async def _answer_page(self, request: Request, body: bytes, outlet: Outlet) -> int:
         gathered = await self._pages.ask(request.operation, body, _ANSWER_S)
         try:
-            outlet.put(request.reply, make_page(gathered, outlet.max_bytes))
+            outlet.answer(request.reply, make_page(gathered, outlet.max_bytes))
         except BusRefusedError as error:
             told = {"Status": _NO_PAGE, "Description": error.reason}
-            outlet.put(request.reply, b"", told)
+            outlet.answer(request.reply, b"", told)
         return len(gathered.messages)
 
 
-def _refuse(outlet: Outlet, reply: str, codes: tuple[int, int], words: str) -> None:
-    """Say no, as JetStream's API does and as direct gets do.
-
-    nats-server remembers who asks until there is an answer. Where many wait to be sent
-    no refusal is, so that a flood of them costs little.
-    """
-    told = {"Status": str(codes[0]), "Description": words}
-    outlet.put(reply, make_refusal(codes, words), told, MAX_NEWS_BYTES)
-
-
-def _pass_on(account: str, outlet: Outlet, delivery: Delivery) -> None:
+def _pass_on(outlet: Outlet, delivery: Delivery) -> None:
     """Send on what a stream told CORE; readers ask again without it, a little later."""
     if OVERSIZED not in delivery.headers:
-        subject = news_subject(account, delivery.subject)
-        outlet.put(subject, delivery.data, delivery.headers, MAX_NEWS_BYTES)
+        outlet.tell(delivery.subject, delivery.data, delivery.headers)
 
 
 def _plain(headers: Mapping[str, str]) -> dict[str, str]:

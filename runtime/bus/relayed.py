@@ -1,13 +1,16 @@
 """Requests that a relay carries out for outsiders, and messages that it stores; pure.
 
 What a request may say is listed here: a field that is not cannot cost anything. Whose
-turn it is follows from who asks, so a connection that floods waits for itself, and an
-account with many of them for its own.
+turn it is follows from what nats-server lets a user say: the account, and in it the
+node or namespace that a subject names. So who floods waits for itself, over however
+many connections. Behind one name, and where there is none, inboxes take turns; they are
+what clients claim, and only keep those apart who mean no harm.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import re
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -15,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from contracts.pages import PAGE_MESSAGES, PageRequest
+from contracts.topics import TOPICS
 from runtime.bus.subscription import Delivery
 
 MAX_BODY_BYTES = 8 << 10
@@ -27,14 +31,16 @@ all streams at once wait nowhere for long."""
 class Room(Struct, frozen=True, kw_only=True):
     """How much may wait."""
 
+    askers: int = 16_384
+    """Of an account; a simulated fleet asks for all of its nodes at once."""
     count: int = 16_384
-    """Of one connection; agents of simulated fleets ask for all nodes at once."""
+    """Of one asker."""
     count_in_all: int = 65_536
-    """Of all connections; where they are so many each has an equal share of them."""
+    """Of an account; where its askers are so many each has an equal share of them."""
     size: int = 32 << 20
-    """Of the bodies of one connection: twice what our clients have in flight."""
+    """Of the bodies of one asker: twice what our clients have in flight."""
     size_in_all: int = 64 << 20
-    """Beyond it each has a share, as of the count."""
+    """Of an account; beyond it each has a share, as of the count."""
     late_s: float = 5.0
     """Who asked so long ago has asked again."""
 
@@ -44,20 +50,36 @@ INVALID, BUSY = (400, 10003), (429, 10167)
 _DIRECT = "DIRECT.GET."
 _INFO = "STREAM.INFO."
 _GET = "STREAM.MSG.GET."
+_INBOX = re.compile(r"_INBOX(\.[^.*>\s]+)+")
+_MAX_INBOX = 255
+"""Characters; a reply is kept for as long as its request waits."""
+_OWNED = {
+    topic.entity
+    for topic in TOPICS
+    if {"node", "namespace"}.intersection(topic.names[1:2])
+}
+"""Subjects of these entities name a cluster, and there a node or namespace, for which
+nats-server lets a user speak."""
 
 
 class Request(NamedTuple):
     """What somebody outside asks of JetStream's API, or publishes."""
 
-    client: str
-    """The connection that asks."""
     account: str
+    asker: str
+    """The node or namespace that the subject names; else the inbox."""
     operation: str
     """Such as `STREAM.INFO.DEC`; of what is published its subject."""
     data: bytes
     reply: str
+    """An inbox of the account; empty: nobody waits for an answer."""
     came_s: float
     headers: Mapping[str, str] = {}
+
+    @property
+    def inbox(self) -> str:
+        """What the replies of one client begin with."""
+        return self.reply.rpartition(".")[0]
 
     @property
     def stream(self) -> str:
@@ -72,15 +94,35 @@ class Request(NamedTuple):
         return self.operation == f"{_DIRECT}{self.stream}"
 
 
-class _Client(Struct, frozen=True):
-    """Who asks, as the server says."""
+def read_request(
+    account: str,
+    operation: str,
+    delivery: Delivery,
+    came_s: float,
+    headers: Mapping[str, str] | None = None,
+) -> Request:
+    """Read what somebody in an account asks or publishes."""
+    reply = delivery.reply
+    if len(reply) > _MAX_INBOX or not _INBOX.fullmatch(reply):
+        reply = ""
+    return Request(
+        account=account,
+        asker=_name_owner(operation) or reply.rpartition(".")[0],
+        operation=operation,
+        data=delivery.data,
+        reply=reply,
+        came_s=came_s,
+        headers=headers or {},
+    )
 
-    acc: str = ""
-    server: str = ""
-    id: int = 0
 
-
-_CLIENT = msgspec.json.Decoder(_Client)
+def _name_owner(operation: str) -> str:
+    """Name whose the subject is that is published or looked up; empty: everybody's."""
+    subject = operation
+    if operation.startswith(_DIRECT):
+        subject = operation.removeprefix(_DIRECT).partition(".")[2]
+    entity, *names = subject.split(".", 4)[:4]
+    return ".".join(names[1:]) if entity in _OWNED else ""
 
 
 class _MessageRequest(Struct, frozen=True, omit_defaults=True):
@@ -112,16 +154,6 @@ def _remake_page(request: Request) -> bytes:
     return msgspec.json.encode(page)
 
 
-def name_client(delivery: Delivery) -> str:
-    """Name the connection that asks, as the server says who it is."""
-    try:
-        info = delivery.headers.get("Nats-Request-Info", "{}")
-        client = _CLIENT.decode(info)
-    except msgspec.DecodeError:
-        return ""
-    return f"{client.acc} {client.server} {client.id}"
-
-
 def make_refusal(codes: tuple[int, int], words: str) -> bytes:
     """Write a refusal as JetStream does."""
     code, err_code = codes
@@ -129,82 +161,85 @@ def make_refusal(codes: tuple[int, int], words: str) -> bytes:
     return msgspec.json.encode({"error": error, "stream": "", "seq": 0})
 
 
-class _Own:
-    """What one connection waits for."""
+class _Turns:
+    """Requests that wait at one level, where those below take turns."""
 
     def __init__(self) -> None:
-        self.requests: deque[Request] = deque()
+        self.below: OrderedDict[str, _Turns] = OrderedDict()
+        """Whose turn it is comes first."""
+        self.count = 0
         self.bytes = 0
+        self._requests: deque[Request] = deque()
+        """At the last level, where nobody is below."""
+
+    def find(self, name: str) -> _Turns:
+        """Return who is below by a name, or a new one for whom nothing waits."""
+        return self.below.get(name) or _Turns()
+
+    def add(self, request: Request, *path: str, is_next: bool = False) -> None:
+        """Add a request at the end of a path of names, or where it is the next."""
+        self.count += 1
+        self.bytes += len(request.data)
+        if path:
+            self.below[path[0]] = below = self.find(path[0])
+            below.add(request, *path[1:], is_next=is_next)
+            if is_next:
+                self.below.move_to_end(path[0], last=False)
+        elif is_next:
+            self._requests.appendleft(request)
+        else:
+            self._requests.append(request)
+
+    def take(self) -> Request:
+        """Take the request whose turn it is."""
+        if self.below:
+            name, below = self.below.popitem(last=False)
+            request = below.take()
+            if below.count:
+                self.below[name] = below
+        else:
+            request = self._requests.popleft()
+        self.count -= 1
+        self.bytes -= len(request.data)
+        return request
 
 
 class FairQueue:
-    """Requests that wait; accounts take turns, and in each those who ask."""
+    """Requests that wait; accounts take turns, in each who asks, and their inboxes."""
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._waiting: dict[str, dict[str, _Own]] = {}
-        """By account and connection; whose turn it is comes first."""
-        self._connections = 0
-        self._count = 0
-        self._bytes = 0
+        self._turns = _Turns()
 
     def put(self, request: Request) -> bool:
         """Add a request; False: there is no room for it."""
-        room = self._room
-        own = self._waiting.get(request.account, {}).get(request.client)
-        count, size = (len(own.requests), own.bytes) if own else (0, 0)
-        connections = self._connections + (own is None)
-        if connections > room.count_in_all:
+        room, size = self._room, len(request.data)
+        account = self._turns.find(request.account)
+        asker = account.find(request.asker)
+        askers = len(account.below) + (not asker.count)
+        if askers > room.askers:
             return False
-        is_full = self._count >= room.count_in_all
-        share = room.count_in_all // connections if is_full else room.count
-        size += len(request.data)
-        is_full = self._bytes + len(request.data) > room.size_in_all
-        byte_share = room.size_in_all // connections if is_full else room.size
-        if size > byte_share or (count and count >= share):
+        is_full = account.count >= room.count_in_all
+        share = room.count_in_all // askers if is_full else room.count
+        is_full = account.bytes + size > room.size_in_all
+        byte_share = room.size_in_all // askers if is_full else room.size
+        if asker.bytes + size > byte_share or asker.count >= share:
             return False
-        self._own(request).requests.append(request)
-        self._note(request, 1)
+        self._turns.add(request, *_path_of(request))
         return True
 
     def put_back(self, request: Request) -> None:
         """Put back what was taken just now: it is the next."""
-        self._own(request).requests.appendleft(request)
-        self._note(request, 1)
-        account = self._waiting.pop(request.account)
-        own = account.pop(request.client)
-        first = {request.client: own, **account}
-        self._waiting = {request.account: first, **self._waiting}
+        self._turns.add(request, *_path_of(request), is_next=True)
 
     def take(self, now_s: float) -> Request | None:
         """Take the request whose turn it is; those that are late are dropped."""
-        while self._waiting:
-            name, account = next(iter(self._waiting.items()))
-            client, own = next(iter(account.items()))
-            request = own.requests.popleft()
-            self._note(request, -1)
-            del self._waiting[name], account[client]
-            if own.requests:
-                account[client] = own
-            else:
-                self._connections -= 1
-            if account:
-                self._waiting[name] = account
+        while self._turns.count:
+            request = self._turns.take()
             if now_s - request.came_s < self._room.late_s:
                 return request
         return None
 
-    def _own(self, request: Request) -> _Own:
-        """Return what who asks waits for, which may be nothing yet."""
-        account = self._waiting.setdefault(request.account, {})
-        if request.client not in account:
-            account[request.client] = _Own()
-            self._connections += 1
-        return account[request.client]
 
-    def _note(self, request: Request, count: int) -> None:
-        """Count a request that was added (1) or taken (-1)."""
-        size = count * len(request.data)
-        self._waiting[request.account][request.client].bytes += size
-        self._count += count
-        self._bytes += size
+def _path_of(request: Request) -> tuple[str, str, str]:
+    return request.account, request.asker, request.inbox

@@ -28,8 +28,7 @@ from runtime.bus.relayed import (
     FairQueue,
     Request,
     Room,
-    make_refusal,
-    name_client,
+    read_request,
 )
 from runtime.bus.subscription import Delivery
 from runtime.errors import BusRefusedError, BusUnavailableError
@@ -49,13 +48,15 @@ _AT_ONCE = 256
 _BYTES_AT_ONCE = 16 << 20
 """Of them, where the last may go beyond."""
 _ANSWER_S = 5.0
+_UNREAD_S = 0.5
+"""For so long nothing is read of whoever has no room."""
 _ROOM = Room(late_s=4.0)
 """Who publishes asks again after 5 s, and may then say something newer."""
 _GROUP = "relays"
 _PASSED_ON = frozenset({ENCODING, EXPECTED_LAST_SUBJECT_SEQUENCE, TRACEPARENT})
 _OF_EVENTS = "ce-"
 _OF_SERVERS = "Nats-"
-_DROPPED = frozenset({MESSAGE_ID, "Nats-Request-Info"})
+_DROPPED = frozenset({MESSAGE_ID})
 """A stream knows ids by whoever sent them: with another's a message would be lost."""
 _SUBJECT = re.compile(r"[A-Za-z0-9=_-]+(\.[A-Za-z0-9=_-]+)*", re.ASCII)
 """Tokens as `contracts.tokens.token` makes them."""
@@ -106,6 +107,8 @@ class Storing:
         self._sent: dict[str, _Sent] = {}
         """By the last token of the reply, in the order of sending."""
         self._count = 0
+        self._flooded: set[bytes] = set()
+        """Beginnings of subjects of which there is no room for more, for a moment."""
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -121,8 +124,9 @@ class Storing:
     async def _listening_to(self, account: str, entity: str) -> AsyncIterator[None]:
         """Take messages of a kind, so that a flood of others holds none of them up."""
         name = f"{self._settings.name}-{account.lower()}-{entity}"
-        connection = Connection(structs.replace(self._settings, name=name))
-        self._outlets[account, entity] = Outlet(connection)
+        own = structs.replace(self._settings, name=name)
+        connection = Connection(own, self._is_flooded)
+        self._outlets[account, entity] = Outlet(connection, account)
         take = partial(self._take_delivery, account)
         async with connection.keep_up():
             subject = f"{put_prefix(account)}.{entity}.>"
@@ -132,35 +136,36 @@ class Storing:
     async def run(self, stop: asyncio.Event) -> None:
         """Store what comes until `stop` is set."""
         flows = {self._flows[stream] for stream in STORED.values()}
-        works = [*map(self._work, flows), self._forget_late()]
+        works = [*map(self._work, flows), self._forget_late(), self._look_again()]
         works += [outlet.run() for outlet in self._outlets.values()]
         await unless(stop, together(works))
 
     def _take_delivery(self, account: str, delivery: Delivery) -> None:
         headers = choose_headers(delivery.headers)
-        request = Request(
-            client=name_client(delivery),
-            account=account,
-            operation=delivery.subject.removeprefix(f"{put_prefix(account)}."),
-            data=delivery.data,
-            reply=delivery.reply,
-            came_s=asyncio.get_running_loop().time(),
-            headers=headers or {},
-        )
-        flow = self._flows[STORED[_kind_of(request)]]
-        if not is_of_names(request.operation):
-            self._refuse(request, INVALID, "its subject has a token that is no name")
+        subject = delivery.subject.removeprefix(f"{put_prefix(account)}.")
+        now_s = asyncio.get_running_loop().time()
+        request = read_request(account, subject, delivery, now_s, headers)
+        kind = _kind_of(request)
+        outlet, flow = self._outlets[kind], self._flows[STORED[kind]]
+        if not is_of_names(subject):
+            words = "its subject has a token that is no name"
+            outlet.refuse(request.reply, INVALID, words)
         elif headers is None:
-            self._refuse(request, INVALID, "its headers are none of ours")
+            outlet.refuse(request.reply, INVALID, "its headers are none of ours")
         elif flow.queue.put(request):
             flow.ready.set()
         else:
-            self._refuse(request, BUSY, "too many messages wait to be stored")
+            outlet.refuse(request.reply, BUSY, "too many messages wait to be stored")
+            self._flooded.add(_owner_of(delivery.subject.encode()))
 
-    def _refuse(self, request: Request, codes: tuple[int, int], words: str) -> None:
-        if request.reply:
-            outlet = self._outlets[_kind_of(request)]
-            outlet.put(request.reply, make_refusal(codes, words))
+    def _is_flooded(self, subject: bytes) -> bool:
+        return bool(self._flooded) and _owner_of(subject) in self._flooded
+
+    async def _look_again(self) -> None:
+        """Read again of all, so that who floods no more is heard."""
+        while True:
+            await asyncio.sleep(_UNREAD_S)
+            self._flooded.clear()
 
     async def _work(self, flow: _Flow) -> None:
         loop = asyncio.get_running_loop()
@@ -185,7 +190,7 @@ class Storing:
             )
         except BusRefusedError as error:
             self._end(token)
-            self._refuse(request, INVALID, error.reason)
+            outlet.refuse(request.reply, INVALID, error.reason)
         except BusUnavailableError:
             self._end(token)  # and nothing is said: it may be stored
 
@@ -198,9 +203,13 @@ class Storing:
 
     def _receive_answer(self, delivery: Delivery) -> None:
         sent = self._end(delivery.subject.rpartition(".")[2])
-        if sent is not None and sent.reply:
-            no_stream = make_refusal(BUSY, "there is no stream that stores this")
-            sent.outlet.put(sent.reply, delivery.data or no_stream)
+        if sent is None:
+            return
+        if delivery.data:
+            sent.outlet.answer(sent.reply, delivery.data)
+        else:
+            words = "there is no stream that stores this"
+            sent.outlet.refuse(sent.reply, BUSY, words)
 
     def _forget_lost(self) -> None:
         """End the wait for answers to a connection that is gone."""
@@ -217,6 +226,11 @@ class Storing:
                 if loop.time() - sent.sent_s < _ANSWER_S:
                     break
                 self._end(token)
+
+
+def _owner_of(subject: bytes) -> bytes:
+    """Return the beginning of a subject, up to the node or namespace."""
+    return b".".join(subject.split(b".", 6)[:6])
 
 
 def _kind_of(request: Request) -> tuple[str, str]:

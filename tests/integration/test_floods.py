@@ -29,8 +29,10 @@ from runtime.errors import BusUnavailableError
 from runtime.users import NODEAGENT, PLATFORM, VIEWER, inbox_prefix
 from runtime.wire import BusSettings, Outgoing
 from tests.lab.fanout import subscribed
-from tests.lab.flood import flooding
+from tests.lab.flood import NUMBER, flooding
 from tests.lab.nats_server import LabServer
+from tests.lab.processes import resident_mebibytes
+from tests.lab.soak import sized
 
 SUBJECTS = 20_000
 REQUESTS = 5_000
@@ -38,6 +40,11 @@ AGAIN_S = 30.0
 ANSWERED_S = 5.0
 """A tenth of a second or so, on a machine that has the flood's other end as well."""
 ROUNDS = 10
+LONG = 3_800
+"""Characters of a reply: about as many as a control line has."""
+GROWS_S = sized(14, 60)
+GROWN_MIB = 320
+"""Twice what is read and written at once; what was remembered took more in 10 s."""
 ALL = ">"
 CREATE: dict[str, object] = {
     "stream_name": "DEC",
@@ -192,6 +199,29 @@ async def test_services_publish_beside_acknowledgements_that_are_heard_in_thousa
             async with asyncio.timeout(ANSWERED_S):
                 subject = SUBMISSIONS.subject("local", "team", "1")
                 await publisher.publish(Outgoing(subject=subject, data=b"{}"))
+
+
+@pytest.mark.parametrize(
+    ("user", "subject"),
+    [
+        (VIEWER, "JS.CORE.API.STREAM.INFO.DEC"),
+        (PLATFORM, SUBMISSIONS.subject("local", "evil", "1")),
+    ],
+)
+async def test_the_server_does_not_grow_with_long_replies(
+    flooded: Flooded, user: str, subject: str
+) -> None:
+    """It remembered each until it was answered: 1.5 GiB after 30 s of such requests."""
+    login = flooded.users.password_file(user).read_text().strip()
+    heard = f"{inbox_prefix(user)}.{'x' * LONG}.{NUMBER}"
+    pid = flooded.server.pid
+    assert pid is not None
+    before = resident_mebibytes(pid)
+    with flooding(flooded.server.port, login, subject, b"{}", heard, connections=3):
+        until_s = time.monotonic() + GROWS_S
+        while time.monotonic() < until_s:
+            assert await _decide_some(flooded, "DEC") < ANSWERED_S
+            assert resident_mebibytes(pid) - before < GROWN_MIB
 
 
 async def _decide_beside(

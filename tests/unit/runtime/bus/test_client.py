@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from nats.protocol.parser import HMSG_RE, MSG_RE
 
 from runtime.bus.client import MAX_HEADER_BYTES, TolerantClient, read_headers
@@ -43,3 +44,50 @@ def test_a_subject_may_have_what_is_space_elsewhere() -> None:
     headed = HMSG_RE.match(b"HMSG a.\x85 3 12 17\r\n")
     assert headed is not None
     assert headed.groups() == (b"a.\x85", b"3", None, None, b"12", b"17")
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
+async def test_messages_that_nobody_wants_are_passed_over(size: int) -> None:
+    """As far as they come whole; and what a body says is no message."""
+    evil = b"MSG good 1 4\r\nevil\r\n"
+    stream = b"".join(
+        (
+            b"MSG bad 1 3\r\none\r\n",
+            b"MSG good 1 _INBOX.x 3\r\ntwo\r\n",
+            b"MSG bad 1 _INBOX.x %d\r\n%b\r\n" % (len(evil), evil),
+            b"HMSG bad 1 _INBOX.x 12 15\r\nNATS/1.0\r\n\r\nbad\r\n",
+            b"HMSG good 1 12 17\r\nNATS/1.0\r\n\r\nthree\r\n",
+            b"MSG good 1 %d\r\n%b\r\n" % (len(evil), evil),
+            b"MSG bad 1 0\r\n\r\n",
+            b"PING\r\n",
+        )
+    )
+    heard: list[bytes] = []
+    client = _Heard(heard)
+    for at in range(0, len(stream), size):
+        await client.parse(stream[at : at + size])
+
+    wanted = [b"good two", b"good three", b"good " + evil, b"PING"]
+    assert [said for said in heard if not said.startswith(b"bad")] == wanted
+    if size >= len(stream):
+        assert heard == wanted
+
+
+class _Heard(TolerantClient):
+    """Notes what it is told, and wants no message that is bad."""
+
+    def __init__(self, heard: list[bytes]) -> None:
+        super().__init__(lambda subject: subject == b"bad")
+        self._heard = heard
+
+    async def parse(self, data: bytes) -> None:
+        await self._ps.parse(data)
+
+    async def _process_ping(self) -> None:
+        self._heard.append(b"PING")
+
+    async def _process_msg(
+        self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes
+    ) -> None:
+        del sid, reply, headers
+        self._heard.append(subject + b" " + data)

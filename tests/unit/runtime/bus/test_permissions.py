@@ -30,17 +30,19 @@ def test_only_the_solver_decides_and_only_the_publisher_confirms() -> None:
         assert authors == {author}
 
 
-def test_the_server_soon_forgets_requests_that_nobody_answers() -> None:
-    """Its default is 2 minutes, and what it remembers takes memory and time."""
-    exported = re.findall(r"service: \"((?:relay|put)\.\S+)\", (.*) }", _exports())
-    assert exported
-    for subject, options in exported:
-        assert options.endswith(', response_threshold: "6s"'), subject
+def test_the_server_remembers_no_request_of_outsiders() -> None:
+    """It would, until there is an answer, of each that goes to a service of CORE."""
+    accounts = server_configuration().partition("\naccounts {")[2]
+    core, *others = re.split(r"\n  (?=[A-Z]+ {)", accounts)[1:]
+    assert "exports: [" not in core
+    for account in others:
+        assert "exports: [" in account
+        assert "imports: [" not in account
 
 
-def _exports() -> str:
-    """Give the services of CORE, as written."""
-    return server_configuration().partition("exports: [")[2].partition("]\n    imp")[0]
+def test_services_reach_inboxes_and_news_of_outsiders_only() -> None:
+    exported = re.findall(r"{ service: \"(\S+)\",", server_configuration())
+    assert set(exported) == {"_INBOX.>", "evt.dec.v1.>", "evt.solved.v1.>"}
 
 
 def test_the_configuration_holds_no_password() -> None:

@@ -14,7 +14,7 @@ from runtime.bus.relayed import (
     Request,
     Room,
     make_refusal,
-    name_client,
+    read_request,
     remake_body,
 )
 from runtime.bus.subscription import Delivery
@@ -25,11 +25,14 @@ PAGE = {"seq": 7, "next_by_subj": "dec.v1.>"}
 def _request(
     operation: str = "STREAM.INFO.DEC",
     data: bytes = b"",
+    *,
     client: str = "one",
     came_s: float = 0.0,
     account: str = "VIEWERS",
+    inbox: str = "",
 ) -> Request:
-    return Request(client, account, operation, data, "_R_.x", came_s)
+    reply = f"_INBOX.{inbox or client}.1"
+    return Request(account, client, operation, data, reply, came_s)
 
 
 def test_a_request_names_the_stream_that_answers() -> None:
@@ -103,13 +106,13 @@ def test_no_page_is_asked_for_that_there_cannot_be(wrong: dict[str, object]) -> 
     assert remake_body(_request("DIRECT.GET.DEC", body)) is None
 
 
-def test_connections_take_turns() -> None:
+def test_askers_take_turns() -> None:
     queue = FairQueue(Room())
     for name in ("flood", "flood", "flood", "quiet", "flood"):
         assert queue.put(_request(client=name))
     taken = [queue.take(0.0) for _ in range(6)]
 
-    assert [request.client if request else "" for request in taken] == [
+    assert [request.asker if request else "" for request in taken] == [
         "flood",
         "quiet",
         "flood",
@@ -119,14 +122,31 @@ def test_connections_take_turns() -> None:
     ]
 
 
-def test_an_account_of_many_connections_waits_for_its_own() -> None:
+def test_behind_one_name_inboxes_take_turns() -> None:
+    """However many there are, others have their turn."""
+    queue = FairQueue(Room())
+    for name in ("flood", "flood", "quiet"):
+        assert queue.put(_request(client="local.a", inbox=name))
+    assert queue.put(_request(client="local.b"))
+    taken = [queue.take(0.0) for _ in range(4)]
+    found = [(request.asker, request.inbox) for request in taken if request is not None]
+
+    assert found == [
+        ("local.a", "_INBOX.flood"),
+        ("local.b", "_INBOX.local.b"),
+        ("local.a", "_INBOX.quiet"),
+        ("local.a", "_INBOX.flood"),
+    ]
+
+
+def test_an_account_of_many_askers_waits_for_its_own() -> None:
     queue = FairQueue(Room())
     for number in range(100):
         assert queue.put(_request(client=f"agent-{number}", account="AGENTS"))
     assert queue.put(_request(client="viewer"))
     taken = [queue.take(0.0) for _ in range(3)]
-    clients = [request.client for request in taken if request is not None]
-    assert clients == ["agent-0", "viewer", "agent-1"]
+    askers = [request.asker for request in taken if request is not None]
+    assert askers == ["agent-0", "viewer", "agent-1"]
 
 
 def test_what_is_put_back_is_taken_next() -> None:
@@ -173,18 +193,47 @@ def test_bodies_have_little_room_where_there_are_many() -> None:
     assert queue.put(_request(client="one", data=b"x" * 30))
 
 
+def test_many_of_one_account_leave_room_for_others() -> None:
+    queue = FairQueue(Room(askers=4))
+    for number in range(9):
+        queue.put(_request(client=f"agent-{number}", account="AGENTS"))
+
+    assert not queue.put(_request(client="agent-10", account="AGENTS"))
+    assert queue.put(_request(client="viewer"))
+
+
+INBOX = "_INBOX.viewer.abc.1"
+
+
 @pytest.mark.parametrize(
-    ("told", "name"),
+    ("operation", "asker"),
     [
-        ('{"acc":"VIEWERS","server":"a","id":7,"host":"1.2.3.4"}', "VIEWERS a 7"),
-        ('{"acc":"VIEWERS"}', "VIEWERS  0"),
-        ("[", ""),
+        ("hb.v1.local.node-1", "local.node-1"),
+        ("submit.v1.local.team-a.1", "local.team-a"),
+        ("DIRECT.GET.INV.inv.v1.local.node-1", "local.node-1"),
+        ("DIRECT.GET.DEC.dec.v1.local.team-a.1", "local.team-a"),
+        ("DIRECT.GET.DEC.solved.v1.local", "_INBOX.viewer.abc"),
+        ("DIRECT.GET.DEC", "_INBOX.viewer.abc"),
+        ("STREAM.INFO.DEC", "_INBOX.viewer.abc"),
     ],
 )
-def test_a_client_is_a_connection_of_a_server(told: str, name: str) -> None:
-    delivery = Delivery("relay.VIEWERS.x", "r", b"", {"Nats-Request-Info": told})
-    assert name_client(delivery) == name
+def test_who_asks_is_whose_subject_it_is(operation: str, asker: str) -> None:
+    """Which nats-server lets nobody else use; behind that it is who listens."""
+    request = read_request("VIEWERS", operation, Delivery("x", INBOX, b"", {}), 0.0)
+
+    assert request.asker == asker
+    assert request.inbox == "_INBOX.viewer.abc"
 
 
-def test_who_is_not_named_is_one_client() -> None:
-    assert name_client(Delivery("relay.VIEWERS.x", "r", b"", {})) == "  0"
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *("", "_INBOX", "dec.v1.a.b.c", "$JS.API.STREAM.PURGE.DEC", "_INBOX.*.x"),
+        *("_INBOX.>", "_INBOX..x", "_INBOX.x y", "_INBOX.x\n", f"_INBOX.{'x' * 255}"),
+    ],
+)
+def test_only_inboxes_are_answered(reply: str) -> None:
+    delivery = Delivery("x", reply, b"", {})
+    request = read_request("VIEWERS", "STREAM.INFO.DEC", delivery, 0.0)
+
+    assert (request.reply, request.asker) == ("", "")

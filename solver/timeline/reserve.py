@@ -109,6 +109,7 @@ class _Search:
         self._kept = scene.kept
         self._duration_s = duration_of(record)
         self._proven = True
+        (self._gang,) = asker.resolve(scene.table.snapshot, record)
 
     def find_company(self, step: _Step) -> tuple[int, ...]:
         """Name the reservations beside which it would run, by their numbers."""
@@ -147,6 +148,9 @@ class _Search:
         )
 
     def _fits_at(self, step: _Step) -> Asking[bool]:
+        free = self._table.count_free(step.ended)
+        if free is not None and free.lacks(self._gang):
+            return False
         fit = yield from self._asker.find(self._state_at(step), self._record)
         self._proven &= bool(fit) or fit.proven
         return bool(fit)

@@ -7,17 +7,22 @@ first. Pure.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from math import ceil
 
 from msgspec import Struct
 
 from contracts.durations import parse_duration
-from contracts.ids import GangKey
+from contracts.ids import GangKey, NodeName
 from contracts.lifecycle import GangRecord
-from solver.cache import cached
+from contracts.messages import DecisionMessage
+from solver.cache import Cache, cached
 from solver.snapshot.snapshot import Snapshot
+from solver.timeline.futures import list_results
 
 MOST_TEXTS = 4096
+MOST_HELD = 8192
 Seconds = int
 """Since the epoch."""
 
@@ -39,8 +44,24 @@ def duration_of(record: GangRecord) -> int | None:
     return _read_duration(text) if text else None
 
 
+_HELD: Cache[GangKey, tuple[DecisionMessage | None, Counter[NodeName]]] = Cache(
+    MOST_HELD
+)
+"""What gangs hold by the decision that gave it to them."""
 _read_duration = cached(MOST_TEXTS)(parse_duration)
 """What is no duration was refused with its submission."""
+
+
+def count_held(record: GangRecord) -> Mapping[NodeName, int]:
+    """Count the devices that were decided for a gang's pods, node by node."""
+    known = _HELD.get(record.key)
+    if known is None or known[0] is not record.decision:
+        pods = () if record.placed is None else record.placed.members
+        counts = Counter[NodeName]()
+        for pod in pods:
+            counts[pod.node] += len(list_results((pod,)))
+        known = _HELD.keep(record.key, (record.decision, counts))
+    return known[1]
 
 
 def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:

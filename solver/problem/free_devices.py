@@ -23,6 +23,10 @@ _OF_NODE: Slot[int] = Slot()
 _OF_PAGE: Slot[Counter[int]] = Slot()
 
 
+FreeByNode = Mapping[NodeName, int]
+"""The devices that are free on each node, at most."""
+
+
 class FreeDevices(Struct, frozen=True):
     """How many devices are free, at most."""
 
@@ -30,6 +34,11 @@ class FreeDevices(Struct, frozen=True):
     """How many nodes have so many."""
     anywhere: bool = False
     """True if there are devices that no node owns: nobody lacks any."""
+
+    @classmethod
+    def of(cls, free: FreeByNode) -> FreeDevices:
+        """Sum up the devices of nodes."""
+        return cls(Counter(free.values()))
 
     def lacks(self, gang: GangPart) -> bool:
         """True if a gang has no place, as there are too few devices."""
@@ -59,14 +68,45 @@ def count_free(pages: Iterable[Page]) -> FreeDevices:
     return FreeDevices(total, anywhere)
 
 
-def list_free(pages: Iterable[Page]) -> dict[NodeName, int]:
-    """List the free devices of each node, at most."""
-    return {
-        NodeName(owner): _count_node(node)
-        for page in pages
-        for owner, node in page.nodes.items()
-        if owner
-    }
+def list_free(pages: Iterable[Page]) -> dict[NodeName, int] | None:
+    """List the free devices of each node; None: some are no node's."""
+    free: dict[NodeName, int] = {}
+    for page in pages:
+        if _has_pools(page.nodes.get("")):
+            return None
+        for owner, node in page.nodes.items():
+            if owner:
+                free[NodeName(owner)] = _count_node(node)
+    return free
+
+
+def leaves_room(
+    begins: GangPart, now: FreeByNode, starts: GangPart, then: FreeByNode
+) -> bool:
+    """False if a gang that begins now leaves another too few devices, wherever it is.
+
+    `now` and `then`: the devices that are free when each begins, and the other is not
+    there.
+    """
+    for member in starts.members:
+        each = _count_least(member)
+        spare = sum(free // each for free in then.values()) - member.least if each else 1
+        if spare < 0:
+            return False
+        if spare == 0 and not _has_scraps(begins, now, each, then):
+            return False
+    return True
+
+
+def _has_scraps(gang: GangPart, now: FreeByNode, each: int, then: FreeByNode) -> bool:
+    """True if a gang may do with what is left over of nodes by pods of some size."""
+    for member in gang.members:
+        own = _count_least(member)
+        if own and member.least > sum(
+            min(free % each, now.get(node, 0)) // own for node, free in then.items()
+        ):
+            return False
+    return True
 
 
 def _has_pools(cluster: NodeParts | None) -> bool:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from contracts.allocation import DeviceRequestAllocationResult
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
+from solver.problem.free_devices import FreeDevices
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asker, Asking
 from solver.timeline.futures import Members, list_results, with_gang
@@ -148,8 +149,8 @@ class _Search:
         )
 
     def _fits_at(self, step: _Step) -> Asking[bool]:
-        free = self._table.count_free(step.ended)
-        if free is not None and free.lacks(self._gang):
+        free = self._table.list_free(step.ended)
+        if free is not None and FreeDevices.of(free).lacks(self._gang):
             return False
         fit = yield from self._asker.find(self._state_at(step), self._record)
         self._proven &= bool(fit) or fit.proven

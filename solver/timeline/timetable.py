@@ -7,10 +7,10 @@ it is about, in whatever order states are asked for. Pure.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections import Counter
+from collections.abc import Mapping
 
 from contracts.ids import NodeName
-from solver.problem.free_devices import FreeDevices, count_free, list_free
+from solver.problem.free_devices import list_free
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.futures import without_gangs
 from solver.timeline.runs import Seconds, count_held, list_runs
@@ -26,7 +26,7 @@ class Timetable:
         """In the order of their ends."""
         self.ends = [run.ends_s for run in self.runs if run.ends_s is not None]
         """Those that are known, ascending."""
-        self._free: dict[NodeName, int] | None = None
+        self._free: dict[int, dict[NodeName, int]] = {}
         self._states = {0: snapshot}
         self._made = [0]
 
@@ -50,19 +50,19 @@ class Timetable:
         self._states[ended] = state
         return state
 
-    def count_free(self, ended: int) -> FreeDevices | None:
-        """Count the devices that are free at most once so many have ended.
+    def list_free(self, ended: int) -> Mapping[NodeName, int] | None:
+        """List the devices that are free at most once so many have ended, by node.
 
-        Without making the cluster of that time. None: what claims hold is not counted.
+        Without making the cluster of that time. None: it cannot be told by counting.
         """
-        pages = self.snapshot.inventory.pages
-        if len(self.snapshot.claims):
+        if ended in self._free:
+            return self._free[ended]
+        before = list_free(self.snapshot.inventory.pages)
+        # What claims hold besides is not counted.
+        if before is None or len(self.snapshot.claims):
             return None
-        if self._free is None:
-            self._free = list_free(pages)
-        free = dict(self._free)
         for run in self.runs[:ended]:
             for node, devices in count_held(run.record).items():
-                free[node] = free.get(node, 0) + devices
-        anywhere = count_free(pages).anywhere
-        return FreeDevices(Counter(free.values()), anywhere)
+                before[node] = before.get(node, 0) + devices
+        self._free[ended] = before
+        return before

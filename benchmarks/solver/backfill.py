@@ -49,6 +49,7 @@ def main() -> None:
     arguments = parser(__doc__ or "")
     arguments.add_argument("--arrivals", type=int, help="how many, if not by size")
     arguments.add_argument("--patience", type=int, default=0, help="seconds")
+    arguments.add_argument("--reservations", type=int, default=1, help="at a time")
     arguments.add_argument("--queues", type=int, default=1)
     arguments.add_argument("--seeds", help="numbers with commas, if not by size")
     options = arguments.parse_args()
@@ -125,7 +126,11 @@ def _run(options: Namespace) -> Iterator[Row]:
     patience_s, of_size = options.patience, SEEDS[options.size]
     policies = (
         Policy(name="none", patience_s=NEVER),
-        Policy(name="reservations", patience_s=patience_s),
+        Policy(
+            name="reservations",
+            patience_s=patience_s,
+            reservations=options.reservations,
+        ),
     )
     with SelectorEvaluator() as evaluator:
         for seed in map(int, options.seeds.split(",")) if options.seeds else of_size:

@@ -52,6 +52,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     patience_s: int
     """How long a gang is tried in vain before devices are kept for it; `NEVER`: for
     none are."""
+    reservations: int = 1
+    """For how many gangs of each queue at a time."""
 
 
 class Stay(Struct, kw_only=True):
@@ -221,6 +223,7 @@ class Course:
             now_s=self.now_s,
             asker_of=lambda _: Asker(table=self._table, parameters=self._parameters),
             patience_s=self._policy.patience_s,
+            reservations=self._policy.reservations,
             is_worse=self._is_worse,
         )
         self._is_worse = False

@@ -149,7 +149,8 @@ class _Search:
         )
 
     def _fits_at(self, step: _Step) -> Asking[bool]:
-        free = self._table.list_free(step.ended)
+        began = [each.members for each in self._list_company(step) if _is_by(each, step)]
+        free = self._table.list_free_beside(step.ended, began)
         if free is not None and FreeDevices.of(free).lacks(self._gang):
             return False
         fit = yield from self._asker.find(self._state_at(step), self._record)
@@ -159,15 +160,23 @@ class _Search:
     def _state_at(self, step: _Step) -> Snapshot:
         """Return the cluster of a step, with all that is kept while the gang runs."""
         state = self._table.after(step.ended)
-        for number in self.find_company(step):
-            each = self._kept[number]
+        for each in self._list_company(step):
             state = with_gang(state, each.record, each.members)
         return state
+
+    def _list_company(self, step: _Step) -> list[Reservation]:
+        return [self._kept[number] for number in self.find_company(step)]
 
     def _end_of(self, start_s: Seconds | None) -> Seconds | None:
         if start_s is None or self._duration_s is None:
             return None
         return start_s + self._duration_s
+
+
+def _is_by(kept: Reservation, step: _Step) -> bool:
+    """True if what is kept has begun by a step."""
+    is_known = kept.start_s is not None and step.start_s is not None
+    return is_known and kept.start_s <= step.start_s
 
 
 def _list_steps(scene: Scene) -> list[_Step]:

@@ -7,12 +7,14 @@ it is about, in whatever order states are asked for. Pure.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from contracts.ids import NodeName
+from contracts.ids import DeviceID, NodeName
 from solver.problem.free_devices import list_free
+from solver.snapshot.device_uses import DeviceUse, list_holders
+from solver.snapshot.parts import PoolPart, pool_key
 from solver.snapshot.snapshot import Snapshot
-from solver.timeline.futures import without_gangs
+from solver.timeline.futures import Members, list_results, without_gangs
 from solver.timeline.runs import Seconds, count_held, list_runs
 
 
@@ -66,3 +68,33 @@ class Timetable:
                 before[node] = before.get(node, 0) + devices
         self._free[ended] = before
         return before
+
+    def list_free_beside(
+        self, ended: int, kept: Iterable[Members]
+    ) -> Mapping[NodeName, int] | None:
+        """List them beside what is kept and begins by then; as in `list_free`."""
+        free = self.list_free(ended)
+        if free is None:
+            return None
+        left = dict(free)
+        gone = {f"gang/{run.record.key}" for run in self.runs[:ended]}
+        results = (result for members in kept for result in list_results(members))
+        for device in {result.device_id for result in results}:
+            node = self._find_free(device, gone)
+            if node is not None:
+                left[node] -= 1
+        return left
+
+    def _find_free(
+        self, device: DeviceID, gone: Collection[str]
+    ) -> NodeName | None:
+        """Find the node of a device that is free once some holders are gone."""
+        inventory = self.snapshot.inventory
+        key = pool_key(device.driver, device.pool)
+        node = inventory.pool_nodes.get(key)
+        pool = None if node is None else inventory.pages.get(node, key)
+        use = (inventory.holders.get(key) or {}).get(device.device, DeviceUse())
+        if not isinstance(pool, PoolPart) or not list_holders(use).issubset(gone):
+            return None
+        is_there = any(each.name == device.device for each in pool.devices)
+        return node if is_there else None

@@ -58,7 +58,7 @@ def test_nobody_lacks_what_may_be_had_in_another_way() -> None:
     world.start("runs", gpus=2)
     world.submit("all", gpus=3)
     assert lacks(world, "all")
-    whole = request(allocation_mode="All", count=None)
+    whole = request(mode="All")
     world.submit_members("whole", member(member_claim(whole)))
     watches = request(count=3, admin_access=True)
     world.submit_members("watches", member(member_claim(watches)))

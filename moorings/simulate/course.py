@@ -179,7 +179,9 @@ class Course:
         self._past.note(gangs)
         free = count_free(clear.inventory.pages)
         lacks = [not gang.refused and free.lacks(gang) for gang in gangs]
-        tried = tuple(g for g, hopeless in zip(gangs, lacks, strict=True) if not hopeless)
+        tried = tuple(
+            g for g, hopeless in zip(gangs, lacks, strict=True) if not hopeless
+        )
         answers = iter(self._solve(clear, tried))
         for record, gang, hopeless in zip(batch, gangs, lacks, strict=True):
             answer = _refuse(gang) if hopeless else next(answers)

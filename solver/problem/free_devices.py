@@ -90,7 +90,9 @@ def leaves_room(
     """
     for member in starts.members:
         each = _count_least(member)
-        spare = sum(free // each for free in then.values()) - member.least if each else 1
+        spare = (
+            sum(free // each for free in then.values()) - member.least if each else 1
+        )
         if spare < 0:
             return False
         if spare == 0 and not _has_scraps(begins, now, each, then):

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from contracts.lifecycle import GangRecord
-from solver.queueing.gang_queue import rank_of
 from solver.problem.free_devices import leaves_room
+from solver.queueing.gang_queue import rank_of
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asker, AskerOf, Asking
 from solver.timeline.futures import Members, with_gang

@@ -149,7 +149,9 @@ class _Search:
         )
 
     def _fits_at(self, step: _Step) -> Asking[bool]:
-        began = [each.members for each in self._list_company(step) if _is_by(each, step)]
+        began = [
+            each.members for each in self._list_company(step) if _is_by(each, step)
+        ]
         free = self._table.list_free_beside(step.ended, began)
         if free is not None and FreeDevices.of(free).lacks(self._gang):
             return False
@@ -175,8 +177,9 @@ class _Search:
 
 def _is_by(kept: Reservation, step: _Step) -> bool:
     """True if what is kept has begun by a step."""
-    is_known = kept.start_s is not None and step.start_s is not None
-    return is_known and kept.start_s <= step.start_s
+    if kept.start_s is None or step.start_s is None:
+        return False
+    return kept.start_s <= step.start_s
 
 
 def _list_steps(scene: Scene) -> list[_Step]:

@@ -85,9 +85,7 @@ class Timetable:
                 left[node] -= 1
         return left
 
-    def _find_free(
-        self, device: DeviceID, gone: Collection[str]
-    ) -> NodeName | None:
+    def _find_free(self, device: DeviceID, gone: Collection[str]) -> NodeName | None:
         """Find the node of a device that is free once some holders are gone."""
         inventory = self.snapshot.inventory
         key = pool_key(device.driver, device.pool)

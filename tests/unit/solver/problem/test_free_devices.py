@@ -1,4 +1,4 @@
-"""Who lacks devices by count has no place, and who is said to have room may have one."""
+"""Who lacks devices by count has no place; where no room is left, none is."""
 
 from __future__ import annotations
 

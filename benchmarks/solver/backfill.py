@@ -49,7 +49,9 @@ def main() -> None:
     arguments = parser(__doc__ or "")
     arguments.add_argument("--arrivals", type=int, help="how many, if not by size")
     arguments.add_argument("--patience", type=int, default=0, help="seconds")
+    arguments.add_argument("--reservations", type=int, default=1, help="at a time")
     arguments.add_argument("--queues", type=int, default=1)
+    arguments.add_argument("--seeds", help="numbers with commas, if not by size")
     options = arguments.parse_args()
     rows = list[Row]()
     for row in _run(options):
@@ -121,13 +123,17 @@ def make_cluster(nodes: int) -> SimulatedCluster:
 
 def _run(options: Namespace) -> Iterator[Row]:
     nodes, arrivals = NODES[options.size], options.arrivals or ARRIVALS[options.size]
-    patience_s = options.patience
+    patience_s, of_size = options.patience, SEEDS[options.size]
     policies = (
         Policy(name="none", patience_s=NEVER),
-        Policy(name="reservations", patience_s=patience_s),
+        Policy(
+            name="reservations",
+            patience_s=patience_s,
+            reservations=options.reservations,
+        ),
     )
     with SelectorEvaluator() as evaluator:
-        for seed in SEEDS[options.size]:
+        for seed in map(int, options.seeds.split(",")) if options.seeds else of_size:
             jobs = draw_jobs(nodes, arrivals, options.queues, seed)
             cluster = make_cluster(nodes)
             for policy in policies:

@@ -12,12 +12,14 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
+from contracts.allocation import Reason, Rule
 from contracts.ids import GangKey, GangUID, Namespace, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, ReleaseOutcome, SubmitGang
 from moorings.simulate.cluster import SimulatedCluster
 from moorings.simulate.job import CLUSTER, Job, submit_job
 from solver.allocate import allocate
+from solver.decision import GangDecision
 from solver.problem.assemble import (
     MissingVerdict,
     assemble,
@@ -25,18 +27,21 @@ from solver.problem.assemble import (
     resolve_gangs,
 )
 from solver.problem.expected import PastDemand
+from solver.problem.free_devices import count_free
+from solver.problem.gangs import GangPart
 from solver.problem.problem import Parameters
 from solver.queueing.gang_queue import GangQueue
 from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable, Verdict
 from solver.service.messages import make_decision, make_release
-from solver.snapshot.snapshot import apply
+from solver.snapshot.snapshot import Snapshot, apply
 from solver.timeline.asking import Asker, answer_all
 from solver.timeline.book import is_before
 from solver.timeline.keeper import Outlook, list_candidates
 from solver.timeline.patience import NEVER
 from solver.timeline.reservations import OneWay, Reservations
 
+_TAKEN = Reason(rule=Rule.TAKEN, message="too few devices are free")
 Evaluate = Callable[[Sequence[MissingVerdict]], Sequence[Verdict]]
 
 
@@ -47,6 +52,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     patience_s: int
     """How long a gang is tried in vain before devices are kept for it; `NEVER`: for
     none are."""
+    reservations: int = 1
+    """For how many gangs of each queue at a time."""
 
 
 class Stay(Struct, kw_only=True):
@@ -170,10 +177,14 @@ class Course:
             verdicts = self._evaluate(missing)
             self._table = self._table.with_verdicts(missing, verdicts)
         self._past.note(gangs)
-        expected = self._past.expect(gangs, clear.inventory.pages, self._table)
-        problem = assemble(clear, gangs, self._table, self._parameters, expected)
-        decision = allocate(problem)
-        for record, answer in zip(batch, decision.gangs, strict=True):
+        free = count_free(clear.inventory.pages)
+        lacks = [not gang.refused and free.lacks(gang) for gang in gangs]
+        tried = tuple(
+            g for g, hopeless in zip(gangs, lacks, strict=True) if not hopeless
+        )
+        answers = iter(self._solve(clear, tried))
+        for record, gang, hopeless in zip(batch, gangs, lacks, strict=True):
+            answer = _refuse(gang) if hopeless else next(answers)
             message = make_decision(
                 answer, record, cluster=CLUSTER, solve=SolveID(""), epoch=1
             )
@@ -184,6 +195,16 @@ class Course:
                 self._start(self.stays[record.key])
             else:
                 self._reservations.explain(record, self.now_s)
+
+    def _solve(
+        self, clear: Snapshot, gangs: tuple[GangPart, ...]
+    ) -> tuple[GangDecision, ...]:
+        """Decide gangs that may have a place; nothing is solved for none."""
+        if not gangs:
+            return ()
+        expected = self._past.expect(gangs, clear.inventory.pages, self._table)
+        problem = assemble(clear, gangs, self._table, self._parameters, expected)
+        return allocate(problem).gangs
 
     def _outranks(self, record: GangRecord) -> bool:
         kept = self._reservations.book.kept
@@ -204,6 +225,7 @@ class Course:
             now_s=self.now_s,
             asker_of=lambda _: Asker(table=self._table, parameters=self._parameters),
             patience_s=self._policy.patience_s,
+            reservations=self._policy.reservations,
             is_worse=self._is_worse,
         )
         self._is_worse = False
@@ -219,6 +241,13 @@ class Course:
             self.stays[was.key].moved_later += 1
         self._queue.retry(again)
         return bool(again)
+
+
+def _refuse(gang: GangPart) -> GangDecision:
+    """Refuse a gang by counting: the reasons of a simulation are not read."""
+    return GangDecision(
+        uid=gang.uid, namespace=gang.namespace, name=gang.name, reasons=(_TAKEN,)
+    )
 
 
 def key_of(job: Job) -> GangKey:

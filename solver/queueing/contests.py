@@ -6,7 +6,9 @@ the logarithm of the children on the way to the root. Knows no quotas.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -27,20 +29,21 @@ class Head(Struct):
     age: int
     node: QuotaNode | None
     """Its ClusterQueue; None: it has none."""
-    shares: tuple[QuotaShare, ...]
-    """Of its queue and the cohorts of that, the root left out."""
+    shares: Callable[[], tuple[QuotaShare, ...]]
+    """Return those of its queue and the cohorts of that now, the root left out."""
     is_guess: bool = False
     """True if the shares are only the least that they may be."""
 
     def at(self, level: int) -> Urgency:
         """Return by what it is compared: its queue's share at 0, then its cohorts'."""
-        share = self.shares[level] if level < len(self.shares) else WITHIN
+        shares = self.shares()
+        share = shares[level] if level < len(shares) else WITHIN
         return (share, self.age, self.gang)
 
     @property
     def top(self) -> Urgency:
         """Return by what it is compared with those of other trees."""
-        return self.at(max(len(self.shares) - 1, 0))
+        return self.at(max(len(self.shares()) - 1, 0))
 
 
 class _Contest:
@@ -105,6 +108,11 @@ class Tournament:
         """Let all lines below a node be looked at again."""
         self.stale.update(self._below.get(node.key, ()))
 
+    def compare_again(self, node: QuotaNode) -> None:
+        """Compare the cohorts of a node by the shares that they have now."""
+        if node.parent is not None:
+            self._pass_up(node.path)
+
     def _contest(self, node: NodeKey) -> _Contest:
         found = self._contests.get(node)
         if found is None:
@@ -114,17 +122,29 @@ class Tournament:
     def _update(self, line: LineName, head: Head) -> None:
         path = () if head.node is None else head.node.path
         key: NodeKey = path[0].key if path else (False, f"/{line[1]}")
-        winner: LineName | None = line if line in self.heads else None
-        for level, node in enumerate(path[1:]):
-            contest = self._contest(node.key)
-            contest.put(key, self._candidate(winner, level))
-            winner, key = contest.best(), node.key
-        top = None
-        if winner is not None:
-            top = (self.heads[winner].top, winner)
-        self._contest(_TOP).put(key, top)
+        own = line if line in self.heads else None
+        if len(path) > 1:
+            self._contest(path[1].key).put(key, self._candidate(own, 0))
+            self._pass_up(path)
+        else:
+            self._contest(_TOP).put(key, self._top_candidate(own))
+
+    def _pass_up(self, path: Sequence[QuotaNode]) -> None:
+        """Let the winner below each cohort of a path stand for it in the next one."""
+        for level, (cohort, above) in enumerate(pairwise(path[1:]), start=1):
+            winner = self._contest(cohort.key).best()
+            contest = self._contest(above.key)
+            contest.put(cohort.key, self._candidate(winner, level))
+        root = path[-1].key
+        winner = self._contest(root).best()
+        self._contest(_TOP).put(root, self._top_candidate(winner))
 
     def _candidate(
         self, winner: LineName | None, level: int
     ) -> tuple[Urgency, LineName] | None:
         return None if winner is None else (self.heads[winner].at(level), winner)
+
+    def _top_candidate(
+        self, winner: LineName | None
+    ) -> tuple[Urgency, LineName] | None:
+        return None if winner is None else (self.heads[winner].top, winner)

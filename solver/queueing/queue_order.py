@@ -10,6 +10,8 @@ Source: Kueue's concept "Fair sharing" and KEP-1714, the tournament.
 
 from __future__ import annotations
 
+from functools import partial
+
 from msgspec import Struct
 
 from contracts.features import Features
@@ -70,12 +72,12 @@ class _Sight(Struct, frozen=True):
     """What it would take; none where no quota suffices."""
     short: Amounts
     """The quota that did not suffice, where no other flavor could."""
-    shares: tuple[QuotaShare, ...]
+    fits: bool
+    """True if some quota suffices."""
 
     def holds(self, wanted: _Wanted, ledger: QuotaLedger, node: QuotaNode) -> bool:
-        """True if the gang stands now as it did, in a tree without further cohorts."""
-        is_flat = node.parent is None or node.parent.parent is None
-        if not is_flat or self.wanted is not wanted or self.used is None:
+        """True if the gang stands now as it did."""
+        if self.wanted is not wanted or self.used is None:
             return False
         if self.used != ledger.amounts_of(node) or not (self.amounts or self.short):
             return False
@@ -111,6 +113,15 @@ class GangsAsked:
 
 
 _KNOWN = GangsAsked()
+
+
+def _guess() -> tuple[QuotaShare, ...]:
+    """Return the least shares that a gang may have."""
+    return (WITHIN,)
+
+
+def _not_fitting(node: QuotaNode) -> tuple[QuotaShare, ...]:
+    return (NOT_FITTING,) * max(len(node.path) - 1, 1)
 
 
 def _names_claims(record: GangRecord) -> bool:
@@ -180,7 +191,7 @@ class QueueOrder:
                 self._has_namespaces = True
             elif node is None or node.parent is None or node.parent.parent is None:
                 age, gang = lines.head(line)
-                tournament.put(line, Head(gang, age, node, (WITHIN,), is_guess=True))
+                tournament.put(line, Head(gang, age, node, _guess, is_guess=True))
             else:
                 self._refresh(tournament, lines, line)
         return tournament
@@ -192,7 +203,7 @@ class QueueOrder:
         first = next((line for line in lines if not line[0]), None)
         if first is not None:
             age, gang = lines.head(first)
-            tournament.put(first, Head(gang, age, None, ()))
+            tournament.put(first, Head(gang, age, None, tuple))
 
     def _refresh(
         self, tournament: Tournament, lines: RankLines, line: LineName
@@ -208,24 +219,24 @@ class QueueOrder:
         node = self.ledger.tree.queues.get(line[0])
         wanted = None if record is None else self._find_wanted(record)
         if wanted is None or node is None:
-            return Head(gang, age, node, ())
+            return Head(gang, age, node, tuple)
         sight = self._sights.get(gang)
         if sight is None or not sight.holds(wanted, self.ledger, node):
             sight = self._sights.keep(gang, self._see(wanted, node))
         for quota, amount in sight.amounts.items():
             self._most[quota] = max(self._most.get(quota, 0), amount)
-        return Head(gang, age, node, sight.shares)
+        if not sight.fits:
+            return Head(gang, age, node, partial(_not_fitting, node))
+        shares = partial(self.ledger.shares, node, sight.amounts)
+        return Head(gang, age, node, shares)
 
     def _see(self, wanted: _Wanted, node: QuotaNode) -> _Sight:
         ledger, first = self.ledger, self.ledger.amounts_of(node)
         found = self._choose(ledger, wanted)
         if isinstance(found, Shortage):
-            levels = max(len(node.path) - 1, 1)
             has_one = all(len(names) <= 1 for names in wanted.suiting)
             short = {(found.flavor, found.resource): found.asked}
-            return _Sight(
-                wanted, first, {}, short if has_one else {}, (NOT_FITTING,) * levels
-            )
+            return _Sight(wanted, first, {}, short if has_one else {}, fits=False)
         is_first = all(
             found.by_resource.get(resource, names[0] if names else "") == names[0]
             for group, names in zip(
@@ -237,8 +248,7 @@ class QueueOrder:
         lasts = (is_first and not found.borrows) or all(
             len(names) <= 1 for names in wanted.suiting
         )
-        shares = ledger.shares(node, found.amounts)
-        return _Sight(wanted, first if lasts else None, found.amounts, {}, shares)
+        return _Sight(wanted, first if lasts else None, found.amounts, {}, fits=True)
 
     # --- who may join the batch ------------------------------------------------------
 
@@ -283,11 +293,11 @@ class QueueOrder:
             for each in path[1:]
             for quota in amounts
         )
-        # Where much is left, the others have what they ask for as before; shares are
-        # other ones only below the cohorts that use more now.
-        top = root if is_scarce else path[max(len(path) - 2, 0)]
+        # Where much is left, the others have what they ask for as before, and of their
+        # cohorts only those of this queue have other shares.
         for _, tournament in self._tournaments.values():
-            tournament.mark_stale(top)
+            tournament.mark_stale(root if is_scarce else node)
+            tournament.compare_again(node)
 
     def _choose(
         self, ledger: QuotaLedger, wanted: _Wanted, asked: Asked | None = None

@@ -8,7 +8,7 @@ the order of iteration is the same in every process.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -78,6 +78,22 @@ class FrozenMap(Generic[K, V]):
             return self
         kept = {name: value for name, value in bucket.items() if name != key}
         return self._with_bucket(number, kept, self._size - 1)
+
+    def without_items(self, keys: Iterable[K]) -> FrozenMap[K, V]:
+        """Leave keys out; each bucket is copied once, and itself returned if none is.
+
+        Keys that are not there change nothing.
+        """
+        buckets, copies, size = list(self._buckets), dict[int, dict[K, V]](), self._size
+        for key in keys:
+            number = _bucket_of(key)
+            if key not in buckets[number]:
+                continue
+            if number not in copies:
+                buckets[number] = copies[number] = dict(buckets[number])
+            del copies[number][key]
+            size -= 1
+        return FrozenMap(tuple(buckets), size) if copies else self
 
     def _with_bucket(
         self, number: int, bucket: dict[K, V], size: int

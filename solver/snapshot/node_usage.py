@@ -8,7 +8,7 @@ of its own nodes only. Devices are the business of `usage.py`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import structs
 
@@ -19,7 +19,7 @@ from contracts.pods.node_affinity import read_pinned_node
 from contracts.pods.node_resources import PODS, count_requested, sum_requests
 from contracts.workload import Pod
 from solver.snapshot.events import ANYTHING, POD_EVENT
-from solver.snapshot.inventory import Inventory, with_node_part
+from solver.snapshot.inventory import Inventory, with_node_part, with_node_parts
 from solver.snapshot.node_state import NodeUse, add_amounts
 from solver.snapshot.running import running_of_member, running_of_pod
 
@@ -127,6 +127,31 @@ def with_node_uses(
 def _uses_the_same(before: NodeUse, after: NodeUse) -> bool:
     """True if a holder only saved its work since."""
     return structs.replace(before, checkpointed_s=after.checkpointed_s) == after
+
+
+def without_node_users(
+    inventory: Inventory, users: Mapping[NodeName, Collection[str]]
+) -> Inventory:
+    """Let holders use nothing of some nodes any more, each node once.
+
+    As `with_node_uses` does, but for the events.
+    """
+    uses_by_node, unused = dict[NodeName, dict[str, NodeUse]](), list[NodeName]()
+    for node, gone in users.items():
+        before = inventory.node_uses.get(node) or {}
+        left = {holder: use for holder, use in before.items() if holder not in gone}
+        if left:
+            uses_by_node[node] = left
+        else:
+            unused.append(node)
+    uses = inventory.node_uses.with_items(uses_by_node).without_items(unused)
+    inventory = structs.replace(inventory, node_uses=uses)
+    for node in users:
+        if node in inventory.repelling:
+            left = uses_by_node.get(node, {})
+            inventory = _with_repelling(inventory, node, left.values())
+    known = (node for node in users if node in inventory.nodes)
+    return with_node_parts(inventory, known)
 
 
 def _with_repelling(

@@ -7,6 +7,8 @@ gang's record. Knows no bus, no clock and no solver.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from msgspec import Struct, structs
 
 from contracts.allocation import AllocationResult
@@ -22,6 +24,7 @@ from contracts.kueue import QueueObject
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
     DevicesAnnounced,
+    GangReleased,
     HealthJudged,
     ObjectGone,
     ObjectObserved,
@@ -45,10 +48,15 @@ from solver.snapshot.inventory import (
     without_inventory,
 )
 from solver.snapshot.maps import FrozenMap
-from solver.snapshot.node_usage import uses_of_gang, uses_of_pod, with_node_uses
+from solver.snapshot.node_usage import (
+    uses_of_gang,
+    uses_of_pod,
+    with_node_uses,
+    without_node_users,
+)
 from solver.snapshot.queues import Held, QueueObjects, with_held
 from solver.snapshot.slices import with_slice, without_slice
-from solver.snapshot.usage import with_holder, without_holder
+from solver.snapshot.usage import with_holder, without_holder, without_holders
 
 KEPT_GANGS = 4096
 """So many gangs that ended last keep their records, for messages that come late."""
@@ -257,6 +265,62 @@ def _with_age(snapshot: Snapshot, gang: GangKey, steps: int) -> Snapshot:
         gangs=snapshot.gangs.with_item(gang, aged),
         waiting=snapshot.waiting.with_item(gang, aged),
         promised=_keep_if(snapshot.promised, aged, keep=is_promised),
+    )
+
+
+def without_ended(
+    snapshot: Snapshot,
+    ended: Iterable[GangReleased],
+    claims: Collection[str],
+    pods: Collection[str],
+) -> Snapshot:
+    """Return the cluster once gangs have ended, and claims and pods are gone.
+
+    What `apply` makes of a message for each, with every page and map changed once; but
+    events, and which gangs have ended, are not noted. Claims and pods are named by
+    `namespace/name`.
+    """
+    records = [
+        (before, before.apply(message, before.decision_sequence))
+        for message in ended
+        for before in (snapshot.gangs.get(message.key) or GangRecord.of(message),)
+    ]
+    had = {f"gang/{gang.key}": _collect_allocations(gang) for gang, _ in records}
+    freed: dict[str, Iterable[AllocationResult]] = {
+        holder: allocations.values() for holder, allocations in had.items()
+    }
+    freed |= {f"claim/{k}": _allocation_of(snapshot.claims.get(k)) for k in claims}
+    users: dict[NodeName, set[str]] = {}
+    for gang, _ in records:
+        for pod in () if gang.allocated is None else gang.allocated.members:
+            users.setdefault(pod.node, set()).add(f"gang/{gang.key}")
+    for key in pods:
+        node = snapshot.pod_nodes.get(key)
+        if node is not None:
+            users.setdefault(node, set()).add(f"pod/{key}")
+    holders, held = snapshot.claim_holders, snapshot.held
+    for gang, _ in records:
+        named = (key for key in _claims_of(gang) if holders.get(key) == gang.key)
+        holders = holders.without_items(list(named))
+        quota = None if gang.placed is None else gang.placed.quota
+        held = with_held(held, quota, -1)
+    after = {record.key: record for _, record in records}
+    unknown = {key: each for key, each in after.items() if each.submission is None}
+    inventory = without_holders(snapshot.inventory, freed)
+    return structs.replace(
+        snapshot,
+        inventory=without_node_users(inventory, users),
+        claims=snapshot.claims.without_items(claims),
+        claim_holders=holders,
+        pod_nodes=snapshot.pod_nodes.without_items(pods),
+        gangs=snapshot.gangs.with_items(after),
+        placed=snapshot.placed.without_items(after),
+        growing=snapshot.growing.without_items(after),
+        ending=snapshot.ending.without_items(after),
+        waiting=snapshot.waiting.without_items(after),
+        promised=snapshot.promised.without_items(after),
+        unknown=snapshot.unknown.with_items(unknown),
+        held=held,
     )
 
 

@@ -42,7 +42,14 @@ def without_holder(
     inventory: Inventory, holder: str, allocations: Iterable[AllocationResult]
 ) -> Inventory:
     """Let the holder give the devices of its allocations back."""
-    return _change_holders(inventory, {holder: allocations}, takes=False)
+    return without_holders(inventory, {holder: allocations})
+
+
+def without_holders(
+    inventory: Inventory, allocations_by_holder: AllocationsByHolder
+) -> Inventory:
+    """Let each holder give the devices of its allocations back, each pool once."""
+    return _change_holders(inventory, allocations_by_holder, takes=False)
 
 
 def _change_holders(

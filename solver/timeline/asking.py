@@ -15,6 +15,8 @@ from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from solver.decision import Decision, Status
 from solver.problem.assemble import assemble, resolve_gangs
+from solver.problem.free_devices import count_free
+from solver.problem.gangs import GangPart
 from solver.problem.problem import Parameters, Problem
 from solver.problem.quota.quotas import keep_quotas
 from solver.selectors.table import SelectorTable
@@ -54,7 +56,7 @@ class Asker(Struct, frozen=True, kw_only=True):
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
-        return read_fit((yield self.question(snapshot, record)), record.key)
+        return (yield from self._ask(snapshot, record))
 
     def find(self, snapshot: Snapshot, record: GangRecord) -> Asking[Fit]:
         """Ask for any place of a gang: less work.
@@ -62,7 +64,7 @@ class Asker(Struct, frozen=True, kw_only=True):
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
-        return read_fit((yield self.question(snapshot, record, Tier.GANGS)), record.key)
+        return (yield from self._ask(snapshot, record, Tier.GANGS))
 
     def question(
         self, snapshot: Snapshot, record: GangRecord, last: Tier | None = None
@@ -72,10 +74,27 @@ class Asker(Struct, frozen=True, kw_only=True):
         Raises:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
+        return self._make(snapshot, self.resolve(snapshot, record), last)
+
+    def resolve(self, snapshot: Snapshot, record: GangRecord) -> tuple[GangPart, ...]:
+        """Make a gang ready to be asked about."""
+        return resolve_gangs(snapshot, [record], self.parameters.features)
+
+    def _ask(
+        self, snapshot: Snapshot, record: GangRecord, last: Tier | None = None
+    ) -> Asking[Fit]:
+        gangs = self.resolve(snapshot, record)
+        free = count_free(snapshot.inventory.pages)
+        if any(free.lacks(gang) for gang in gangs):
+            return Fit(members=(), proven=True)
+        return read_fit((yield self._make(snapshot, gangs, last)), record.key)
+
+    def _make(
+        self, snapshot: Snapshot, gangs: tuple[GangPart, ...], last: Tier | None
+    ) -> Problem:
         parameters = self.parameters
         if last is not None:
             parameters = structs.replace(parameters, last_tier=last)
-        gangs = resolve_gangs(snapshot, [record], parameters.features)
         within = keep_quotas(snapshot, gangs)
         return assemble(
             snapshot, within.gangs, self.table, parameters, quotas=within.quotas

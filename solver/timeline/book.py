@@ -12,12 +12,14 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from contracts.lifecycle import GangRecord
+from solver.problem.free_devices import leaves_room
 from solver.queueing.gang_queue import rank_of
 from solver.snapshot.snapshot import Snapshot
-from solver.timeline.asking import AskerOf, Asking
+from solver.timeline.asking import Asker, AskerOf, Asking
 from solver.timeline.futures import Members, with_gang
 from solver.timeline.reserve import Reservation, Scene
 from solver.timeline.runs import Seconds
+from solver.timeline.timetable import Timetable
 
 
 def list_in_the_way(
@@ -73,6 +75,8 @@ def make_way(
     aside = list_in_the_way(record, moved, scene.table.now_s)
     if asker is None or not aside:
         return None
+    if not all(_leaves_room(asker, scene.table, record, each) for each in aside):
+        return None
     fit = yield from asker.place(scene.table.snapshot, record)
     if not fit:
         return None
@@ -87,6 +91,19 @@ def make_way(
                 return None
             moved[number] = elsewhere
     return tuple(moved)
+
+
+def _leaves_room(
+    asker: Asker, table: Timetable, begins: GangRecord, kept: Reservation
+) -> bool:
+    """False if counting says that a gang leaves too few devices, wherever it begins."""
+    now, start_s = table.list_free(0), kept.start_s
+    if now is None or start_s is None:
+        return True
+    then = table.list_free(table.count_ended(start_s))
+    (first,) = asker.resolve(table.snapshot, begins)
+    (second,) = asker.resolve(table.snapshot, kept.record)
+    return then is None or leaves_room(first, now, second, then)
 
 
 def _keep_elsewhere(

@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from contracts.allocation import DeviceRequestAllocationResult
-from contracts.ids import NodeName, SolveID
+from contracts.ids import SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import (
     GangAllocated,
     GangReleased,
     MemberAllocated,
-    ObjectGone,
     QuotaHeld,
     ReleaseOutcome,
 )
 from solver.snapshot.device_uses import DeviceUse
 from solver.snapshot.parts import pool_key
-from solver.snapshot.snapshot import Snapshot, apply
+from solver.snapshot.snapshot import Snapshot, apply, without_ended
 
 Members = tuple[MemberAllocated, ...]
 """The pods of a gang, each with its node and devices."""
@@ -32,10 +31,16 @@ def without_gangs(snapshot: Snapshot, gangs: Iterable[GangRecord]) -> Snapshot:
 
     A gang without a place changes nothing.
     """
+    released, claims, pods = list[GangReleased](), set[str](), set[str]()
     for record in gangs:
         if record.placed is not None:
-            snapshot = _without_gang(snapshot, record, record.placed)
-    return snapshot
+            released.append(_release(record, record.placed))
+            claims |= _list_claims(snapshot, record.placed)
+            pods |= _list_pods(snapshot, record, record.placed)
+    if not released:
+        return snapshot
+    known = sorted(key for key in claims if key in snapshot.claims)
+    return without_ended(snapshot, released, known, sorted(pods))
 
 
 def with_gang(
@@ -82,10 +87,8 @@ def _last_sequence(snapshot: Snapshot, record: GangRecord) -> int:
     return (snapshot.gangs.get(record.key) or record).decision_sequence
 
 
-def _without_gang(
-    snapshot: Snapshot, record: GangRecord, placed: GangAllocated
-) -> Snapshot:
-    released = GangReleased(
+def _release(record: GangRecord, placed: GangAllocated) -> GangReleased:
+    return GangReleased(
         cluster=placed.cluster,
         namespace=record.namespace,
         uid=record.uid,
@@ -93,11 +96,6 @@ def _without_gang(
         epoch=placed.epoch,
         outcome=ReleaseOutcome.COMPLETED,
     )
-    snapshot = apply(snapshot, released, sequence=_last_sequence(snapshot, record))
-    for kind, key in list_objects(snapshot, record, placed):
-        gone = ObjectGone(cluster=placed.cluster, kind=kind, key=key)
-        snapshot = apply(snapshot, gone)
-    return snapshot
 
 
 def list_objects(
@@ -107,9 +105,8 @@ def list_objects(
     for key in sorted(_list_claims(snapshot, placed)):
         if key in snapshot.claims:
             yield "ResourceClaim", key
-    for node in sorted({pod.node for pod in placed.members}):
-        for key in _list_pods(snapshot, node, record):
-            yield "Pod", key
+    for key in sorted(_list_pods(snapshot, record, placed)):
+        yield "Pod", key
 
 
 def _list_claims(snapshot: Snapshot, placed: GangAllocated) -> set[str]:
@@ -129,8 +126,13 @@ def _list_claims(snapshot: Snapshot, placed: GangAllocated) -> set[str]:
     return keys
 
 
-def _list_pods(snapshot: Snapshot, node: NodeName, record: GangRecord) -> list[str]:
-    uses = snapshot.inventory.node_uses.get(node) or {}
-    holders = (holder for holder, use in uses.items() if use.gang == record.key)
-    pods = (holder.removeprefix("pod/") for holder in holders if holder[:4] == "pod/")
-    return sorted(pods)
+def _list_pods(
+    snapshot: Snapshot, record: GangRecord, placed: GangAllocated
+) -> set[str]:
+    """List the pods that a gang has on its nodes, by `namespace/name`."""
+    return {
+        holder.removeprefix("pod/")
+        for node in {pod.node for pod in placed.members}
+        for holder, use in (snapshot.inventory.node_uses.get(node) or {}).items()
+        if use.gang == record.key and holder.startswith("pod/")
+    }

@@ -59,6 +59,8 @@ class Outlook(Struct, frozen=True, kw_only=True, dict=True):
     asker_of: AskerOf
     patience_s: int
     """How long a gang waits before it gets a reservation; `NEVER`: none does."""
+    reservations: int = 1
+    """How many a queue has at a time where it does not say so itself."""
     is_worse: bool = True
     """False: nothing was lost since the last look, nobody overran and nobody of a
     higher priority began; what is kept holds."""
@@ -155,7 +157,9 @@ def list_candidates(look: Outlook, kept: Iterable[Reservation]) -> list[GangReco
         if not is_tried(record, _OF_QUEUES) or record.key in known:
             continue
         line = line_of(snapshot, record)
-        terms = terms_of.get(line) or read_terms(snapshot, line[0], look.patience_s)
+        terms = terms_of.get(line) or read_terms(
+            snapshot, line[0], look.patience_s, look.reservations
+        )
         terms_of[line] = terms
         is_due = record.waits_since_s + terms.patience_s <= look.now_s
         if is_due and terms.patience_s != NEVER:

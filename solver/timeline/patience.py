@@ -47,8 +47,10 @@ def read_patience(text: str) -> int:
     return 0 if text == "0s" else parse_duration(text)
 
 
-def read_terms(snapshot: Snapshot, cluster_queue: str, patience_s: int) -> QueueTerms:
-    """Read the terms of a ClusterQueue; `patience_s` is where it says nothing."""
+def read_terms(
+    snapshot: Snapshot, cluster_queue: str, patience_s: int, reservations: int = 1
+) -> QueueTerms:
+    """Read the terms of a ClusterQueue; the others count where it says nothing."""
     queue = snapshot.queues.cluster_queues.get(cluster_queue)
     said = {} if queue is None else queue.metadata.annotations
     most = said.get(RESERVATIONS, "")
@@ -59,7 +61,9 @@ def read_terms(snapshot: Snapshot, cluster_queue: str, patience_s: int) -> Queue
         delay_s = read_patience(said.get(PREEMPTION_DELAY, "never"))
     return QueueTerms(
         patience_s=patience_s,
-        reservations=min(int(most[:3]), MOST_RESERVATIONS) if is_number else 1,
+        reservations=min(
+            int(most[:3]) if is_number else reservations, MOST_RESERVATIONS
+        ),
         preemption_delay_s=delay_s,
     )
 

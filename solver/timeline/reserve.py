@@ -18,6 +18,7 @@ from contracts.allocation import DeviceRequestAllocationResult
 from contracts.ids import GangKey
 from contracts.lifecycle import GangRecord
 from contracts.messages import QuotaHeld
+from solver.problem.free_devices import FreeDevices
 from solver.problem.quota.asked import count_held
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asker, Asking, read_fit
@@ -113,6 +114,7 @@ class _Search:
         self._kept = scene.kept
         self._duration_s = record.duration_s
         self._proven = True
+        (self._gang,) = asker.resolve(scene.table.snapshot, record)
 
     def find_company(self, step: _Step) -> tuple[int, ...]:
         """Name the reservations beside which it would run, by their numbers."""
@@ -154,6 +156,12 @@ class _Search:
         )
 
     def _fits_at(self, step: _Step) -> Asking[bool]:
+        began = [
+            each.members for each in self._list_company(step) if _is_by(each, step)
+        ]
+        free = self._table.list_free_beside(step.ended, began)
+        if free is not None and FreeDevices.of(free).lacks(self._gang):
+            return False
         fit = yield from self._asker.find(self._state_at(step), self._record)
         self._proven &= bool(fit) or fit.proven
         return bool(fit)
@@ -161,15 +169,24 @@ class _Search:
     def _state_at(self, step: _Step) -> Snapshot:
         """Return the cluster of a step, with all that is kept while the gang runs."""
         state = self._table.after(step.ended)
-        for number in self.find_company(step):
-            each = self._kept[number]
+        for each in self._list_company(step):
             state = with_gang(state, each.record, each.members, quota=each.quota)
         return state
+
+    def _list_company(self, step: _Step) -> list[Reservation]:
+        return [self._kept[number] for number in self.find_company(step)]
 
     def _end_of(self, start_s: Seconds | None) -> Seconds | None:
         if start_s is None or self._duration_s is None:
             return None
         return start_s + self._duration_s
+
+
+def _is_by(kept: Reservation, step: _Step) -> bool:
+    """True if what is kept has begun by a step."""
+    if kept.start_s is None or step.start_s is None:
+        return False
+    return kept.start_s <= step.start_s
 
 
 def _list_steps(scene: Scene) -> list[_Step]:

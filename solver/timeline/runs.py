@@ -7,14 +7,20 @@ first. Whoever must go for another has gone by the time that was set. Pure.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from math import ceil
 
 from msgspec import Struct
 
-from contracts.ids import GangKey
+from contracts.ids import GangKey, NodeName
 from contracts.lifecycle import GangRecord, read_time
+from contracts.messages import DecisionMessage
+from solver.cache import Cache
 from solver.snapshot.snapshot import Snapshot
+from solver.timeline.futures import list_results
 
+MOST_HELD = 8192
 Seconds = int
 """Since the epoch."""
 
@@ -28,6 +34,24 @@ class Run(Struct, frozen=True, kw_only=True):
     """At the latest, and not before now; None: nobody knows."""
     overruns: bool = False
     """True if it runs for longer than its duration."""
+
+
+_HELD: Cache[GangKey, tuple[DecisionMessage | None, Counter[NodeName]]] = Cache(
+    MOST_HELD
+)
+"""What gangs hold by the decision that gave it to them."""
+
+
+def count_held(record: GangRecord) -> Mapping[NodeName, int]:
+    """Count the devices that were decided for a gang's pods, node by node."""
+    known = _HELD.get(record.key)
+    if known is None or known[0] is not record.decision:
+        pods = () if record.placed is None else record.placed.members
+        counts = Counter[NodeName]()
+        for pod in pods:
+            counts[pod.node] += len(list_results((pod,)))
+        known = _HELD.keep(record.key, (record.decision, counts))
+    return known[1]
 
 
 def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:

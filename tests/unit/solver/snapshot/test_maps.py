@@ -60,3 +60,13 @@ def test_many_items_are_one_after_the_other() -> None:
     assert len(new) == len(one_by_one) == len(list(new))
     assert set(old.values()) == {1}
     assert new.with_items({}) is new
+
+
+def test_leaving_many_keys_out_is_one_after_the_other() -> None:
+    """And leaves the old map as it was; where none is there it is the very map."""
+    old = FrozenMap[str, int]().with_items(dict.fromkeys(NAMES, 1))
+    new = old.without_items((*NAMES[:500], "not there", NAMES[0]))
+    assert sorted(new) == sorted(NAMES[500:])
+    assert len(new) == len(NAMES) - 500
+    assert len(old) == len(list(old)) == len(NAMES)
+    assert new.without_items(NAMES[:500]) is new

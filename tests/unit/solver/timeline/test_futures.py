@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from contracts.messages import ExpectedStart
+from contracts.lifecycle import GangRecord
+from contracts.messages import (
+    ExpectedStart,
+    GangReleased,
+    ObjectGone,
+    ReleaseOutcome,
+)
 from solver.allocate import allocate
+from solver.snapshot.inventory import Inventory
+from solver.snapshot.snapshot import Snapshot, apply
 from solver.timeline.asking import answer_all
 from solver.timeline.futures import with_gang, without_gangs
+from tests.builders import member, member_claim, request
+from tests.builders.neighbours import apart, term
+from tests.builders.problems import CLUSTER
 from tests.builders.timeline import World
 
 
@@ -44,6 +55,54 @@ def test_pods_and_claims_of_a_running_gang_go_with_it() -> None:
     assert [page.sha for page in later.inventory.pages] == [
         page.sha for page in before.pages
     ]
+
+
+def test_many_ends_at_once_are_as_one_after_the_other() -> None:
+    world = World(nodes=4)
+    affinity = apart(term())
+    lonely = member(member_claim(request(count=2)), affinity=affinity)
+    world.start_members("lonely", lonely)
+    for name in ("decided", "runs", "stays", "cancelled"):
+        world.start(name, pods=2, gpus=2, cpu=4)
+    for name in ("lonely", "runs"):
+        world.run(name, cpu=4)
+    world.cancel("cancelled")
+    gone = [world[name] for name in ("lonely", "runs", "decided", "cancelled")]
+
+    at_once = without_gangs(world.snapshot, gone)
+    one_by_one = _end_one_by_one(world.snapshot, gone)
+
+    for maps in ("claims", "pod_nodes", "gangs", "placed", "ending", "waiting"):
+        assert _items(at_once, maps) == _items(one_by_one, maps)
+    for maps in ("holders", "node_uses", "repelling"):
+        assert _items(at_once.inventory, maps) == _items(one_by_one.inventory, maps)
+    shas = [[page.sha for page in s.inventory.pages] for s in (at_once, one_by_one)]
+    assert shas[0] == shas[1]
+    assert list(at_once.placed) == [world["stays"].key]
+
+
+def _end_one_by_one(snapshot: Snapshot, gone: list[GangRecord]) -> Snapshot:
+    """End gangs as messages about each of their objects would; all objects are gone."""
+    for record in gone:
+        released = GangReleased(
+            cluster=CLUSTER,
+            namespace=record.namespace,
+            uid=record.uid,
+            name=record.name,
+            epoch=1,
+            outcome=ReleaseOutcome.COMPLETED,
+        )
+        snapshot = apply(snapshot, released, sequence=record.decision_sequence)
+    objects = [("ResourceClaim", key) for key in snapshot.claims]
+    objects += [("Pod", key) for key in snapshot.pod_nodes]
+    for kind, key in objects:
+        gone_object = ObjectGone(cluster=CLUSTER, kind=kind, key=key)
+        snapshot = apply(snapshot, gone_object)
+    return snapshot
+
+
+def _items(owner: Snapshot | Inventory, name: str) -> dict[object, object]:
+    return dict(getattr(owner, name).items())
 
 
 def test_a_place_may_be_held_twice_for_a_while() -> None:

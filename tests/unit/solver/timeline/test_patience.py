@@ -37,6 +37,12 @@ def test_a_queue_s_annotations_count_before_the_solver_s_setting(
     assert (terms.patience_s, terms.reservations) == (patience_s, reservations)
 
 
+def test_what_a_queue_does_not_say_whoever_asks_does() -> None:
+    assert read_terms(queue_with(), "q", 60, 4).reservations == 4
+    assert read_terms(queue_with(reservations="2"), "q", 60, 4).reservations == 2
+    assert read_terms(queue_with(), "q", 60, 99).reservations == 16
+
+
 def test_a_patience_is_a_duration_or_never() -> None:
     """As the setting has it."""
     assert (read_patience("never"), read_patience("0s"), read_patience("2h")) == (

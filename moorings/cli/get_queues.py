@@ -53,11 +53,7 @@ async def list_queues(client: Client, name: str | None, *, wide: bool) -> Listin
         columns=(*COLUMNS, *(WIDE_COLUMNS if wide else ())),
         rows=[_to_row(view, wide=wide) for view in views],
         nothing="no ClusterQueues: no quota limits anybody",
-        below=[
-            f"{view['name']} lets nobody in: {view['closed']}"
-            for view in views
-            if view["closed"]
-        ],
+        below=[line for view in views for line in _list_warnings(view)],
         notices=[silence] if silence else [],
         is_one=name is not None,
     )
@@ -86,6 +82,12 @@ async def fetch_places(
         notices.append(f"{error}; places in queues are not shown")
         return WaitingLines(())
     return WaitingLines(records, queues, read_clock())
+
+
+def _list_warnings(view: Mapping[str, Any]) -> list[str]:
+    closed = [f"{view['name']} lets nobody in: {view['closed']}"]
+    unread = [f"{view['name']}: {each}" for each in view["unread"]]
+    return [*(closed if view["closed"] else []), *unread]
 
 
 def _to_row(view: Mapping[str, Any], *, wide: bool) -> list[str]:

@@ -23,6 +23,7 @@ from solver.snapshot.maps import FrozenMap
 from solver.snapshot.queues import with_held
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.patience import PATIENCE
+from solver.timeline.queue_annotations import find_unread
 
 QUEUE_KINDS = (
     "Namespace",
@@ -102,6 +103,7 @@ def _view_queue(
         "closed": find_closed(snapshot.queues, name),
         "aging": queue.metadata.annotations.get(AGING, ""),
         "patience": queue.metadata.annotations.get(PATIENCE, ""),
+        "unread": [*find_unread(queue.metadata.annotations)],
         "quotas": [] if node is None else _view_quotas(node, ledger),
     }
 

@@ -47,23 +47,33 @@ def read_patience(text: str) -> int:
     return 0 if text == "0s" else parse_duration(text)
 
 
+def read_reservations(text: str) -> int:
+    """Read how many gangs of a queue may have a reservation; more than most are most.
+
+    Raises:
+        ValueError: it is no number.
+    """
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"must be a number, 0 to {MOST_RESERVATIONS}")
+    return min(int(text[:3]), MOST_RESERVATIONS)
+
+
 def read_terms(
     snapshot: Snapshot, cluster_queue: str, patience_s: int, reservations: int = 1
 ) -> QueueTerms:
     """Read the terms of a ClusterQueue; the others count where it says nothing."""
     queue = snapshot.queues.cluster_queues.get(cluster_queue)
     said = {} if queue is None else queue.metadata.annotations
-    most = said.get(RESERVATIONS, "")
-    is_number, delay_s = most.isascii() and most.isdigit(), NEVER
+    delay_s = NEVER
     with suppress(ValueError):
         patience_s = read_patience(said[PATIENCE]) if PATIENCE in said else patience_s
     with suppress(ValueError):
         delay_s = read_patience(said.get(PREEMPTION_DELAY, "never"))
+    with suppress(ValueError):
+        reservations = read_reservations(said.get(RESERVATIONS, f"{reservations}"))
     return QueueTerms(
         patience_s=patience_s,
-        reservations=min(
-            int(most[:3]) if is_number else reservations, MOST_RESERVATIONS
-        ),
+        reservations=min(reservations, MOST_RESERVATIONS),
         preemption_delay_s=delay_s,
     )
 

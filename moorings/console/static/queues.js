@@ -34,7 +34,8 @@ function row(queue) {
   return el("tr", { class: "row" }, ...cells(COLUMNS, [
     queue.name, queue.cohort, queue.strategy, queue.running, queue.waiting,
     queue.oldestSince ? ageOf(queue.oldestSince) : "",
-    el("div", {}, queue.closed ? el("div", { class: "no" }, `Closed: ${queue.closed}`) : null, ...queue.quotas.map(quotaLine)),
+    el("div", {}, queue.closed ? el("div", { class: "no" }, `Closed: ${queue.closed}`) : null,
+      ...queue.unread.map((each) => el("div", { class: "no" }, each)), ...queue.quotas.map(quotaLine)),
   ]));
 }
 

@@ -44,6 +44,15 @@ async def test_a_queue_is_a_row() -> None:
     assert listing.below == ["stopped lets nobody in: it is stopped (Hold)"]
 
 
+async def test_what_a_queue_says_in_vain_is_told_below() -> None:
+    """The queue itself counts all the same."""
+    made = cluster_queue("q", {})
+    made["metadata"]["annotations"] = {"moorings.dev/patience": "soon"}
+    bus = Client(cast("Bus", StoredMessages((STATE, observed(made)))), CLUSTER)
+    (line,) = (await list_queues(bus, None, wide=False)).below
+    assert line.startswith("q: moorings.dev/patience is 'soon', which does not count")
+
+
 async def test_one_queue_is_found_by_its_name() -> None:
     (view,) = (await list_queues(client(), "q", wide=False)).views
     assert view["name"] == "q"

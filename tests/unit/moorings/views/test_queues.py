@@ -64,6 +64,7 @@ def test_a_queue_has_its_quotas_and_its_gangs() -> None:
         "closed": "",
         "aging": "",
         "patience": "",
+        "unread": [],
         "quotas": [
             {
                 "flavor": "any",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from moorings.simulate.cluster import SimulatedCluster
-from moorings.simulate.course import Course, Evaluate, Policy, key_of
+from moorings.deciding import Evaluate
+from moorings.simulate.course import Course, Policy, key_of
 from moorings.simulate.job import Job
 from solver.timeline.patience import NEVER
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec import structs
+
 from contracts.ids import ClusterName, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import DecisionMessage, SubmitGang
-from msgspec import structs
-
 from solver.allocate import allocate
 from solver.decision import Decision, GangDecision
 from solver.problem.assemble import (
@@ -22,6 +22,7 @@ from solver.problem.assemble import (
     resolve_gangs,
 )
 from solver.problem.expected import PastDemand, list_last
+from solver.problem.gangs import GangPart
 from solver.problem.problem import Parameters
 from solver.problem.quota.asked import count_held
 from solver.problem.quota.quotas import is_held_up_by_others, keep_quotas
@@ -78,8 +79,11 @@ class Deciding:
         for records in (snapshot.waiting, snapshot.growing):
             for record in sorted(records.values(), key=urgency_of):
                 self._queue.follow(record)
+        # What they were promised is looked at before they are tried.
+        promised = snapshot.promised.values()
+        self._learn(snapshot, resolve_gangs(snapshot, promised, parameters.features))
 
-    # --- what its user is told ---------------------------------------------------------
+    # --- what its user is told -------------------------------------------------------
 
     def _note_decision(self, decision: Decision) -> None:
         """A batch was decided."""
@@ -143,9 +147,7 @@ class Deciding:
         gangs = resolve_gangs(clear, batch, self._parameters.features)
         within = keep_quotas(clear, gangs)
         gangs = within.gangs
-        while missing := find_missing_verdicts(clear, gangs, self._table):
-            verdicts = self._evaluate(missing)
-            self._table = self._table.with_verdicts(missing, verdicts)
+        self._learn(clear, gangs)
         self._past.note(gangs)
         expected = self._past.expect(gangs, clear.inventory.pages, self._table)
         problem = assemble(
@@ -158,8 +160,8 @@ class Deciding:
         )
         decision = allocate(problem)
         self._note_decision(decision)
-        for record, gang, answer in zip(batch, gangs, decision.gangs, strict=True):
-            answer = self._explain(record, answer)
+        for record, gang, decided in zip(batch, gangs, decision.gangs, strict=True):
+            answer = self._explain(record, decided)
             message = make_decision(
                 answer,
                 record,
@@ -177,6 +179,12 @@ class Deciding:
                 answer.reasons
             ):
                 self._queue.retry([record.key])
+
+    def _learn(self, snapshot: Snapshot, gangs: Sequence[GangPart]) -> None:
+        """Evaluate the selectors of gangs."""
+        while missing := find_missing_verdicts(snapshot, gangs, self._table):
+            verdicts = self._evaluate(missing)
+            self._table = self._table.with_verdicts(missing, verdicts)
 
     def _explain(self, record: GangRecord, answer: GangDecision) -> GangDecision:
         """Add to why a gang waits what is kept for others, if it waits."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from moorings.simulate.cluster import SimulatedCluster
 from moorings.deciding import Evaluate
+from moorings.simulate.cluster import SimulatedCluster
 from moorings.simulate.course import Course, Policy, key_of
 from moorings.simulate.job import Job
 from solver.timeline.patience import NEVER

@@ -35,8 +35,6 @@ from solver.timeline.futures import without_gangs
 HOSTNAME = "kubernetes.io/hostname"
 TAINT = f"{OURS}what-if"
 """Key of the taint on devices that are tainted."""
-MOST_NODES = 1000
-"""Nodes that may be added like one."""
 
 
 class Changes(Struct, frozen=True, kw_only=True):
@@ -103,9 +101,7 @@ def find_gang(records: Iterable[GangRecord], name: str) -> GangRecord:
 # --- nodes ---------------------------------------------------------------------------
 
 
-def _without_node(
-    snapshot: Snapshot, node: NodeName, cluster: ClusterName
-) -> Snapshot:
+def _without_node(snapshot: Snapshot, node: NodeName, cluster: ClusterName) -> Snapshot:
     _require_node(snapshot.inventory, node)
     for key, _ in _list_slices(snapshot.inventory, node):
         gone = ObjectGone(cluster=cluster, kind="ResourceSlice", key=key)
@@ -199,9 +195,8 @@ def _rename_pool(pool: PoolName, like: NodeName, name: NodeName) -> PoolName:
 
 
 def _with_taint(snapshot: Snapshot, device: DeviceID, rule: str) -> Snapshot:
-    node = snapshot.inventory.pool_nodes.get(pool_key(device.driver, device.pool))
     names = sorted(map(str, _list_devices(snapshot.inventory, device)))
-    if node is None or str(device) not in names:
+    if str(device) not in names:
         raise UnknownNameError("device", str(device), names[:3])
     made = DeviceTaintRule(
         metadata=ObjectMeta(name=rule),
@@ -217,11 +212,10 @@ def _with_taint(snapshot: Snapshot, device: DeviceID, rule: str) -> Snapshot:
 
 def _list_devices(inventory: Inventory, like: DeviceID) -> Iterator[DeviceID]:
     """List the devices of a device's pool."""
-    node = inventory.pool_nodes.get(pool_key(like.driver, like.pool), NodeName(""))
-    for part in inventory.pages.of(node):
-        is_pool = isinstance(part, PoolPart)
-        if is_pool and (part.driver, part.pool) == (like.driver, like.pool):
-            for each in part.devices:
+    node = inventory.pool_nodes.get(pool_key(like.driver, like.pool))
+    for part in () if node is None else inventory.pages.of(node):
+        if isinstance(part, PoolPart) and part.pool == like.pool:
+            for each in part.devices if part.driver == like.driver else ():
                 yield DeviceID(like.driver, like.pool, each.name)
 
 

@@ -29,8 +29,8 @@ from solver.problem.quota.quotas import is_held_up_by_others, keep_quotas
 from solver.problem.sharing import waits_for_another
 from solver.queueing.gang_queue import GangQueue, urgency_of
 from solver.queueing.queue_order import QueueOrder
-from solver.queueing.rounds import BatchLimits
-from solver.queueing.turns import pick_first
+from solver.queueing.rounds import Admits, BatchLimits
+from solver.queueing.turns import Pick, pick_first
 from solver.selectors.table import SelectorTable, Verdict
 from solver.service.messages import make_decision
 from solver.snapshot.snapshot import Snapshot, apply
@@ -42,6 +42,24 @@ from solver.timeline.reservations import OneWay, Reservations
 Evaluate = Callable[[Sequence[MissingVerdict]], Sequence[Verdict]]
 
 
+class Judged:
+    """The verdicts of selectors: one table for all that is asked of one fleet.
+
+    Pages remember for which devices verdicts are known, so of one fleet there is no
+    second table.
+    """
+
+    def __init__(self, evaluate: Evaluate) -> None:
+        self.table = SelectorTable()
+        self._evaluate = evaluate
+
+    def learn(self, snapshot: Snapshot, gangs: Sequence[GangPart]) -> None:
+        """Evaluate the selectors of gangs."""
+        while missing := find_missing_verdicts(snapshot, gangs, self.table):
+            verdicts = self._evaluate(missing)
+            self.table = self.table.with_verdicts(missing, verdicts)
+
+
 class Deciding:
     """A cluster whose gangs are decided at times that its user sets."""
 
@@ -49,7 +67,7 @@ class Deciding:
         self,
         snapshot: Snapshot,
         parameters: Parameters,
-        evaluate: Evaluate,
+        judged: Judged,
         *,
         cluster: ClusterName,
         patience_s: int,
@@ -64,12 +82,10 @@ class Deciding:
         self.now_s = now_s
         self._cluster = cluster
         self._parameters = parameters
-        self._evaluate = evaluate
+        self._judged = judged
         self._patience_s = patience_s
-        self._table = SelectorTable()
-        self._past = PastDemand()
-        last = list_last(snapshot.gangs.values())
-        self._past.note(resolve_gangs(snapshot, last, parameters.features))
+        self._past: PastDemand | None = None
+        """What was asked for lately; None: nobody has looked yet."""
         self._queue = GangQueue()
         self._queue.follow_queues(snapshot)
         self._reservations = Reservations()
@@ -81,7 +97,8 @@ class Deciding:
                 self._queue.follow(record)
         # What they were promised is looked at before they are tried.
         promised = snapshot.promised.values()
-        self._learn(snapshot, resolve_gangs(snapshot, promised, parameters.features))
+        gangs = resolve_gangs(snapshot, promised, parameters.features)
+        judged.learn(snapshot, gangs)
 
     # --- what its user is told -------------------------------------------------------
 
@@ -131,12 +148,13 @@ class Deciding:
 
     def _try(self, admission: OneWay) -> bool:
         """Decide a batch; False: it was nobody's turn."""
-        order = QueueOrder(self.snapshot, self._parameters.features)
+        admits: Admits = admission.takes
+        pick: Pick = pick_first
+        if len(self.snapshot.queues.cluster_queues):
+            order = QueueOrder(self.snapshot, self._parameters.features)
+            admits, pick = _both(admission.takes, order.takes), order.pick
         batch = self._queue.choose(
-            self.snapshot,
-            BatchLimits(),
-            admits=lambda record: admission.takes(record) and order.takes(record),
-            pick=order.pick if order.has_queues else pick_first,
+            self.snapshot, BatchLimits(), admits=admits, pick=pick
         )
         if batch:
             self._decide(batch)
@@ -147,13 +165,14 @@ class Deciding:
         gangs = resolve_gangs(clear, batch, self._parameters.features)
         within = keep_quotas(clear, gangs)
         gangs = within.gangs
-        self._learn(clear, gangs)
-        self._past.note(gangs)
-        expected = self._past.expect(gangs, clear.inventory.pages, self._table)
+        self._judged.learn(clear, gangs)
+        past = self._follow_past()
+        past.note(gangs)
+        expected = past.expect(gangs, clear.inventory.pages, self._judged.table)
         problem = assemble(
             clear,
             gangs,
-            self._table,
+            self._judged.table,
             self._parameters,
             expected,
             quotas=within.quotas,
@@ -180,11 +199,14 @@ class Deciding:
             ):
                 self._queue.retry([record.key])
 
-    def _learn(self, snapshot: Snapshot, gangs: Sequence[GangPart]) -> None:
-        """Evaluate the selectors of gangs."""
-        while missing := find_missing_verdicts(snapshot, gangs, self._table):
-            verdicts = self._evaluate(missing)
-            self._table = self._table.with_verdicts(missing, verdicts)
+    def _follow_past(self) -> PastDemand:
+        """Return what was asked for; at first, by the gangs that are known."""
+        if self._past is None:
+            self._past = PastDemand()
+            last = list_last(self.snapshot.gangs.values())
+            features = self._parameters.features
+            self._past.note(resolve_gangs(self.snapshot, last, features))
+        return self._past
 
     def _explain(self, record: GangRecord, answer: GangDecision) -> GangDecision:
         """Add to why a gang waits what is kept for others, if it waits."""
@@ -205,10 +227,11 @@ class Deciding:
         """Look at what is kept; True: somebody is to be tried again."""
         if not self.snapshot.waiting:
             return False
+        asker = Asker(table=self._judged.table, parameters=self._parameters)
         look = Outlook(
             snapshot=self.snapshot,
             now_s=self.now_s,
-            asker_of=lambda _: Asker(table=self._table, parameters=self._parameters),
+            asker_of=lambda _: asker,
             patience_s=self._patience_s,
             is_worse=self._is_worse,
         )
@@ -221,6 +244,10 @@ class Deciding:
         self._note_book(before, self._reservations.book)
         self._queue.retry(again)
         return bool(again)
+
+
+def _both(one: Admits, other: Admits) -> Admits:
+    return lambda record: one(record) and other(record)
 
 
 def _last_sequence(record: GangRecord) -> int:

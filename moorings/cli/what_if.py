@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from contracts.counts import counted
 from contracts.ids import DeviceID, DeviceName, DriverName, NodeName, PoolName
 from contracts.quantity import Quantity, QuantityError
 from moorings.cli.completing import complete_gangs
+from moorings.cli.completing_solves import complete_replayed
 from moorings.cli.connecting import Connecting
 from moorings.cli.documents import read_gangs, read_objects
 from moorings.cli.exit_codes import ExitCode
@@ -97,6 +99,16 @@ def what_if(
             show_default=False,
         ),
     ] = None,
+    solve: Annotated[
+        str,
+        typer.Option(
+            metavar="ID|TIME|FILE",
+            help="Ask about a recorded solve, as `replay` reads it; --free leaves out "
+            "gangs of its batch.",
+            autocompletion=complete_replayed,
+            show_default=False,
+        ),
+    ] = "",
     patience: Annotated[
         str,
         typer.Option(
@@ -140,21 +152,32 @@ def what_if(
     )
     if changes == Changes() and not add:
         raise UsageError("what-if needs a change, such as --add FILE or --free GANG")
+    if solve and (filename or add):
+        raise UsageError("--solve takes neither -f FILE nor --add FILE")
     with (
         SelectorEvaluator() as evaluator,
         collecting_between_batches(),
         show_progress("deciding as it is and as it would be", asked=progress),
     ):
-        if filename:
+        bus = Connecting(server=server, state_dir=state_dir, cluster=cluster)
+        if solve:
+            answer = _ask_solve(bus, solve, changes)
+        elif filename:
             answer = _ask_files(evaluator, filename, add or [], changes)
         else:
-            bus = Connecting(server=server, state_dir=state_dir, cluster=cluster)
             answer = _ask_bus(evaluator, bus, add or [], changes, patience)
     if output is Format.TABLE:
         _print(answer, every=every)
     else:
         show(answer, output, (), ())
     raise typer.Exit(ExitCode.YES if answer.is_yes else ExitCode.NO)
+
+
+def _ask_solve(bus: Connecting, solve: str, changes: Changes) -> WhatIfAnswer:
+    from moorings.cli.recorded_solves import load_recorded  # noqa: PLC0415  # slow to import
+    from moorings.what_if.recorded import answer_recorded  # noqa: PLC0415  # imports OR-Tools
+
+    return answer_recorded(load_recorded(solve, "", bus), changes)
 
 
 def _ask_files(
@@ -237,7 +260,8 @@ def _print(answer: WhatIfAnswer, *, every: bool) -> None:
     show_table(COLUMNS, map(_to_row, shown), "nothing would be decided otherwise")
     same = len(answer.gangs) - sum(each.differs for each in answer.gangs)
     if same and not every:
-        notify(f"{same} of {len(answer.gangs)} gangs stay as they are; use --all")
+        stay = counted(same, "gang stays as it is", "gangs stay as they are")
+        notify(f"{stay}; use --all")
 
 
 def _to_row(each: GangDifference) -> tuple[str, ...]:

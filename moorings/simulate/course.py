@@ -15,7 +15,7 @@ from msgspec import Struct
 from contracts.ids import GangKey, GangUID, Namespace
 from contracts.lifecycle import GangRecord
 from contracts.messages import ReleaseOutcome
-from moorings.deciding import Deciding, Evaluate
+from moorings.deciding import Deciding, Judged
 from moorings.simulate.cluster import SimulatedCluster
 from moorings.simulate.job import CLUSTER, Job, submit_job
 from solver.problem.problem import Parameters
@@ -53,12 +53,12 @@ class Course(Deciding):
         cluster: SimulatedCluster,
         jobs: Sequence[Job],
         policy: Policy,
-        evaluate: Evaluate,
+        judged: Judged,
     ) -> None:
         super().__init__(
             cluster.snapshot,
             Parameters(version="simulated"),
-            evaluate,
+            judged,
             cluster=CLUSTER,
             patience_s=policy.patience_s,
         )

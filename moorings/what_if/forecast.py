@@ -15,7 +15,7 @@ from contracts.gang import GangPhase
 from contracts.ids import ClusterName, GangKey, NodeName
 from contracts.lifecycle import GangRecord
 from contracts.messages import SubmitGang
-from moorings.deciding import Deciding, Evaluate
+from moorings.deciding import Deciding, Judged
 from moorings.what_if.answer import (
     ALLOCATED,
     ENDED,
@@ -46,7 +46,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     cluster: ClusterName
     parameters: Parameters
-    evaluate: Evaluate
+    judged: Judged
     patience_s: int
     """How long a gang waits before devices are kept for it."""
     now_s: int
@@ -61,7 +61,7 @@ class Forecast(Deciding):
         super().__init__(
             snapshot,
             settings.parameters,
-            settings.evaluate,
+            settings.judged,
             cluster=settings.cluster,
             patience_s=settings.patience_s,
             now_s=settings.now_s,

@@ -11,7 +11,7 @@ from moorings.bus_client import Client, make_submission
 from moorings.console.helping import ask_once
 from moorings.console.model import ConsoleModel
 from moorings.console.solving import Solving
-from moorings.deciding import Evaluate
+from moorings.deciding import Evaluate, Judged
 from moorings.plan.limits import read_features
 from moorings.views.inventory import KnownDevices
 from moorings.what_if.answer import WhatIfAnswer
@@ -46,7 +46,7 @@ async def ask_live(
         how = Settings(
             cluster=client.cluster,
             parameters=await _read_parameters(client, model),
-            evaluate=evaluate,
+            judged=Judged(evaluate),
             patience_s=patience_s,
             now_s=int(time()),
         )

@@ -73,6 +73,30 @@ DEFAULT_SCHEME = "nats"
 SCHEMES = (DEFAULT_SCHEME, "tls", "ws", "wss")
 
 
+def make_submission(gang: Gang, cluster: ClusterName, uid: str) -> SubmitGang:
+    """Make the message that submits a gang; without a uid it gets this one.
+
+    Raises:
+        BadInputError: the gang is not valid.
+    """
+    name = gang.metadata.name or "gang"
+    violations = validate(default_gang(gang))
+    if violations:
+        raise BadInputError(f"Gang {name}", "; ".join(map(str, violations)))
+    given = GangUID(gang.metadata.uid or uid)
+    namespace = Namespace(gang.metadata.namespace or "default")
+    metadata = structs.replace(gang.metadata, uid=given, namespace=namespace)
+    try:
+        return SubmitGang(
+            cluster=cluster,
+            uid=given,
+            gang=structs.replace(gang, metadata=metadata),
+            submitted_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+    except ValueError as error:
+        raise BadInputError(f"Gang {name}", str(error)) from error
+
+
 class Client:
     """One connection of a platform or a person."""
 
@@ -92,22 +116,8 @@ class Client:
             BadInputError: the gang is not valid.
             NotStoredError: the bus has no room for it.
         """
-        name = gang.metadata.name or "gang"
-        violations = validate(default_gang(gang))
-        if violations:
-            raise BadInputError(f"Gang {name}", "; ".join(map(str, violations)))
-        uid = GangUID(gang.metadata.uid or str(uuid4()))
-        namespace = Namespace(gang.metadata.namespace or "default")
-        metadata = structs.replace(gang.metadata, uid=uid, namespace=namespace)
-        try:
-            message = SubmitGang(
-                cluster=self.cluster,
-                uid=uid,
-                gang=structs.replace(gang, metadata=metadata),
-                submitted_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            )
-        except ValueError as error:
-            raise BadInputError(f"Gang {name}", str(error)) from error
+        message = make_submission(gang, self.cluster, str(uuid4()))
+        uid, name = message.uid, gang.metadata.name or "gang"
         try:
             await self.bus.publish(Outgoing.of(SUBMISSIONS, message))
         except PublishRefusedError as error:

@@ -24,6 +24,7 @@ from benchmarks.solver.easy import EasyBackfill
 from contracts.device import Device, ResourcePool
 from contracts.ids import DeviceName, DriverName, NodeName, PoolName
 from contracts.messages import DevicesAnnounced
+from moorings.deciding import Judged
 from moorings.local.fleets import make_class
 from moorings.simulate.cluster import SimulatedCluster
 from moorings.simulate.course import Course, Policy, Stay
@@ -136,8 +137,9 @@ def _run(options: Namespace) -> Iterator[Row]:
         for seed in map(int, options.seeds.split(",")) if options.seeds else of_size:
             jobs = draw_jobs(nodes, arrivals, options.queues, seed)
             cluster = make_cluster(nodes)
+            judged = Judged(evaluator.evaluate)
             for policy in policies:
-                course = Course(cluster, jobs, policy, evaluator.evaluate)
+                course = Course(cluster, jobs, policy, judged)
                 began_s = time.process_time()
                 for _ in course.run():
                     pass

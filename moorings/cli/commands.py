@@ -37,6 +37,10 @@ COMMANDS = {
         "plan",
         "Decide offline which devices pods, claims and gangs would get.",
     ),
+    "what-if": Listed(
+        "what_if",
+        "Forecast decisions if gangs came or ended, nodes, devices or quotas changed.",
+    ),
     "simulate": Listed(
         "simulate",
         "Simulate the jobs of a trace on a fleet: waits, utilisation, promises.",

@@ -186,17 +186,19 @@ def _run(
     asked: bool,
 ) -> tuple[list[Report], bool]:
     """Simulate each policy; the second value is False if Ctrl-C ended it."""
-    from moorings.simulate.course import Course  # noqa: PLC0415  # imports OR-Tools
+    from moorings.deciding import Judged  # noqa: PLC0415  # imports OR-Tools
+    from moorings.simulate.course import Course  # noqa: PLC0415  # likewise
     from moorings.simulate.fitting import find_hopeless  # noqa: PLC0415  # likewise
     from moorings.simulate.measure import measure  # noqa: PLC0415  # likewise
 
     reports: list[Report] = []
     is_whole = True
     with show_progress("simulating", asked=asked) as tell:
-        hopeless = find_hopeless(cluster, trace.jobs, evaluator.evaluate)
+        judged = Judged(evaluator.evaluate)
+        hopeless = find_hopeless(cluster, trace.jobs, judged)
         jobs = [job for job in trace.jobs if job.name not in hopeless]
         for policy in policies:
-            course = Course(cluster, jobs, policy, evaluator.evaluate)
+            course = Course(cluster, jobs, policy, judged)
             try:
                 for _ in course.run():
                     tell(f"simulating {policy.name}: {course.ended:,} of {len(jobs):,}")

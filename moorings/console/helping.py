@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from contracts.lifecycle import GangRecord
 from moorings.bus_client import Client
@@ -14,6 +14,7 @@ from moorings.console.solving import Solving, find_last
 from moorings.console.what_if import WhatIf
 
 Row = dict[str, Any]
+T = TypeVar("T")
 
 
 async def find_help(client: Client, record: GangRecord) -> Row:
@@ -28,7 +29,7 @@ async def find_help(client: Client, record: GangRecord) -> Row:
     async def ask(model: ConsoleModel, solving: Solving) -> Row:
         return await solving.find_help(model, record.namespace, record.uid)
 
-    return await _ask_once(client, ask)
+    return await ask_once(client, ask)
 
 
 async def ask_what_if(client: Client, record: GangRecord, what_if: WhatIf) -> Row:
@@ -45,12 +46,12 @@ async def ask_what_if(client: Client, record: GangRecord, what_if: WhatIf) -> Ro
         solve = find_last(model, record.key).opened.solve
         return {"solve": solve, **await solving.ask(model, solve, what_if)}
 
-    return await _ask_once(client, ask)
+    return await ask_once(client, ask)
 
 
-async def _ask_once(
-    client: Client, ask: Callable[[ConsoleModel, Solving], Awaitable[Row]]
-) -> Row:
+async def ask_once(
+    client: Client, ask: Callable[[ConsoleModel, Solving], Awaitable[T]]
+) -> T:
     """Read all that a console reads, ask it, and end its process.
 
     Raises:
@@ -62,7 +63,7 @@ async def _ask_once(
             pass
     following, solving, stop = Following(client), Solving(client), asyncio.Event()
 
-    async def answer() -> Row:
+    async def answer() -> T:
         async with following.listen():
             return await ask(following.model, solving)
 

@@ -31,6 +31,7 @@ from solver.problem.quota.quotas import keep_quotas
 from solver.queueing.gang_queue import choose_batch
 from solver.queueing.rounds import BatchLimits
 from solver.selectors.table import SelectorTable
+from solver.snapshot.snapshot import Snapshot
 from solver.versions import VERSION
 
 _ALL = BatchLimits(gangs=1_000_000, pods=1_000_000_000)
@@ -47,6 +48,8 @@ class PlanOptions(Struct, frozen=True, kw_only=True):
     """True if the `upstream` order fills in no defaults of the API server."""
     timeout_seconds: float | None = None
     """Of the `upstream` order; the other has limits in work units."""
+    change: Callable[[Snapshot], Snapshot] | None = None
+    """Changes the cluster that the objects describe, before anything is decided."""
 
 
 class Planner:
@@ -98,6 +101,9 @@ class Planner:
         if not options.as_stored:
             entries, dropped = drop_disabled(entries, options.features)
         first = prepare_work(entries, options.node, as_stored=options.as_stored)
+        if options.change is not None:
+            changed = options.change(first.snapshot)
+            first = structs.replace(first, snapshot=changed)
         quotas = PlannedQuotas(
             entries if _is_limited(options) else (), options.features
         )

@@ -6,10 +6,11 @@ was judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import structs
 
+from contracts.device import DeviceTaint
 from contracts.ids import DeviceID, NodeName, PoolName
 from contracts.names import UNHEALTHY
 from contracts.quantity import Quantity
@@ -63,6 +64,37 @@ def _copy_pool(pool: PoolPart, node: NodeName) -> PoolPart:
     )
     name = PoolName(f"{node}-{pool.pool}")
     return structs.replace(pool, pool=name, node=node, slices=slices)
+
+
+def without_nodes(problem: Problem, nodes: Collection[NodeName]) -> Problem:
+    """Let nodes be of no use; what is held there stays held."""
+    pages = sort_pages(problem.pages)
+    changed = [
+        structs.replace(value, unavailable="gone")
+        for value in pages.values()
+        if isinstance(value, NodePart) and value.name in nodes
+    ]
+    return problem.with_pages(tuple(pages.with_values(changed)))
+
+
+def with_taint(
+    problem: Problem, devices: Collection[DeviceID], taint: DeviceTaint
+) -> Problem:
+    """Let devices have one more taint."""
+    pages = sort_pages(problem.pages)
+    changed: list[PartValue] = []
+    for value in pages.values():
+        if isinstance(value, UsePart):
+            own = sorted(
+                each.device
+                for each in devices
+                if (each.driver, each.pool) == (value.driver, value.pool)
+            )
+            if own:
+                taints = [*value.taints, *((name, taint) for name in own)]
+                taints.sort(key=lambda entry: entry[0])
+                changed.append(structs.replace(value, taints=tuple(taints)))
+    return problem.with_pages(tuple(pages.with_values(changed)))
 
 
 def with_ended(problem: Problem, holdings: Iterable[Holding]) -> Problem:

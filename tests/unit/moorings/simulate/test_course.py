@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from moorings.deciding import Judged
 from moorings.simulate.course import Course, Policy, key_of
 from moorings.simulate.job import Job
 from solver.timeline.patience import NEVER
@@ -16,7 +17,7 @@ NODES, GPUS = 3, 4
 def run(jobs: list[Job], patience_s: int) -> tuple[Course, Taken]:
     """Let a course happen; no device is used twice at any second."""
     policy = Policy(name="tried", patience_s=patience_s)
-    course = Course(make_cluster(NODES, GPUS), jobs, policy, evaluate_rows)
+    course = Course(make_cluster(NODES, GPUS), jobs, policy, Judged(evaluate_rows))
     taken, seen = Taken([]), set[str]()
     for now_s in course.run():
         for record in course.snapshot.gangs.values():

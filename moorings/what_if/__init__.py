@@ -1,0 +1,1 @@
+"""What would be decided if something were otherwise, by the code that decides."""

@@ -1,0 +1,92 @@
+"""What-if of a cluster as the bus tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import time
+
+from contracts.features import DEFAULT_VERSION, nearest_release
+from contracts.gang import Gang
+from moorings.bus_client import Client, make_submission
+from moorings.console.helping import ask_once
+from moorings.console.model import ConsoleModel
+from moorings.console.solving import Solving
+from moorings.deciding import Evaluate, Judged
+from moorings.plan.limits import read_features
+from moorings.views.inventory import KnownDevices
+from moorings.what_if.answer import WhatIfAnswer
+from moorings.what_if.changes import Changes
+from moorings.what_if.forecast import Settings, answer_what_if
+from solver.problem.problem import ROOT, Parameters
+from solver.snapshot.snapshot import NodePresence, Snapshot, apply
+from solver.tiers import Tier
+from solver.versions import VERSION
+
+LAST_SOLVES = 10
+"""So many recorded solves tell how this cluster's solver decides."""
+
+
+async def ask_live(
+    client: Client,
+    changes: Changes,
+    gangs: Sequence[Gang],
+    evaluate: Evaluate,
+    patience_s: int,
+) -> WhatIfAnswer:
+    """Read all that a console reads, once, and decide it as it is and as it would be.
+
+    Raises:
+        UnknownNameError: something that changes is not there.
+        BadInputError: a gang that is added cannot be submitted.
+        CannotReadError: our user may not read all that a console shows.
+    """
+
+    async def ask(model: ConsoleModel, _: Solving) -> WhatIfAnswer:
+        snapshot = read_presence(model.known)
+        how = Settings(
+            cluster=client.cluster,
+            parameters=await _read_parameters(client, model),
+            judged=Judged(evaluate),
+            patience_s=patience_s,
+            now_s=int(time()),
+        )
+        added = [
+            make_submission(gang, client.cluster, f"what-if-{number}")
+            for number, gang in enumerate(gangs, start=1)
+        ]
+        return answer_what_if(snapshot, changes, added, how)
+
+    return await ask_once(client, ask)
+
+
+def read_presence(known: KnownDevices) -> Snapshot:
+    """Return what is known with the nodes away whose agents are not heard."""
+    snapshot = known.snapshot
+    if known.heard is None:
+        return snapshot
+    for node in list(snapshot.inventory.announced):
+        away = node not in known.heard
+        snapshot = apply(snapshot, NodePresence(node=node, away=away))
+    return snapshot
+
+
+async def _read_parameters(client: Client, model: ConsoleModel) -> Parameters:
+    """Read with what parameters this cluster's solver decides, from what is recorded.
+
+    Questions beside the decisions have narrower ones.
+    """
+    found = []
+    for entry in list(model.solves.values())[-LAST_SOLVES:]:
+        root = ROOT.decode(await client.bus.get_blob(entry.opened.problem))
+        if root.parameters.version == VERSION:
+            found.append(root.parameters)
+    if found:
+        return max(found, key=_width_of)
+    release = model.known.snapshot.release
+    version = nearest_release(release) if release else DEFAULT_VERSION
+    return Parameters(version=VERSION, features=read_features(version, {}))
+
+
+def _width_of(parameters: Parameters) -> tuple[int, float]:
+    """Order parameters by how much is pursued with them."""
+    return list(Tier).index(parameters.last_tier), parameters.work_limit

@@ -41,6 +41,8 @@ from solver.timeline.victims import VictimSearch
 
 MOST_MODELS = 4
 """Nodes that added ones are tried to be like."""
+MOST_LACKING = 8
+"""Members that are named of which no node could hold a pod."""
 
 
 class SmallestChange(Struct, frozen=True, kw_only=True):
@@ -119,13 +121,14 @@ class ChangeSearch:
                 return ()
             shape = describe_node(self._problem, change.like)
             return (NodesLacking(count=change.nodes, like=change.like, shape=shape),)
-        return tuple(
+        lacking = [
             NodesLacking(
                 count=member.least, shape=describe_pod(member), member=member.name
             )
             for member in self._gang.members
             if member.least and not member.node_name and not self._has_node(member)
-        )
+        ]
+        return tuple(lacking[:MOST_LACKING])
 
     def _has_node(self, member: MemberPart) -> bool:
         """True if some node could hold a pod of a member, with all devices free."""

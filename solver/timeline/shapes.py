@@ -13,6 +13,7 @@ from solver.snapshot.parts import NodePart, PoolPart
 from solver.timeline.holdings import sort_pages
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+MOST_CHARACTERS = 256
 
 
 def describe_node(problem: Problem, name: NodeName) -> str:
@@ -23,7 +24,7 @@ def describe_node(problem: Problem, name: NodeName) -> str:
             kind = value.labels.get(INSTANCE_TYPE, "")
         elif isinstance(value, PoolPart):
             devices[value.driver] += len({device.name for device in value.devices})
-    return ", ".join(([kind] if kind else []) + _count_devices(devices))
+    return _cut(([kind] if kind else []) + _count_devices(devices))
 
 
 def describe_pod(member: MemberPart) -> str:
@@ -47,7 +48,13 @@ def describe_pod(member: MemberPart) -> str:
         if units
     ]
     texts += [f"label {key}={of}" for key, of in sorted(member.node_selector.items())]
-    return ", ".join(texts)
+    return _cut(texts)
+
+
+def _cut(texts: list[str]) -> str:
+    """List the texts that there is room for: a shape is a label of a metric, too."""
+    text = ", ".join(texts)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 3]}..."
 
 
 def _count_devices(devices: Counter[str]) -> list[str]:

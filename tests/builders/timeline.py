@@ -16,6 +16,7 @@ from contracts.messages import (
     ExpectedStart,
     GangPending,
     GatesOpened,
+    NodesLacking,
     ObjectGone,
     SubmitGang,
 )
@@ -113,8 +114,13 @@ class World:
         self._believe(message, at_s)
         return self[name]
 
-    def tell(self, name: str, expected: ExpectedStart) -> None:
-        """Promise a gang that waits when it starts."""
+    def tell(
+        self,
+        name: str,
+        expected: ExpectedStart | None,
+        lacks: tuple[NodesLacking, ...] = (),
+    ) -> None:
+        """Tell a gang that waits when it starts, and which nodes it lacks."""
         record = self[name]
         message = GangPending(
             cluster=CLUSTER,
@@ -126,6 +132,7 @@ class World:
             epoch=1,
             reasons=record.reasons,
             expected=expected,
+            lacks=lacks,
         )
         self._believe(message)
 

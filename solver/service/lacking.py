@@ -24,12 +24,12 @@ from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asker, Asking
 from solver.timeline.lacking import Lacking
 
-LOOK_S = 1.0
+LOOK_S = 5.0
 """Between two looks, at least."""
 REST = 4
 """How many times as long as a look the rest after it is."""
-GUARD_S = 1.0
-"""Of one question."""
+GUARD_S = 5.0
+"""Of one question; its deterministic time is what bounds it."""
 WORK = 0.5
 """Deterministic time of one question."""
 MOST_QUESTIONS = 48
@@ -64,7 +64,8 @@ class LackingNodes:
         snapshot, now_s, began_s = self._snapshot(), int(time()), monotonic()
         if self._lined_up() or not self._reserving.is_known:
             return LOOK_S
-        record = self._lacking.choose(snapshot, now_s)
+        # Beside the loop: many may wait.
+        record = await asyncio.to_thread(self._lacking.choose, snapshot, now_s)
         asker = None if record is None else self._decider.make_asker(snapshot, record)
         if record is None or asker is None:
             return LOOK_S
@@ -76,6 +77,7 @@ class LackingNodes:
         except (VerdictMissingError, WorkerError) as error:
             name = f"{record.namespace}/{record.name}"
             log.warning("lacking.unsure", gang=name, reason=str(error))
+            self._lacking.rest(record.key, now_s)
         return max(LOOK_S, REST * (monotonic() - began_s))
 
     async def _answer(self, asking: Asking[None]) -> None:
@@ -95,7 +97,7 @@ class LackingNodes:
         """
         return tuple(
             structs.replace(record.decision, epoch=epoch, lacks=lacks)
-            for record, lacks in self._lacking.list_news(snapshot, int(time()))
+            for record, lacks in self._lacking.list_news(snapshot)
             if isinstance(record.decision, GangPending) and record.key not in besides
         )
 

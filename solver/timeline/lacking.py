@@ -31,6 +31,8 @@ AFTER_S = 10
 """A gang that waits for less is not asked about: most are in by then."""
 AGAIN_S = 30
 """From one answer about a gang to the next question about it."""
+REST_S = 600
+"""The same, if that question had no answer."""
 _ASIDE = OF_QUEUES | {Rule.NOT_PROVEN}
 """Nodes are no help, or nobody knows."""
 
@@ -43,10 +45,15 @@ class Lacking:
     def __init__(self) -> None:
         self._known: dict[GangKey, Lacks] = {}
         self._asked_s: dict[GangKey, Seconds] = {}
+        self._stale: tuple[GangKey, ...] = ()
+        """Gangs that were told something, and are asked about no longer."""
 
     def choose(self, snapshot: Snapshot, now_s: Seconds) -> GangRecord | None:
-        """Choose the gang that was asked about longest ago; None: nobody is due."""
-        due = self._list_due(snapshot, now_s)
+        """Choose the gang that was asked about longest ago; None: nobody is due.
+
+        Looks at all gangs that wait.
+        """
+        due, self._stale = _sort_waiting(snapshot, now_s)
         keys = {record.key for record in due}
         self._known = {key: of for key, of in self._known.items() if key in keys}
         self._asked_s = {key: at for key, at in self._asked_s.items() if key in keys}
@@ -55,6 +62,10 @@ class Lacking:
             return None
         self._asked_s[first.key] = now_s
         return first
+
+    def rest(self, gang: GangKey, now_s: Seconds) -> None:
+        """Leave a gang alone for longer of which a question had no answer."""
+        self._asked_s[gang] = now_s + REST_S
 
     def ask(
         self, asker: Asker, snapshot: Snapshot, record: GangRecord, now_s: Seconds
@@ -71,22 +82,31 @@ class Lacking:
         search = ChangeSearch(question, record.key, (), held, now_s)
         self._known[record.key] = yield from search.find_lacking()
 
-    def list_news(
-        self, snapshot: Snapshot, now_s: Seconds
-    ) -> Iterator[tuple[GangRecord, Lacks]]:
+    def list_news(self, snapshot: Snapshot) -> Iterator[tuple[GangRecord, Lacks]]:
         """List gangs that were told something else, or are to be told nothing more."""
-        for record in snapshot.waiting.values():
-            is_due = _is_due(record, now_s)
-            lacks = self._known.get(record.key, record.lacks) if is_due else ()
-            if lacks != record.lacks:
+        for gang in (*self._known, *self._stale):
+            record, lacks = snapshot.waiting.get(gang), self._known.get(gang, ())
+            if record is not None and lacks != record.lacks:
                 yield record, lacks
 
-    def _list_due(self, snapshot: Snapshot, now_s: Seconds) -> list[GangRecord]:
-        """List who is asked about, the most urgent first; those told go on to be."""
-        due = [r for r in snapshot.waiting.values() if _is_due(r, now_s)]
-        first = nsmallest(MOST_GANGS, due, key=urgency_of)
-        known = {record.key for record in first}
-        return [*first, *(r for r in due if r.lacks and r.key not in known)]
+
+def _sort_waiting(
+    snapshot: Snapshot, now_s: Seconds
+) -> tuple[list[GangRecord], tuple[GangKey, ...]]:
+    """List who is asked about, the most urgent first, and who was told in vain.
+
+    Gangs that were told go on to be asked about, also if others come first by now.
+    """
+    due, stale = list[GangRecord](), list[GangKey]()
+    for record in snapshot.waiting.values():
+        if _is_due(record, now_s):
+            due.append(record)
+        elif record.lacks:
+            stale.append(record.key)
+    first = nsmallest(MOST_GANGS, due, key=urgency_of)
+    known = {record.key for record in first}
+    told = (each for each in due if each.lacks and each.key not in known)
+    return [*first, *told], tuple(stale)
 
 
 def _is_due(record: GangRecord, now_s: Seconds) -> bool:

@@ -119,8 +119,12 @@ class World:
         name: str,
         expected: ExpectedStart | None,
         lacks: tuple[NodesLacking, ...] = (),
+        reasons: tuple[Reason, ...] = (),
     ) -> None:
-        """Tell a gang that waits when it starts, and which nodes it lacks."""
+        """Tell a gang that waits when it starts, which nodes it lacks, and why.
+
+        Without reasons it waits for the same as before.
+        """
         record = self[name]
         message = GangPending(
             cluster=CLUSTER,
@@ -130,7 +134,7 @@ class World:
             solve=SolveID("s"),
             attempt=record.attempt,
             epoch=1,
-            reasons=record.reasons,
+            reasons=reasons or record.reasons,
             expected=expected,
             lacks=lacks,
         )

@@ -437,8 +437,7 @@ class View:
             return
         found = self.membership(pod)
         has_ended = pod.status.phase in ENDED
-        node = pod.spec.node_name
-        state = self.nodes.state(node) if node in self.nodes else ""
+        state = self.nodes.state(pod.spec.node_name or "")
         self.ended.note(_group_of(found), found, pod, has_ended=has_ended, state=state)
 
     def _list_neighbors(self, pod: Pod) -> set[GroupKey]:

@@ -107,6 +107,7 @@ def test_a_rejecting_node_that_changed_since_may_do() -> None:
     seen = SeenRefusals()
     seen.apply("uid-a", rejected(), SOON)
     (message,) = planned(replace(late, now=SOON, refused_since=seen.since)).messages
+    assert isinstance(message, NodesAvoided)
     assert [each.since for each in message.nodes] == [SOON]
 
 

@@ -140,6 +140,10 @@ class Gang(KubernetesStruct, frozen=True, kw_only=True):
         )
 
 
+KUBELET = "kubelet: "
+"""Begins the words of a kubelet that let a pod not in."""
+
+
 class AvoidedNode(KubernetesStruct, frozen=True, kw_only=True):
     """A node that a pod of a gang was pinned to, and on which it could not run."""
 
@@ -151,9 +155,10 @@ class AvoidedNode(KubernetesStruct, frozen=True, kw_only=True):
     gang: GangUID = GangUID("")
     """The gang that the pod ran for."""
     device: str = ""
-    """The device that could not be attached there; empty: kube-scheduler refused."""
+    """The device that could not be attached there; empty: the pod was refused."""
     message: str = ""
-    """kube-scheduler's own words, or the driver's of the device."""
+    """kube-scheduler's own words, after `kubelet: ` kubelet's, or the driver's of the
+    device."""
     since: str
     """RFC 3339."""
 
@@ -163,10 +168,9 @@ class AvoidedNode(KubernetesStruct, frozen=True, kw_only=True):
                 f"node {self.node} avoided: device {self.device} could not be attached"
                 f" to it for pod {self.pod}: {self.message}"
             )
-        return (
-            f"node {self.node} avoided: kube-scheduler refused pod {self.pod} there:"
-            f" {self.message}"
-        )
+        words = self.message.removeprefix(KUBELET)
+        who = "kube-scheduler" if words == self.message else "kubelet"
+        return f"node {self.node} avoided: {who} refused pod {self.pod} there: {words}"
 
 
 class GangPhase(StrEnum):

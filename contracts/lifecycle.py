@@ -49,6 +49,7 @@ from contracts.messages import (
     GangRejected,
     GangReleased,
     GatesOpened,
+    NodesLacking,
     Preemption,
     ReleaseOutcome,
     SubmissionMessage,
@@ -250,6 +251,11 @@ class GangRecord(Struct, frozen=True, kw_only=True):
         """When the gang starts at the latest; None: it is not promised anything."""
         decision = self.decision
         return decision.expected if isinstance(decision, GangPending) else None
+
+    @property
+    def lacks(self) -> tuple[NodesLacking, ...]:
+        """Nodes that would let it in; empty: none, or nobody knows which."""
+        return self.decision.lacks if isinstance(self.decision, GangPending) else ()
 
     @property
     def duration_s(self) -> int | None:

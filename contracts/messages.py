@@ -350,8 +350,35 @@ class ExpectedStart(
     """The solve that is recorded of it: what is kept."""
 
 
+class NodesLacking(
+    Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True
+):
+    """Nodes of one shape that would let a gang in at once, or that it needs at least.
+
+    Without `like` no node could hold some of its pods, even with all devices free.
+    """
+
+    count: Count
+    """With `like` the fewest that are enough; else one a pod."""
+    shape: str = ""
+    """With `like` what such a node has, else what each of those pods asks for."""
+    like: NodeName = NodeName("")
+    """A node of that shape; empty: there is none."""
+    member: str = ""
+    """Without `like`: whose pods these are."""
+
+    def __str__(self) -> str:
+        """Write it as people read it."""
+        if self.like:
+            shape = f" ({self.shape})" if self.shape else ""
+            return f"{counted(self.count, 'more node')} like {self.like}{shape}"
+        pods = counted(self.count, "node for a pod", "nodes, or fewer, for the pods")
+        asks = f", each with {self.shape}" if self.shape else ""
+        return f"{pods} of member {self.member}{asks}: no node here could hold one"
+
+
 class GangPending(GangMessage, frozen=True, kw_only=True):
-    """The gang waits, and why; sent only when that or its expected start changes."""
+    """The gang waits, and why; sent only when something of that changes."""
 
     name: str
     solve: SolveID
@@ -360,6 +387,8 @@ class GangPending(GangMessage, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...] = ()
     expected: ExpectedStart | None = None
     """None: nothing is kept for it."""
+    lacks: tuple[NodesLacking, ...] = ()
+    """Nodes that would let it in; empty: nobody knows, or none would."""
 
 
 class GangRejected(GangMessage, frozen=True, kw_only=True):

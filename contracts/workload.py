@@ -231,6 +231,11 @@ class PodStatus(KubernetesExcerpt, frozen=True, kw_only=True):
     """How far a pod is."""
 
     phase: str = ""
+    reason: str = ""
+    """Why it is so, in one word; kubelet's, where it rejected the pod."""
+    message: str = ""
+    start_time: str = ""
+    """When kubelet saw it first; RFC 3339."""
     conditions: tuple[PodCondition, ...] = ()
     nominated_node_name: str = ""
     """Where kube-scheduler makes room for it, or is about to bind it; empty: nowhere.

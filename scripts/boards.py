@@ -113,6 +113,12 @@ GANGS = (
         {"oldest": "max(moorings_oldest_waiting_seconds)"},
     ),
     Panel(
+        "Nodes that are lacking",
+        NUMBER,
+        "Nodes that would let waiting gangs in, each gang by itself, by shape.",
+        {"{{shape}}": "sum by (shape) (moorings_nodes_lacking)"},
+    ),
+    Panel(
         "Latency by stage, 99 of 100",
         SECONDS,
         "From submission to a first decision and to devices; from the decision to what"

@@ -37,6 +37,8 @@ def print_explanation(explanation: dict[str, Any]) -> None:
             say(f"    after {_name_before(place)}")
     if expected := explanation.get("expectedStart"):
         say(f"  {_describe_expected(expected)}")
+    for lacking in explanation.get("lacks", ()):
+        say(f"  lacks {lacking}")
     if explanation["nodes"]:
         say(f"  {_describe_end(explanation)}")
     for reason in explanation["reasons"]:

@@ -67,6 +67,7 @@ def view_gang(
         "reason": reason,
         "duration": spec.duration if spec is not None else "",
         "expectedStart": view_expected(record.expected),
+        "lacks": list(map(str, record.lacks)),
         "endsBy": _find_end(record),
     }
 
@@ -111,6 +112,7 @@ def view_story(story: GangStory, held: HeldObjects | None) -> dict[str, Any]:
         "reason": next(filter(None, reasons), ""),
         "duration": rows[-1]["duration"] if rows else "",
         "expectedStart": rows[-1]["expectedStart"] if rows else None,
+        "lacks": rows[-1]["lacks"] if rows else [],
         "endsBy": _find_last_end(records),
         "submissions": [record.uid for record in story.records],
         "reports": [view_report(report) for report in story.reports],

@@ -20,6 +20,7 @@ from contracts.messages import (
     ConfirmationMessage,
     ExpectedStart,
     GangAllocated,
+    NodesLacking,
     Preemption,
     SubmitGang,
 )
@@ -58,6 +59,8 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     decision: GangAllocated | None = None
     expected: ExpectedStart | None = None
     """When it starts at the latest; None: nothing is kept for it."""
+    lacks: tuple[NodesLacking, ...] = ()
+    """Nodes that would let it in."""
 
 
 class NextSteps(Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from contracts.ids import NodeName
 from contracts.names import GANG_UID
 from contracts.pods.membership import Membership
 from contracts.workload import Pod, PodCondition
@@ -19,9 +20,25 @@ from contracts.workload import Pod, PodCondition
 _KEPT = 10_000
 """So many ends are remembered; the oldest are forgotten first."""
 _TARGET = "DisruptionTarget"
+_REJECTED = "Pod was rejected: "
 _WORDS = 500
 """Characters of a condition's message."""
 GroupT = TypeVar("GroupT", bound=Hashable)
+
+
+class Rejection(Struct, frozen=True, kw_only=True):
+    """That the kubelet of its node did not let a pod in, though it was bound there.
+
+    Source: `rejectPod` of kubelet; the reason is that of its admission handler, such as
+    UnexpectedAdmissionError, OutOfcpu or TopologyAffinityError.
+    """
+
+    node: NodeName
+    state: str
+    """Digest of the node as it was then."""
+    message: str
+    at: str
+    """RFC 3339."""
 
 
 class PodEnd(Struct, frozen=True, kw_only=True):
@@ -42,6 +59,8 @@ class PodEnd(Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why Kubernetes ended it (condition DisruptionTarget); empty: it did not."""
     message: str = ""
+    rejection: Rejection | None = None
+    """None: kubelet took it."""
 
     @property
     def is_disrupted(self) -> bool:
@@ -58,9 +77,17 @@ class EndedPods(Generic[GroupT]):
         self._ends: dict[GroupT, dict[str, PodEnd]] = {}
 
     def note(
-        self, group: GroupT, membership: Membership, pod: Pod, *, has_ended: bool
+        self,
+        group: GroupT,
+        membership: Membership,
+        pod: Pod,
+        *,
+        has_ended: bool,
+        state: str = "",
     ) -> None:
         """Take in a pod that is over or gone; `has_ended`: its containers have ended.
+
+        `state` is the digest of its node.
 
         What was seen first counts: a finished pod is deleted in the end. Only that
         Kubernetes ended a pod may be said later, while it is being deleted.
@@ -87,6 +114,7 @@ class EndedPods(Generic[GroupT]):
             has_finished=has_ended and not is_deleted and target is None,
             reason="" if target is None else target.reason or _TARGET,
             message="" if target is None else target.message[:_WORDS],
+            rejection=_find_rejection(pod, state),
         )
         self._ends.setdefault(group, {})[uid] = end
         self._groups[uid] = group
@@ -103,6 +131,25 @@ class EndedPods(Generic[GroupT]):
         del ends[uid]
         if not ends:
             del self._ends[group]
+
+
+def is_rejected(pod: Pod) -> bool:
+    """True if kubelet did not let a pod in that was bound to its node."""
+    status = pod.status
+    said = status.reason and status.message.startswith(_REJECTED)
+    return bool(status.phase == "Failed" and pod.spec.node_name and said)
+
+
+def _find_rejection(pod: Pod, state: str) -> Rejection | None:
+    if not is_rejected(pod) or not pod.status.start_time:
+        return None
+    words = pod.status.message.removeprefix(_REJECTED)
+    return Rejection(
+        node=pod.spec.node_name or NodeName(""),
+        state=state,
+        message=f"{pod.status.reason}: {words}"[:_WORDS],
+        at=pod.status.start_time,
+    )
 
 
 def _find_target(pod: Pod) -> PodCondition | None:

@@ -32,6 +32,7 @@ _Lead = Gang | ResourceClaim | None
 """The object that a group is of; None: it is of pods alone."""
 ALLOCATED = "Allocated"
 START_EXPECTED = "StartExpected"
+NODES_LACKING = "NodesLacking"
 DURATION_EXCEEDED = "DurationExceeded"
 """Of a gang that runs for longer than its author said."""
 UNOWNED = (
@@ -117,6 +118,8 @@ def list_notes(reports: Iterable[StatusReport], lead: _Lead) -> Iterator[Note]:
             yield from _note_allocation(report, report.decision, lead)
         if report.expected is not None and (lead is not None or report.pods):
             yield _note_expected(report, report.expected, lead)
+        if report.lacks and (lead is not None or report.pods):
+            yield _note_lacks(report, lead)
         if report.reason:
             by_reason.setdefault(report.reason, []).append(report)
     for reason, alike in by_reason.items():
@@ -199,6 +202,18 @@ def _note_expected(report: StatusReport, expected: ExpectedStart, lead: _Lead) -
         type="Normal",
         reason=START_EXPECTED if lead else f"{GANG}{START_EXPECTED}",
         message=f"devices are kept for it, and it starts {when}: {expected.because}",
+    )
+
+
+def _note_lacks(report: StatusReport, lead: _Lead) -> Note:
+    """Note which nodes would let a gang in."""
+    ordered = sorted(report.pods, key=lambda pod: pod.metadata.name)
+    message = f"it lacks {'; '.join(map(str, report.lacks))}"
+    return Note(
+        regarding=_choose_subject(ordered) if lead is None else _subject_of_lead(lead),
+        type="Normal",
+        reason=NODES_LACKING if lead else f"{GANG}{NODES_LACKING}",
+        message=_cut_message(message, _MESSAGE),
     )
 
 

@@ -57,6 +57,7 @@ def report_undecided(
         message="; ".join((message[:MAX_REASON], *avoided)),
         pods=tuple(pods),
         expected=decision.expected if isinstance(decision, GangPending) else None,
+        lacks=decision.lacks if isinstance(decision, GangPending) else (),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from contracts.gang import Gang, GangPhase
 from contracts.lifecycle import PREEMPTED
-from contracts.messages import ExpectedStart
+from contracts.messages import ExpectedStart, NodesLacking
 from contracts.reports import PHASES_BY_URGENCY
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
@@ -80,6 +80,10 @@ def make_gang_status(
         status["expectedStart"] = _write_expected(chief.expected)
     elif "expectedStart" in present:
         status["expectedStart"] = None  # so that a patch takes it away
+    if chief.lacks:
+        status["lacks"] = [_write_lacking(each) for each in chief.lacks]
+    elif "lacks" in present:
+        status["lacks"] = None
     return status
 
 
@@ -87,6 +91,12 @@ def _write_expected(expected: ExpectedStart) -> dict[str, Any]:
     """Write a promise; without a time where nobody knows when others end."""
     known = {"time": expected.time} if expected.time else {}
     return {**known, "proven": expected.proven, "because": expected.because}
+
+
+def _write_lacking(lacking: NodesLacking) -> dict[str, Any]:
+    """Write nodes that it lacks, with what was said of their shape."""
+    said = {name: getattr(lacking, name) for name in ("shape", "like", "member")}
+    return {"count": lacking.count, **{name: of for name, of in said.items() if of}}
 
 
 def is_past(pods: Sequence[Pod], present: Mapping[str, Any]) -> bool:

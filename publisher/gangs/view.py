@@ -437,7 +437,8 @@ class View:
             return
         found = self.membership(pod)
         has_ended = pod.status.phase in ENDED
-        self.ended.note(_group_of(found), found, pod, has_ended=has_ended)
+        state = self.nodes.state(pod.spec.node_name or "")
+        self.ended.note(_group_of(found), found, pod, has_ended=has_ended, state=state)
 
     def _list_neighbors(self, pod: Pod) -> set[GroupKey]:
         """Name the groups of a pod and of those that share claims with it."""

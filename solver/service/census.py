@@ -39,6 +39,9 @@ _SELECTOR = Allowance(base_s=0.1, look_s=0.0005)
 _SELECTORS_S = 0.5
 """CPU time of all selectors of classes in one count."""
 _MOST_VERDICTS = 65_536
+_MOST_SHAPES = 32
+"""Shapes of lacking nodes that have a series: whoever asks for a pod chooses some."""
+_OTHER_SHAPES = "other"
 
 log = get_logger(__name__)
 
@@ -83,6 +86,7 @@ class Census:
         for gauge in (
             metrics.GANGS,
             metrics.WAITING,
+            metrics.NODES_LACKING,
             metrics.NODES,
             metrics.CLASS_DEVICES,
             metrics.CLASS_NODES,
@@ -136,6 +140,7 @@ class Census:
         for gauge, numbers in (
             (metrics.GANGS, phases),
             (metrics.WAITING, reasons),
+            (metrics.NODES_LACKING, _count_lacking(snapshot)),
             (metrics.NODES, nodes),
         ):
             metrics.set_gauge(
@@ -174,3 +179,14 @@ class Census:
         for key, verdict in zip(missing, verdicts, strict=True):
             if verdict is not None:
                 self._verdicts.keep(key, verdict.value is True)
+
+
+def _count_lacking(snapshot: Snapshot) -> Counter[str]:
+    """Count the nodes that gangs lack by shape; beyond the most, together."""
+    counts = Counter[str]()
+    for record in snapshot.waiting.values():
+        for each in record.lacks:
+            counts[each.shape or each.like] += each.count
+    told = Counter(dict(counts.most_common(_MOST_SHAPES)))
+    others = counts.total() - told.total()
+    return told + Counter({_OTHER_SHAPES: others})

@@ -82,6 +82,7 @@ def make_decision(
         epoch=epoch,
         reasons=answer.reasons,
         expected=record.expected,
+        lacks=record.lacks,
     )
 
 

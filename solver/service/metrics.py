@@ -94,6 +94,12 @@ WAITING = Gauge(
     "Gangs that wait for a decision, by the first reason; none was said yet: none.",
     ("reason",),
 )
+NODES_LACKING = Gauge(
+    "moorings_nodes_lacking",
+    "Nodes that gangs lack which wait, by shape: what such a node has, or what pods"
+    " ask for that no node could hold.",
+    ("shape",),
+)
 OLDEST = Gauge(
     "moorings_oldest_waiting_seconds",
     "Seconds since the gang was submitted that waits longest.",

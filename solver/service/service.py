@@ -8,7 +8,7 @@ when it began, and each time it takes the lead, once it has read up to that poin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from time import monotonic, perf_counter, time
 from typing import Any
 
@@ -42,6 +42,7 @@ from solver.service.decide import Changes, Decider
 from solver.service.deferred import DeferredConfirmations
 from solver.service.endings import Endings
 from solver.service.intake import snapshot_message
+from solver.service.lacking import LackingNodes
 from solver.service.lead import Leadership
 from solver.service.ledger import Ledger
 from solver.service.notices import Notices
@@ -119,6 +120,12 @@ class SolverService:
         self._reserving = Reserving(
             config, decider, lambda: self._snapshot, self._queue.retry
         )
+        self._lacking = LackingNodes(
+            decider,
+            self._reserving,
+            lambda: self._snapshot,
+            lambda: self._queue.lined_up,
+        )
         attempts = Attempts(
             decider,
             self._refusals,
@@ -191,6 +198,8 @@ class SolverService:
             "decide": self.decide,
             # What is kept for whom waits for long, while we lead.
             "reserve": self.reserve,
+            # Which nodes are lacked by whom, while we lead and nothing else is to do.
+            "lack": self.lack,
             # Selectors that take long, beside the decisions.
             "evaluate": self.evaluate,
             # The cluster as metrics, while we lead.
@@ -347,6 +356,7 @@ class SolverService:
         if await self._leadership.tend():
             self._unfinished = True
             self._reserving.begin()
+            self._lacking.begin()
             log.info("epoch.claimed", epoch=self._leadership.epoch, **self._sizes())
             self._wake.set()
 
@@ -425,18 +435,28 @@ class SolverService:
 
     async def reserve(self, stop: asyncio.Event) -> None:
         """Look at reservations now and then, for as long as we lead."""
+        await self._look_on(stop, "reserve", self._reserving.look)
+
+    async def lack(self, stop: asyncio.Event) -> None:
+        """Look at what gangs lack now and then, for as long as we lead."""
+        await self._look_on(stop, "lack", self._lacking.look)
+
+    async def _look_on(
+        self, stop: asyncio.Event, what: str, look: Callable[[], Awaitable[float]]
+    ) -> None:
+        """Look at something again and again, after the pause that each look gives."""
         while not stop.is_set():
             pause_s = 1.0
             if self._leadership.leads and self._leadership.caught_up:
                 try:
-                    pause_s = await self._reserving.look()
+                    pause_s = await look()
                 except BusUnavailableError as error:
-                    log.warning("reservations.delayed", reason=str(error))
+                    log.warning("look.delayed", look=what, reason=str(error))
                 except ServiceError:
                     raise
                 except Exception as error:  # noqa: BLE001 # others are decided all the same
-                    log.error("reservations.failed", reason=str(error))  # noqa: TRY400 # shown once
-                    self._refusals.show_mistake("reserve", error)
+                    log.error("look.failed", look=what, reason=str(error))  # noqa: TRY400 # shown once
+                    self._refusals.show_mistake(what, error)
                     pause_s = LOOK_S
                 self._wake.set()
             await first_of(stop, within_s=pause_s)
@@ -463,7 +483,9 @@ class SolverService:
         notices = self._notices.make(self._snapshot, monotonic(), epoch)
         promises = self._reserving.make_promises(self._snapshot, epoch)
         goes = self._reserving.make_preemptions(self._snapshot, epoch)
-        words: tuple[DecisionMessage, ...] = (*goes, *notices, *promises)
+        told = {word.key for word in (*goes, *notices, *promises)}
+        lacks = self._lacking.make_news(self._snapshot, epoch, told)
+        words: tuple[DecisionMessage, ...] = (*goes, *notices, *promises, *lacks)
         said = await self._endings.publish(self._snapshot, words)
         self._apply([*said])
         self._wake_gangs()

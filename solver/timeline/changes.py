@@ -14,10 +14,11 @@ from msgspec import Struct, structs
 
 from contracts.counts import counted, listed
 from contracts.ids import GangKey, NodeName
+from contracts.messages import NodesLacking
 from contracts.names import UNHEALTHY
 from solver.devices.candidates import select_projected
 from solver.devices.pool_projections import find_distinct_pools
-from solver.problem.gangs import GangPart
+from solver.problem.gangs import GangPart, MemberPart
 from solver.problem.problem import Problem
 from solver.snapshot.node_state import add_amounts
 from solver.snapshot.parts import NodePart, UsePart
@@ -34,11 +35,14 @@ from solver.timeline.asking import Asking, read_fit
 from solver.timeline.candidates import Candidate
 from solver.timeline.counting import Counts, NodeRoom, Region, count_room
 from solver.timeline.holdings import Holding
+from solver.timeline.shapes import describe_node, describe_pod
 from solver.timeline.terms import list_terms
 from solver.timeline.victims import VictimSearch
 
 MOST_MODELS = 4
 """Nodes that added ones are tried to be like."""
+MOST_LACKING = 8
+"""Members that are named of which no node could hold a pod."""
 
 
 class SmallestChange(Struct, frozen=True, kw_only=True):
@@ -104,6 +108,36 @@ class ChangeSearch:
 
     def _fits(self, problem: Problem) -> Asking[bool]:
         return bool(read_fit((yield problem), self._gang.key))
+
+    def find_lacking(self) -> Asking[tuple[NodesLacking, ...]]:
+        """Find nodes of one shape that would let the gang in, if it has no place.
+
+        Else what its pods ask for that no node could hold.
+        """
+        if self._gang.refused or (yield from self._fits(self._problem)):
+            return ()
+        for change in (yield from self._find_nodes()):
+            if not change.helps:
+                return ()
+            shape = describe_node(self._problem, change.like)
+            return (NodesLacking(count=change.nodes, like=change.like, shape=shape),)
+        lacking = [
+            NodesLacking(
+                count=member.least, shape=describe_pod(member), member=member.name
+            )
+            for member in self._gang.members
+            if member.least and not member.node_name and not self._has_node(member)
+        ]
+        return tuple(lacking[:MOST_LACKING])
+
+    def _has_node(self, member: MemberPart) -> bool:
+        """True if some node could hold a pod of a member, with all devices free."""
+        alone = structs.replace(self._gang, members=(member,), topology=())
+        return bool(count_room(self._problem, alone, self._all_held).regions)
+
+    @property
+    def _all_held(self) -> list[Holding]:
+        return list(self._holdings.values())
 
     # --- the cluster ------------------------------------------------------------------
 
@@ -197,9 +231,8 @@ class ChangeSearch:
 
     def _list_models(self) -> list[tuple[int, NodeName]]:
         """List nodes that added ones may be like, with how many are needed at least."""
-        holdings = list(self._holdings.values())
         now = count_room(self._problem, self._gang, ())
-        then = count_room(self._problem, self._gang, holdings)
+        then = count_room(self._problem, self._gang, self._all_held)
         room_now = {node.name: node for of in now.regions for node in of.nodes}
         models: dict[tuple[int, tuple[tuple[int, int], ...]], NodeName] = {}
         for region in then.regions:

@@ -48,7 +48,8 @@ from solver.timeline.timetable import Timetable
 
 MOST_LATE_S = 60
 """A promise is so long past before it moves again for the same overrun."""
-_OF_QUEUES = {Rule.QUOTA, Rule.QUEUE_CLOSED}
+OF_QUEUES = frozenset({Rule.QUOTA, Rule.QUEUE_CLOSED})
+"""Reasons of gangs that wait for quota: devices are no help."""
 
 
 class Outlook(Struct, frozen=True, kw_only=True, dict=True):
@@ -154,7 +155,7 @@ def list_candidates(look: Outlook, kept: Iterable[Reservation]) -> list[GangReco
     known, terms_of = {each.key for each in kept}, dict[LineName, QueueTerms]()
     due: dict[LineName, list[GangRecord]] = {}
     for record in snapshot.waiting.values():
-        if not is_tried(record, _OF_QUEUES) or record.key in known:
+        if not is_tried(record, OF_QUEUES) or record.key in known:
             continue
         line = line_of(snapshot, record)
         terms = terms_of.get(line) or read_terms(

@@ -16,6 +16,7 @@ from contracts.messages import (
     ExpectedStart,
     GangPending,
     GatesOpened,
+    NodesLacking,
     ObjectGone,
     SubmitGang,
 )
@@ -113,8 +114,17 @@ class World:
         self._believe(message, at_s)
         return self[name]
 
-    def tell(self, name: str, expected: ExpectedStart) -> None:
-        """Promise a gang that waits when it starts."""
+    def tell(
+        self,
+        name: str,
+        expected: ExpectedStart | None,
+        lacks: tuple[NodesLacking, ...] = (),
+        reasons: tuple[Reason, ...] = (),
+    ) -> None:
+        """Tell a gang that waits when it starts, which nodes it lacks, and why.
+
+        Without reasons it waits for the same as before.
+        """
         record = self[name]
         message = GangPending(
             cluster=CLUSTER,
@@ -124,8 +134,9 @@ class World:
             solve=SolveID("s"),
             attempt=record.attempt,
             epoch=1,
-            reasons=record.reasons,
+            reasons=reasons or record.reasons,
             expected=expected,
+            lacks=lacks,
         )
         self._believe(message)
 

@@ -39,6 +39,10 @@ def is_promised(item: Json) -> bool:
     return "time" in item.get("status", {}).get("expectedStart", {})
 
 
+def is_lacking(item: Json) -> bool:
+    return bool(item.get("status", {}).get("lacks"))
+
+
 async def test_the_deadline_of_pods_promises_a_start(site: Fleet, kube: Kube) -> None:
     """The site has two nodes with four devices each; the Gang needs both whole."""
     await template(site, "pair", count=2)
@@ -109,6 +113,39 @@ async def test_who_runs_past_its_duration_is_told_and_named(
     await kube.until(large, is_moved)
     site.kubelets.finish(runs)
     await pods_of(site, "large", 2, is_running)
+
+
+async def test_who_has_no_place_is_told_which_nodes_it_lacks(
+    site: Fleet, kube: Kube
+) -> None:
+    """Of a shape that there is; or that no node has its pods' shape."""
+    await template(site, "four", count=4)
+    await template(site, "five", count=5)
+    await kube.create(job(site, "runs", 1, "four"))
+    (runs,) = await pods_of(site, "runs", 1, is_running)
+    claims = [{"name": "d", "templateName": "four"}]
+    large = await kube.create(
+        {
+            "apiVersion": API_VERSION,
+            "kind": "Gang",
+            "metadata": {"name": "large", "namespace": site.namespace},
+            "spec": {"members": [{"name": "pod", "count": 2, "claims": claims}]},
+        }
+    )
+    await kube.create(stateful_set(site, "large", 2, "four"))
+    wide = await kube.create(job(site, "wide", 1, "five"))
+    lacks = (await kube.until(large, is_lacking))["status"]["lacks"]
+    shape = f"4 devices of {site.driver}"
+    assert lacks == [{"count": 1, "like": site.a, "shape": shape}]
+    note = await until_told(kube, large, "NodesLacking")
+    assert note == f"it lacks 1 more node like {site.a} ({shape})"
+    note = await until_told(kube, wide, "GangNodesLacking")
+    assert note.startswith("it lacks 1 node for a pod of member ")
+    assert f"each with 5 devices of {site.device_class}" in note
+    assert note.endswith("no node here could hold one")
+    site.kubelets.finish(runs)
+    await pods_of(site, "large", 2, is_running)
+    await kube.until(large, lambda gang: not is_lacking(gang))
 
 
 async def test_a_waiting_gang_s_priority_can_be_raised(

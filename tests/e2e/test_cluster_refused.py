@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.lab.cluster import (
     gang_pod,
     is_bound,
     is_running,
+    job,
     name_of,
     stateful_set,
     template,
@@ -159,3 +161,31 @@ async def test_a_refused_pod_is_told_and_its_node_avoided_when_it_is_replaced(
 def is_pinned_pending(pod: Json) -> bool:
     """Whether a pod is still there and on no node."""
     return not is_bound(pod) and "deletionTimestamp" not in pod["metadata"]
+
+
+async def test_a_node_whose_kubelet_rejects_a_pod_is_avoided(
+    site: Fleet, kube: Kube, client: Client
+) -> None:
+    """Its Job makes another, which goes elsewhere."""
+    await template(site, count=2)
+    await kube.create(job(site, "train", 1, "pair"))
+    (first,) = await pods_of(site, "train", 1, is_running, START_S)
+    node = first["spec"]["nodeName"]
+    words = "Node didn't have enough resource: cpu"
+    failed = {
+        "phase": "Failed",
+        "reason": "OutOfcpu",
+        "message": f"Pod was rejected: {words}",
+        "startTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    await kube.patch(first, {"status": failed}, "status")
+
+    def is_another(pod: Json) -> bool:
+        return uid_of(pod) != uid_of(first) and is_running(pod)
+
+    (again,) = await pods_of(site, "train", 1, is_another)
+    assert again["spec"]["nodeName"] != node
+    record = await fetch_newest(client, site, "train")
+    assert record.submission is not None
+    (avoided,) = record.submission.avoided
+    assert avoided.message == f"kubelet: OutOfcpu: {words}"

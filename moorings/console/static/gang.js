@@ -93,6 +93,7 @@ function lineSection(explanations) {
   const starts = explanations.flatMap(({ expectedStart }) => expectedStart ? [el("p", {},
     ...(expectedStart.time ? ["Starts by ", clockOf(expectedStart.time), " at the latest"] : ["Starts in its turn"]),
     el("span", { class: "muted" }, ` (${expectedStart.proven ? "proven" : "perhaps earlier"}): ${expectedStart.because}`))] : []);
+  const lacks = explanations.flatMap((each) => each.lacks).map((lacking) => el("p", {}, `Lacks ${lacking}`));
   const devices = explanations.flatMap(({ contested }) => contested).map(({ driver, states, holders }) => {
     const counts = Object.entries(states).filter(([, number]) => number).map(([state, number]) => `${number} ${state.toLowerCase()}`);
     const held = holders.slice(0, MOST_HOLDERS).flatMap((holder, index) => {
@@ -103,7 +104,7 @@ function lineSection(explanations) {
     return el("div", {}, el("p", {}, el("b", {}, driver), `: ${counts.join(", ")}`),
       held.length ? el("p", { class: "muted" }, "held by ", held, hidden > 0 ? ` and ${hidden} more` : "") : null);
   });
-  return section("Its place in line", ...places, ...starts, ...devices);
+  return section("Its place in line", ...places, ...starts, ...lacks, ...devices);
 }
 
 // The counts behind a reason, as bars of one scale; rules that left out nothing are left out.

@@ -5,6 +5,8 @@ way must go. A refusal does not count while it may pass by itself: kube-schedule
 room for the pod (preemption), or is about to bind it. A device that cannot be attached
 to the node (KEP-5007) counts at once.
 
+A node whose kubelet rejects a pod is avoided like one that kube-scheduler refuses.
+
 A node is avoided for a while, until it changes, and only while there are other nodes.
 The list is kept on the bus, so that it outlives pods and publishers; a submission
 repeats which nodes its members leave out. Pure.
@@ -12,20 +14,21 @@ repeats which nodes its members leave out. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from contracts.avoidance import AVOID_S, NodesAvoided
 from contracts.counts import counted
-from contracts.gang import AvoidedNode
+from contracts.gang import KUBELET, AvoidedNode
 from contracts.ids import GangUID, Namespace
 from contracts.messages import MAX_REASON, SubmitGang
 from contracts.names import GANG_UID
 from contracts.workload import Pod, PodCondition
 from publisher.gangs.claims import FailedDevice, find_awaited_device, find_failed_device
 from publisher.gangs.context import NextSteps, PlanContext
+from publisher.gangs.ended_pods import is_rejected
 from publisher.gangs.node_affinity import pinned_node_of
 from publisher.gangs.view import claim_keys, is_gated, is_over
 from publisher.times import seconds_between
@@ -100,7 +103,7 @@ class SeenRefusals:
 
     def apply(self, uid: str, pod: Pod | None, now: str) -> None:
         """Look at a pod as it is now (None: it is gone); `now` is RFC 3339."""
-        if pod is None or find_refusal(pod) is None:
+        if pod is None or not (find_refusal(pod) or is_rejected(pod)):
             self._since.pop(uid, None)
         else:
             self._since.setdefault(uid, now)
@@ -127,7 +130,7 @@ def find_avoidance(context: PlanContext, pods: Sequence[Pod]) -> Avoidance:
         every = (
             "the only node" if len(names) == 1 else f"all {counted(len(names), 'node')}"
         )
-        note = f"kube-scheduler refused {every}, so none is avoided"
+        note = f"pods were refused on {every}, so none is avoided"
         return Avoidance(note=f"{note} any more: {nodes[-1].message}")
     return Avoidance(nodes=nodes)
 
@@ -156,6 +159,8 @@ def plan_avoidance(
 ) -> NextSteps:
     """Remember the nodes on which pods are refused; forget those that took them.
 
+    Also those whose kubelet rejected pods, as far as that is to be remembered yet.
+
     `recreations`: so many gangs are made anew now because of such refusals.
     """
     pods = context.pods
@@ -163,10 +168,15 @@ def plan_avoidance(
     known = () if said is None else said.nodes
     new = {
         _key_of(node): node
-        for node in (describe_refusal(context, pod) for pod in refused)
+        for node in (
+            *(describe_refusal(context, pod) for pod in refused),
+            *_list_rejections(context),
+        )
         if not any(_is_same(node, other, context) for other in known)
     }
-    bound = {pod.metadata.uid for pod in pods if pod.spec.node_name}
+    bound = {
+        pod.metadata.uid for pod in pods if pod.spec.node_name and not is_rejected(pod)
+    }
     kept = [n for n in known if _key_of(n) not in new and n.pod_uid not in bound]
     in_force = (node for node in kept if _is_in_force(node, context))
     nodes = (*in_force, *new.values())[:MOST_AVOIDED]
@@ -229,6 +239,25 @@ def describe_refusal(context: PlanContext, pod: Pod) -> AvoidedNode:
         message=(words if failure is None else failure.message)[:MAX_REASON],
         since=context.now,
     )
+
+
+def _list_rejections(context: PlanContext) -> Iterator[AvoidedNode]:
+    """Go through nodes whose kubelet rejected pods, as long as they are avoided."""
+    for end in context.view.ended.of(context.group):
+        if end.rejection is None:
+            continue
+        avoided = AvoidedNode(
+            node=end.rejection.node,
+            state=end.rejection.state,
+            pod=end.name,
+            pod_uid=end.uid,
+            gang=GangUID(end.gang),
+            message=f"{KUBELET}{end.rejection.message}"[:MAX_REASON],
+            # A kubelet that starts again may reject what ran for long.
+            since=context.refused_since(end.uid) or end.rejection.at,
+        )
+        if _is_in_force(avoided, context):
+            yield avoided
 
 
 def _key_of(node: AvoidedNode) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from contracts.allocation import Rule
 from contracts.gang import Gang, GangPhase
-from contracts.messages import ExpectedStart
+from contracts.ids import NodeName
+from contracts.messages import ExpectedStart, NodesLacking
 from contracts.meta import OwnerReference
 from contracts.reports import WAITING
 from contracts.workload import Pod, PodSpec
@@ -139,6 +140,16 @@ def test_a_start_that_is_promised_is_told_beside_why_it_waits() -> None:
         "devices are kept for it, and it starts by 2026-11-28T14:05:00Z at the latest: "
         "it starts next"
     )
+
+
+def test_nodes_that_it_lacks_are_told_beside_why_it_waits() -> None:
+    lacks = (NodesLacking(count=2, like=NodeName("a"), shape="4 devices of x"),)
+    waits = replace(report(*OF_A_JOB), lacks=lacks)
+    told = [note for note in list_notes([waits], None) if "Lacking" in note.reason]
+    (note,) = told
+    assert about(note) == ("Job", "train")
+    assert (note.type, note.reason) == ("Normal", "GangNodesLacking")
+    assert note.message == "it lacks 2 more nodes like a (4 devices of x)"
 
 
 def test_message_fits_the_event() -> None:

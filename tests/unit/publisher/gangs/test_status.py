@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from contracts.messages import ExpectedStart
+from contracts.ids import NodeName
+from contracts.messages import ExpectedStart, NodesLacking
 from contracts.workload import Pod
 from publisher.gangs.context import StatusReport
 from publisher.gangs.notes import list_notes
@@ -108,3 +109,13 @@ def test_a_start_that_is_promised_is_in_the_status(
     report = StatusReport(phase="Pending", reason="DevicesTaken", expected=expected)
     status = make_gang_status(gang, [report], [], {}, NOW)
     assert status.get("expectedStart") == written
+
+
+def test_nodes_that_it_lacks_are_in_the_status_until_it_lacks_none() -> None:
+    gang = builders.gang(builders.member(count=2), name="red")
+    lacks = (NodesLacking(count=2, like=NodeName("a"), shape="4 devices of x"),)
+    report = StatusReport(phase="Pending", reason="DevicesTaken", lacks=lacks)
+    status = make_gang_status(gang, [report], [], {}, NOW)
+    assert status["lacks"] == [{"count": 2, "like": "a", "shape": "4 devices of x"}]
+    after = make_gang_status(gang, [StatusReport(phase="Running")], [], status, NOW)
+    assert after["lacks"] is None

@@ -90,3 +90,34 @@ def test_healthy_clusters_have_nothing_sick() -> None:
     world = wait(1, pods=2)
     problem = world.asker(world["waits"]).question(world.snapshot, world["waits"])
     assert count_sick(problem) == ""
+
+
+def lack(world: World) -> list[str]:
+    """Find which nodes the gang `waits` lacks, as they are told."""
+    waits = world["waits"]
+    problem = world.asker(waits).question(world.snapshot, waits)
+    running = world.snapshot.placed.values()
+    held = {each.key: read_holding(world.snapshot, each) for each in running}
+    search = ChangeSearch(problem, waits.key, (), held, now_s=0)
+    return [str(each) for each in answer_all(search.find_lacking(), allocate)]
+
+
+def test_what_it_lacks_is_the_fewest_nodes_of_a_shape_that_there_is() -> None:
+    world = World(4)
+    world.start("runs", pods=3)
+    world.submit("waits", pods=3)
+    shape = "8 devices of gpu.example.com"
+    assert lack(world) == [f"2 more nodes like n-0 ({shape})"]
+
+
+def test_who_has_a_place_lacks_nothing() -> None:
+    assert lack(wait(2, pods=2)) == []
+
+
+def test_pods_that_no_node_could_hold_are_described() -> None:
+    (text,) = lack(wait(2, pods=3, gpus=9))
+    assert text == (
+        "3 nodes, or fewer, for the pods of member worker, each with "
+        "9 devices of gpu.example.com: no node here could hold one"
+    )
+    assert lack(wait(2, pods=1, gpus=9))[0].startswith("1 node for a pod of member")

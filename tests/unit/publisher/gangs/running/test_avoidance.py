@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from contracts.avoidance import NodesAvoided
 from contracts.gang import AvoidedNode
 from contracts.ids import GangUID, Namespace, NodeName
-from contracts.workload import Pod, PodSchedulingGate
+from contracts.workload import Pod, PodSchedulingGate, PodStatus
 from publisher.gangs.context import NextSteps, PlanContext
 from publisher.gangs.known_nodes import KnownNode
 from publisher.gangs.running.avoidance import (
@@ -72,6 +72,45 @@ def test_a_refusing_node_is_remembered_with_the_words_of_kube_scheduler() -> Non
     assert plan.look_again_s is not None
 
 
+def rejected(at: str = NOW) -> Pod:
+    """Let kubelet reject the pod `a`."""
+    pod = refused_pod("a", "node-1", gang="train", node="node-1")
+    status = PodStatus(
+        phase="Failed",
+        reason="OutOfcpu",
+        message="Pod was rejected: Node didn't have enough resource: cpu",
+        start_time=at,
+    )
+    return replace(pod, status=status)
+
+
+def test_a_node_whose_kubelet_rejects_a_pod_is_remembered() -> None:
+    view = view_of((rejected(), WAITING), nodes=NODES)
+    situation = context_of(view)
+    words = "OutOfcpu: Node didn't have enough resource: cpu"
+    avoided = replace(AVOIDED, message=f"kubelet: {words}")
+    assert planned(situation).messages == (said(avoided),)
+    assert str(avoided) == f"node node-1 avoided: kubelet refused pod a there: {words}"
+    # Also once the pod is gone; and it is said once.
+    view.apply_pod(f"{builders.NAMESPACE}/a", None)
+    again = replace(context_of(view), avoided={"train": said(avoided)}.get)
+    assert planned(again).messages == ()
+    assert find_avoidance(again, (WAITING,)).nodes == (avoided,)
+
+
+def test_a_rejecting_node_that_changed_since_may_do() -> None:
+    view = view_of((rejected(), WAITING), nodes=NODES)
+    view.apply_node("node-1", KnownNode(state="changed"))
+    assert planned(context_of(view)).messages == ()
+    late = replace(context_of(view_of((rejected(), WAITING), nodes=NODES)), now=LATER)
+    assert planned(late).messages == ()
+    seen = SeenRefusals()
+    seen.apply("uid-a", rejected(), SOON)
+    (message,) = planned(replace(late, now=SOON, refused_since=seen.since)).messages
+    assert isinstance(message, NodesAvoided)
+    assert [each.since for each in message.nodes] == [SOON]
+
+
 def test_what_is_remembered_is_not_said_again() -> None:
     assert planned(context(said(AVOIDED)), REFUSED).messages == ()
 
@@ -117,7 +156,7 @@ def test_all_nodes_are_never_avoided() -> None:
     found = find_avoidance(context(said(AVOIDED), nodes=["node-1"]), (WAITING,))
     assert found.nodes == ()
     assert found.note == (
-        "kube-scheduler refused the only node, so none is avoided any more: "
+        "pods were refused on the only node, so none is avoided any more: "
         "0/2 nodes are available"
     )
 

@@ -12,7 +12,7 @@ from math import ceil
 from msgspec import Struct
 
 from contracts.ids import GangKey
-from contracts.lifecycle import GangRecord, read_time
+from contracts.lifecycle import GangRecord, is_preemption, read_time
 from solver.snapshot.snapshot import Snapshot
 
 Seconds = int
@@ -39,14 +39,22 @@ def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:
 def _make_run(record: GangRecord, now_s: Seconds) -> Run:
     ends_s, since_s = record.ends_by_s, ceil(record.placed_since_s)
     if record.command is not None:
-        return Run(record=record, since_s=since_s, ends_s=now_s)
+        ends_s = (
+            max(_read_limit(record), now_s) if is_preemption(record.command) else now_s
+        )
+        return Run(record=record, since_s=since_s, ends_s=ends_s)
     if ends_s is not None and ends_s < now_s:
         return Run(record=record, since_s=since_s, ends_s=now_s, overruns=True)
     ends = [] if ends_s is None else [ends_s]
-    preempted = record.preempted_at(now_s)
-    if preempted is not None:
-        ends.append(ceil(read_time(preempted.until)))
+    if record.preempted_at(now_s) is not None:
+        ends.append(_read_limit(record))
     return Run(record=record, since_s=since_s, ends_s=min(ends, default=None))
+
+
+def _read_limit(record: GangRecord) -> Seconds:
+    """Read by when it was to have gone for another; 0: it need not."""
+    said = None if record.placed is None else record.placed.preempted
+    return 0 if said is None else ceil(read_time(said.until))
 
 
 def _order_of(run: Run) -> tuple[bool, int, int, GangKey]:

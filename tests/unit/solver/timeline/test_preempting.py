@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec import structs
 
+from contracts.gang import GangPhase
 from contracts.lifecycle import PREEMPTED, PUBLISHER
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
@@ -135,6 +137,63 @@ def test_a_plan_that_does_not_hold_any_more_is_dropped() -> None:
     assert reservations.preempting.plans == ()
 
 
+def test_whose_growth_was_refused_goes_and_stays_as_others() -> None:
+    """Its decision is repeated as it was made, or the refusal would be of all of it."""
+    world, reservations = full(), Reservations()
+    world.refuse_growth("young")
+    assert look_at(world, reservations) == {"young": "waits"}
+    (plan,) = reservations.preempting.plans
+    world.snapshot = believe(world.snapshot, plan.mark(world.snapshot))
+    assert world["young"].preempted_at(NOW) is not None
+    world.cancel("waits")
+    world.snapshot = believe(world.snapshot, list_void(world.snapshot, NOW + 1))
+    assert world["young"].phase is GangPhase.ALLOCATED
+
+
+def test_nobody_goes_for_a_gang_that_is_to_start_elsewhere() -> None:
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    world.snapshot = without_gangs(world.snapshot, [world["old"]])
+    assert look_at(world, reservations, NOW + 1) == {}
+    (kept,) = reservations.book.kept
+    assert kept.start_s == NOW + 1
+
+
+@pytest.mark.parametrize(
+    ("delay", "policy"),
+    [
+        ("", WITHIN),
+        ("never", WITHIN),
+        ("soon", WITHIN),
+        ("5m", {"withinClusterQueue": "Never"}),
+        ("5m", {"reclaimWithinCohort": "Any"}),
+    ],
+)
+def test_who_was_to_go_stays_once_the_queue_lets_nobody_go(
+    delay: str, policy: dict[str, Any]
+) -> None:
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    (plan,) = reservations.preempting.plans
+    marked = believe(world.snapshot, plan.mark(world.snapshot))
+    queued(world, delay, **policy)
+    assert plan.mark(world.snapshot) == ()
+    world.snapshot = marked
+    assert list(list_void(queued(world, "0s", **WITHIN).snapshot, NOW + 1)) == []
+    (stays,) = list_void(queued(world, delay, **policy).snapshot, NOW + 1)
+    assert stays.uid == "young"
+
+
+def test_who_was_to_go_stays_for_one_of_its_own_priority() -> None:
+    """Both may have changed since."""
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    (plan,) = reservations.preempting.plans
+    world.submit("waits", at_s=NOW - 300, priority=0)
+    assert world["waits"].key in world.snapshot.waiting
+    assert plan.mark(world.snapshot) == ()
+
+
 def test_who_starts_soon_makes_nobody_go() -> None:
     world = queued(World(nodes=1), **WITHIN)
     world.start("ends", at_s=NOW - 3500, duration="1h")
@@ -161,6 +220,7 @@ def test_who_goes_has_its_place_until_its_pods_are_gone() -> None:
     (plan,) = reservations.preempting.plans
     world.snapshot = believe(world.snapshot, plan.mark(world.snapshot))
     assert not is_leaving(world.snapshot, world["young"])
+    assert look_at(world, reservations, NOW + 1) == {}
     world.cancel("young", reason=f"{PUBLISHER}{PREEMPTED}: for waits")
     assert is_leaving(world.snapshot, world["young"])
     for now_s in (NOW + 5, NOW + LIMIT_S + 5, NOW + 2 * LIMIT_S):

@@ -227,9 +227,14 @@ def is_leaving(snapshot: Snapshot, record: GangRecord) -> bool:
         return False
     named = () if record.submission is None else record.submission.gang.named_claims
     return any(
-        kind == "Pod" or key not in named
+        kind == "Pod" or (key not in named and _is_allocated(snapshot, key))
         for kind, key in list_objects(snapshot, record, placed)
     )
+
+
+def _is_allocated(snapshot: Snapshot, key: str) -> bool:
+    claim = snapshot.claims.get(key)
+    return claim is not None and claim.allocation is not None
 
 
 def _list_resting(look: Outlook) -> Iterator[GangKey]:

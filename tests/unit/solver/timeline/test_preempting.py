@@ -10,11 +10,14 @@ from msgspec import structs
 from contracts.gang import GangPhase
 from contracts.lifecycle import PREEMPTED, PUBLISHER
 from solver.allocate import allocate
+from solver.snapshot.snapshot import apply
 from solver.timeline.asking import answer_all
 from solver.timeline.futures import without_gangs
 from solver.timeline.keeper import Outlook
 from solver.timeline.preempting import LIMIT_S, REST_S, believe, is_leaving, list_void
 from solver.timeline.reservations import Reservations
+from tests.builders.claims import claim
+from tests.builders.problems import observe
 from tests.builders.queues import cluster_queue, flavor, local_queue, with_queues
 from tests.builders.timeline import World
 from tests.builders.values import DEVICE_CLASS as CLASS
@@ -231,6 +234,20 @@ def test_who_goes_has_its_place_until_its_pods_are_gone() -> None:
     young = world["young"]
     world.snapshot = without_gangs(world.snapshot, [young])
     assert not is_leaving(world.snapshot, young)
+
+
+def test_a_claim_that_outlives_its_pods_holds_nobody() -> None:
+    world = full()
+    world.run("young")
+    world.cancel("young", reason=f"{PUBLISHER}{PREEMPTED}: for waits")
+    young = world["young"]
+    assert young.placed is not None
+    world.snapshot = without_gangs(world.snapshot, [young])
+    for each in young.placed.members[0].claims:
+        free = claim(name=each.ref.name)
+        world.snapshot = observe(world.snapshot, str(each.ref), free)
+        world.snapshot = apply(world.snapshot, young.placed, sequence=99)
+    assert not is_leaving(world.snapshot, world["young"])
 
 
 def test_who_is_cancelled_by_others_is_let_go_at_once() -> None:

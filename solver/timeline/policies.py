@@ -104,7 +104,9 @@ def _list_by_queue(
 ) -> dict[str, list[Candidate]]:
     """List who could go at all by the ClusterQueue that counts it."""
     # Pods in place of lost ones are asked for beside those that run: a part of a gang.
-    names = Counter((r.namespace, r.name) for r in snapshot.placed.values())
+    parts = filter(is_part, snapshot.waiting.values())
+    records = (*snapshot.placed.values(), *parts)
+    names = Counter((record.namespace, record.name) for record in records)
     found: dict[str, list[Candidate]] = {}
     for record in snapshot.placed.values():
         quota = None if record.placed is None else record.placed.quota

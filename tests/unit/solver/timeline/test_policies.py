@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from contracts.ids import GangUID
 from contracts.meta import OwnerReference
 from solver.problem.assemble import resolve_gangs
-from solver.snapshot.snapshot import Snapshot
+from solver.snapshot.snapshot import Snapshot, apply
 from solver.timeline.patience import PREEMPTION_DELAY
 from solver.timeline.policies import is_allowed, is_held_for_pods, is_part, list_allowed
 from tests.builders.problems import PARAMETERS
@@ -107,6 +108,15 @@ def test_a_part_of_a_gang_does_not_go() -> None:
     assert not is_part(record)
     restores = structs.replace(record.submission, restores=2)
     assert is_part(structs.replace(record, submission=restores))
+
+
+def test_a_gang_whose_lost_pods_are_asked_for_does_not_go() -> None:
+    world = cohort_of(16, 8, withinClusterQueue="LowerPriority")
+    submission = world["low"].submission
+    assert submission is not None
+    again = structs.replace(submission, uid=GangUID("again"), restores=2)
+    world.snapshot = apply(world.snapshot, again, sequence=99)
+    assert allowed(world) == []
 
 
 def test_a_gang_object_that_holds_devices_for_its_pods_does_not_go() -> None:

@@ -17,6 +17,9 @@ from solver.snapshot.snapshot import Snapshot
 
 Seconds = int
 """Since the epoch."""
+LATE_S = 60
+"""Who was to have gone for another and has not is taken to take so much longer, so that
+what is promised moves no more often."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -39,9 +42,7 @@ def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:
 def _make_run(record: GangRecord, now_s: Seconds) -> Run:
     ends_s, since_s = record.ends_by_s, ceil(record.placed_since_s)
     if record.command is not None:
-        ends_s = (
-            max(_read_limit(record), now_s) if is_preemption(record.command) else now_s
-        )
+        ends_s = _find_leave(record, now_s)
         return Run(record=record, since_s=since_s, ends_s=ends_s)
     if ends_s is not None and ends_s < now_s:
         return Run(record=record, since_s=since_s, ends_s=now_s, overruns=True)
@@ -49,6 +50,15 @@ def _make_run(record: GangRecord, now_s: Seconds) -> Run:
     if record.preempted_at(now_s) is not None:
         ends.append(_read_limit(record))
     return Run(record=record, since_s=since_s, ends_s=min(ends, default=None))
+
+
+def _find_leave(record: GangRecord, now_s: Seconds) -> Seconds:
+    """Find by when a gang that is ending has gone; one that takes long has a little."""
+    limit_s, command = _read_limit(record), record.command
+    if command is None or not is_preemption(command) or not limit_s:
+        return now_s
+    late_s = now_s - limit_s
+    return limit_s if late_s < 0 else limit_s + (late_s // LATE_S + 1) * LATE_S
 
 
 def _read_limit(record: GangRecord) -> Seconds:

@@ -25,6 +25,7 @@ class _Spec(KubernetesExcerpt, frozen=True, kw_only=True):
 
 
 class _Status(KubernetesExcerpt, frozen=True, kw_only=True):
+    observed_generation: int = 0
     disruptions_allowed: int = 0
 
 
@@ -74,15 +75,27 @@ class Budgets:
 def weigh(budgets: Iterable[DisruptionBudget], pods: Iterable[Pod]) -> str:
     """Say which budget does not let all of these pods go; empty: none is against."""
     labels = [pod.metadata.labels for pod in pods]
+    first: dict[int, str] = {}
     for budget in budgets:
         selector, allowed = budget.spec.selector, budget.status.disruptions_allowed
         if selector is None:
             continue
-        wanted = sum(does_match(selector, each) for each in labels)
+        name = f"{budget.metadata.namespace}/{budget.metadata.name}"
+        matched = [n for n, each in enumerate(labels) if does_match(selector, each)]
+        wanted = len(matched)
+        for number in matched:
+            # The API server evicts no such pod: it answers 500, and always will.
+            if first.setdefault(number, name) != name:
+                both = f"{first[number]} and {name}"
+                return (
+                    f"PodDisruptionBudgets {both} select one pod, which cannot be "
+                    "evicted then"
+                )
         if wanted > allowed:
-            name = f"{budget.metadata.namespace}/{budget.metadata.name}"
             return (
                 f"PodDisruptionBudget {name} lets {counted(allowed, 'pod')} go, and "
                 f"{wanted} must"
             )
+        if wanted and budget.status.observed_generation < budget.metadata.generation:
+            return f"PodDisruptionBudget {name} was changed, and is not counted yet"
     return ""

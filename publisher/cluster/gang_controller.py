@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from contracts.avoidance import GRACE_S
 from contracts.gang import GangPhase
 from contracts.ids import ClusterName
-from contracts.lifecycle import PREEMPTED
-from contracts.messages import MAX_REASON, GatesOpened, Preemption
+from contracts.messages import MAX_REASON, CancelGang, GatesOpened, Preemption
 from contracts.reports import WAITING
 from contracts.workload import Pod
 from publisher.cluster.bindings import Bindings
@@ -35,6 +34,7 @@ from publisher.cluster.status_writer import StatusWriter
 from publisher.errors import NotLeadingError
 from publisher.gangs.claims import Owns
 from publisher.gangs.context import (
+    EndForAnother,
     NextSteps,
     PlanContext,
     PublisherMessage,
@@ -249,19 +249,18 @@ class GangController:
             ]
             messages = () if plan.patches else plan.messages
             step = _Writes(patches, removals, evictions, messages)
-            if plan.preemption is not None and not step.writes:
-                refusal = await self._weigh_preemption(situation, plan.preemption)
-                if refusal is not None:
-                    others = (r for r in plan.reports if r.reason != PREEMPTED)
-                    self._report_status(group, [*others, refusal])
-                    self._queue.rest(group, _WEIGHED_S)
-                    return True
+            if plan.preemptions and not plan.patches and not step.writes:
+                ends, weighed = await self._weigh_all(plan.preemptions)
+                step = step._replace(messages=(*messages, *ends))
+                plan = replace(plan, reports=(*plan.reports, *weighed))
             if step == last_step or not any(step):
                 refusals = self._report_refusals(situation, plan)
                 self._report_status(group, [*plan.reports, *refusals])
                 if any(step):
                     # Neither doing nor looking again has changed anything.
                     self._queue.rest(group, _PAUSE_S)
+                elif plan.preemptions:
+                    self._queue.rest(group, _WEIGHED_S)
                 elif took_s > _LOOK_S:
                     self._queue.rest(group, _RESTS * took_s, again=False)
                 return True
@@ -295,31 +294,45 @@ class GangController:
         for message in step.messages:
             await self._publish_message(situation, message)
 
-    async def _weigh_preemption(
-        self, situation: PlanContext, said: Preemption
-    ) -> StatusReport | None:
-        """Report why gangs do not go for another; None: nothing is against it.
+    async def _weigh_all(
+        self, ends: Sequence[EndForAnother]
+    ) -> tuple[list[CancelGang], list[StatusReport]]:
+        """Return which gangs end for others now, and what all of them report.
 
         Raises:
             ApiError: the disruption budgets cannot be read.
         """
-        records = [self._gangs.find(gang) for gang in said.victims]
-        if all(record is not None and goes_for(record, said) for record in records):
-            going = {gang.uid for gang in said.victims}
-            groups = {r.group for r in records if r is not None and r.group is not None}
-            there = (pod for group in groups for pod in self._observer.view.pods(group))
-            message = await self._budgets.find_refusal(
-                pod for pod in there if runs_for(pod, going)
+        messages, reports = list[CancelGang](), list[StatusReport]()
+        for end in ends:
+            refusal = await self._weigh_preemption(end.said)
+            if not refusal:
+                messages.append(end.message)
+                reports.append(end.report)
+                continue
+            text = f"{describe_preemption(end.said)}: {refusal}"[:MAX_REASON]
+            reports.append(
+                replace(end.report, reason="PreemptionRefused", message=text)
             )
-        else:
-            message = "others that must go with it do not know yet"
-        if not message:
-            return None
-        return StatusReport(
-            phase=GangPhase.RUNNING,
-            reason="PreemptionRefused",
-            message=f"{describe_preemption(said)}: {message}"[:MAX_REASON],
-            pods=situation.running,
+        return messages, reports
+
+    async def _weigh_preemption(self, said: Preemption) -> str:
+        """Say why gangs do not go for another; empty: nothing is against it."""
+        waits = self._gangs.find(said.preemptor)
+        if waits is None or not waits.wants_decision:
+            return "it does not wait for devices"
+        records = [
+            self._gangs.find(gang)
+            for gang in said.victims
+            # Of those that went before nothing may be left.
+            if self._gangs.forgotten(gang.namespace, gang.uid) is None
+        ]
+        if not all(record is not None and goes_for(record, said) for record in records):
+            return "others that must go with it do not know yet"
+        going = {gang.uid for gang in said.victims}
+        groups = {r.group for r in records if r is not None and r.group is not None}
+        there = (pod for group in groups for pod in self._observer.view.pods(group))
+        return await self._budgets.find_refusal(
+            pod for pod in there if runs_for(pod, going)
         )
 
     async def forget(self, stop: asyncio.Event) -> None:

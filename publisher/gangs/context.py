@@ -16,6 +16,7 @@ from contracts.avoidance import GRACE_S, NodesAvoided
 from contracts.gang import Gang
 from contracts.ids import ClusterName, GangUID
 from contracts.messages import (
+    CancelGang,
     CommandMessage,
     ConfirmationMessage,
     ExpectedStart,
@@ -63,6 +64,14 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     """Nodes that would let it in."""
 
 
+class EndForAnother(Struct, frozen=True, kw_only=True):
+    """The end of a gang that must go for another."""
+
+    said: Preemption
+    message: CancelGang
+    report: StatusReport
+
+
 class NextSteps(Struct, frozen=True, kw_only=True):
     """What may be done now for a group: writes first, then messages; then plan anew."""
 
@@ -71,8 +80,8 @@ class NextSteps(Struct, frozen=True, kw_only=True):
     """Pods to delete, so that whoever made them makes new ones."""
     evictions: tuple[Pod, ...] = ()
     """Pods to evict: their gang gives its place up."""
-    preemption: Preemption | None = None
-    """Before the messages: disruption budgets must let all go that must go for it."""
+    preemptions: tuple[EndForAnother, ...] = ()
+    """Ends of gangs, each said once all may go that must go for the other one."""
     messages: tuple[PublisherMessage, ...] = ()
     reports: tuple[StatusReport, ...] = ()
     kept: frozenset[str] = frozenset()
@@ -102,7 +111,7 @@ def add_up(steps: Iterable[NextSteps]) -> NextSteps:
         patches=tuple(patch for each in all_steps for patch in each.patches),
         removals=tuple(pod for each in all_steps for pod in each.removals),
         evictions=tuple(pod for each in all_steps for pod in each.evictions),
-        preemption=next((e.preemption for e in all_steps if e.preemption), None),
+        preemptions=tuple(end for each in all_steps for end in each.preemptions),
         messages=tuple(message for each in all_steps for message in each.messages),
         reports=tuple(report for each in all_steps for report in each.reports),
         kept=frozenset().union(*(each.kept for each in all_steps)),

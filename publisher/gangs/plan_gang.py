@@ -216,7 +216,7 @@ def _plan_free_pods(
     waiting = split_waiting(
         [pod for pod in context.waiting if pod.metadata.uid not in kept],
         context,
-        leaving=uids_of(steps.removals) | steps.leaving,
+        leaving=uids_of((*steps.removals, *steps.evictions)) | steps.leaving,
         records=list({gang.record.uid: gang.record for gang in gangs}.values()),
         asked=asked,
         held=held,

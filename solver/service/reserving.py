@@ -238,9 +238,8 @@ class Reserving:
 
         Together with what is promised to the others: who goes, goes for somebody.
         """
-        if not self._is_settled:
-            return ()
-        plans = self._reservations.preempting.plans
+        # Who may stay is told at once, whatever else changes.
+        plans = self._reservations.preempting.plans if self._is_settled else ()
         decisions = [each for plan in plans for each in plan.mark(snapshot)]
         if self._has_void:
             decisions += list_void(snapshot, int(time()))

@@ -107,7 +107,7 @@ def keep_book(book: Book, look: Outlook) -> Asking[Book]:
         after = old[number + 1 :]
         fault = _find_fault(each, look, [*kept, *after])
         if not fault:
-            beyond = _list_beyond(each, runs, [*kept, *after])
+            beyond = list_beyond(each, runs, [*kept, *after])
             if book.beyond.get(each.key, beyond) <= beyond:
                 kept.append(each)
                 continue
@@ -140,7 +140,7 @@ def keep_book(book: Book, look: Outlook) -> Asking[Book]:
         kept=tuple(kept),
         late=tuple(late),
         unknown=frozenset(unknown),
-        beyond={each.key: _list_beyond(each, runs, kept) for each in kept},
+        beyond={each.key: list_beyond(each, runs, kept) for each in kept},
     )
 
 
@@ -221,7 +221,7 @@ def _move(
     return (yield from _reserve(record, look, before)) if after else beside
 
 
-def _list_beyond(
+def list_beyond(
     kept: Reservation, runs: Iterable[Run], others: Iterable[Reservation]
 ) -> frozenset[GangKey]:
     """List who stands in the way of an earlier start, whose end would make it possible.

@@ -19,6 +19,7 @@ from solver.problem.quota.asked import Asked, count_asked
 from solver.problem.quota.tree import Amounts, QuotaLedger, QuotaNode
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.candidates import Candidate, age_of, make_candidate, may_end
+from solver.timeline.patience import NEVER, line_of, read_terms
 
 _WITHIN = (LOWER_PRIORITY, "LowerOrNewerEqualPriority")
 _RECLAIM = (LOWER_PRIORITY, "Any")
@@ -54,6 +55,24 @@ def list_allowed(
     return allowed
 
 
+def is_allowed(snapshot: Snapshot, record: GangRecord, waits: GangRecord) -> bool:
+    """True if the queue of a gang that waits still lets it take another one's place.
+
+    What others hold and borrow by now does not count: some may have gone already.
+    """
+    name, _ = line_of(snapshot, waits)
+    queue = snapshot.queues.cluster_queues.get(name)
+    quota = None if record.placed is None else record.placed.quota
+    if queue is None or quota is None or not may_end(record, waits):
+        return False
+    policy = queue.spec.preemption
+    if read_terms(snapshot, name, NEVER).preemption_delay_s == NEVER:
+        return False
+    if quota.cluster_queue == name:
+        return policy.within_cluster_queue in _WITHIN
+    return policy.reclaim_within_cohort in _RECLAIM
+
+
 def _find_most_in_cohort(
     policy: QueuePreemption, ledger: QuotaLedger, node: QuotaNode, asked: Asked
 ) -> int | None:
@@ -85,7 +104,9 @@ def _list_by_queue(
 ) -> dict[str, list[Candidate]]:
     """List who could go at all by the ClusterQueue that counts it."""
     # Pods in place of lost ones are asked for beside those that run: a part of a gang.
-    names = Counter((r.namespace, r.name) for r in snapshot.placed.values())
+    parts = filter(is_part, snapshot.waiting.values())
+    records = (*snapshot.placed.values(), *parts)
+    names = Counter((record.namespace, record.name) for record in records)
     found: dict[str, list[Candidate]] = {}
     for record in snapshot.placed.values():
         quota = None if record.placed is None else record.placed.quota
@@ -94,6 +115,7 @@ def _list_by_queue(
             or not may_end(record, waits)
             or record.preempted_at(now_s) is not None
             or is_part(record)
+            or is_held_for_pods(record)
             or names[record.namespace, record.name] > 1
         ):
             continue
@@ -106,6 +128,18 @@ def is_part(record: GangRecord) -> bool:
     """True if it is pods of a gang whose others are another one's."""
     submission = record.submission
     return submission is not None and bool(submission.restores or submission.joins)
+
+
+def is_held_for_pods(record: GangRecord) -> bool:
+    """True if it is a Gang object that holds its devices and has no pods yet.
+
+    There is nobody who would make it anew.
+    """
+    submission = record.submission
+    if submission is None or record.is_open or not submission.gang.spec.hold:
+        return False
+    owners = submission.gang.metadata.owner_references
+    return any(owner.kind == "Gang" for owner in owners)
 
 
 def _list_borrowing(

@@ -27,7 +27,7 @@ from solver.timeline.candidates import Candidate
 from solver.timeline.futures import list_objects
 from solver.timeline.keeper import Outlook, is_tried
 from solver.timeline.patience import NEVER, line_of, read_terms
-from solver.timeline.policies import list_allowed
+from solver.timeline.policies import is_allowed, list_allowed
 from solver.timeline.reserve import Reservation, Scene, reserve
 from solver.timeline.runs import Seconds
 from solver.timeline.timetable import Timetable
@@ -55,17 +55,16 @@ class PreemptionPlan(Struct, frozen=True, kw_only=True):
 
     def mark(self, snapshot: Snapshot) -> tuple[GangAllocated, ...]:
         """Make the decisions by which the victims go; empty: it does not hold now."""
-        marked, now_s = [], self.until_s - LIMIT_S
-        if self.reservation.key not in snapshot.waiting:
-            return ()
+        marked, now_s = list[GangAllocated](), self.until_s - LIMIT_S
+        waits = snapshot.waiting.get(self.reservation.key)
         for victim in self.victims:
-            record, was = snapshot.placed.get(victim.record.key), victim.record.in_force
-            now = None if record is None else record.in_force
-            if record is None or now is None or was is None:
+            record = snapshot.placed.get(victim.record.key)
+            if waits is None or record is None or record.preempted_at(now_s):
                 return ()
-            if now.attempt != was.attempt or record.preempted_at(now_s):
+            is_same = record.attempt == victim.record.attempt
+            if not is_same or not is_allowed(snapshot, record, waits):
                 return ()
-            marked.append(structs.replace(now, preempted=self._say(record)))
+            marked += _repeat(record, self._say(record))
         return tuple(marked)
 
     def _say(self, record: GangRecord) -> Preemption:
@@ -114,6 +113,13 @@ class Preempting:
             VerdictMissingError: a selector was not evaluated for all devices.
         """
         waiting, now_s = look.snapshot.waiting, look.now_s
+        # If what is kept has moved, others end in time: nobody needs to go.
+        starts = {each.key: each.start_s for each in kept}
+        self.plans = tuple(
+            plan
+            for plan in self.plans
+            if starts.get(plan.reservation.key) == plan.until_s
+        )
         self._again_s = {
             gang: until_s
             for gang, until_s in self._again_s.items()
@@ -188,13 +194,26 @@ def make_plan(
 
 
 def list_void(snapshot: Snapshot, now_s: Seconds) -> Iterator[GangAllocated]:
-    """Go through decisions by which gangs may stay that were to go for one gone."""
+    """Go through decisions by which gangs may stay that were to go.
+
+    The other one does not wait any more, or its queue lets it take nobody's place now.
+    """
     for record in snapshot.placed.values():
-        said, decision = record.preempted_at(now_s), record.in_force
-        if said is None or decision is None or said.preemptor in snapshot.waiting:
+        said = record.preempted_at(now_s)
+        if said is None:
             continue
-        stays = structs.replace(said, until=write_time(now_s))
-        yield structs.replace(decision, preempted=stays)
+        waits = snapshot.waiting.get(said.preemptor)
+        if waits is None or not is_allowed(snapshot, record, waits):
+            yield from _repeat(record, structs.replace(said, until=write_time(now_s)))
+
+
+def _repeat(record: GangRecord, said: Preemption) -> Iterator[GangAllocated]:
+    """Repeat the decision of a gang, with that it must go, or may stay.
+
+    As it was made: of one whose growth was refused the refusal still holds.
+    """
+    if isinstance(record.decision, GangAllocated):
+        yield structs.replace(record.decision, preempted=said)
 
 
 def is_leaving(snapshot: Snapshot, record: GangRecord) -> bool:
@@ -208,9 +227,14 @@ def is_leaving(snapshot: Snapshot, record: GangRecord) -> bool:
         return False
     named = () if record.submission is None else record.submission.gang.named_claims
     return any(
-        kind == "Pod" or key not in named
+        kind == "Pod" or (key not in named and _is_allocated(snapshot, key))
         for kind, key in list_objects(snapshot, record, placed)
     )
+
+
+def _is_allocated(snapshot: Snapshot, key: str) -> bool:
+    claim = snapshot.claims.get(key)
+    return claim is not None and claim.allocation is not None
 
 
 def _list_resting(look: Outlook) -> Iterator[GangKey]:

@@ -18,7 +18,7 @@ from solver.queueing.gang_queue import rank_of
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.asking import Asking
 from solver.timeline.book import keep_clear, list_in_the_way, make_way
-from solver.timeline.keeper import Book, Outlook, keep_book
+from solver.timeline.keeper import Book, Outlook, keep_book, list_beyond
 from solver.timeline.preempting import Preempting
 from solver.timeline.reserve import Reservation, Scene
 from solver.timeline.runs import Seconds
@@ -121,7 +121,12 @@ class Reservations:
         if plan is not None:
             made = plan.reservation
             others = tuple(each for each in kept if each.key != made.key)
-            self.book = structs.replace(self.book, kept=(*others, made))
+            beyond = list_beyond(made, look.table.runs, others)
+            self.book = structs.replace(
+                self.book,
+                kept=(*others, made),
+                beyond={**self.book.beyond, made.key: beyond},
+            )
 
     def _make_ways(self, look: Outlook) -> Asking[None]:
         new = [gang for gang, is_new in self._barred.items() if is_new][:MOST_WAYS]

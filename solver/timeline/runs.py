@@ -14,7 +14,7 @@ from math import ceil
 from msgspec import Struct
 
 from contracts.ids import GangKey, NodeName
-from contracts.lifecycle import GangRecord, read_time
+from contracts.lifecycle import GangRecord, is_preemption, read_time
 from contracts.messages import DecisionMessage
 from solver.cache import Cache
 from solver.snapshot.snapshot import Snapshot
@@ -23,6 +23,9 @@ from solver.timeline.futures import list_results
 MOST_HELD = 8192
 Seconds = int
 """Since the epoch."""
+LATE_S = 60
+"""Who was to have gone for another and has not is taken to take so much longer, so that
+what is promised moves no more often."""
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -63,14 +66,29 @@ def list_runs(snapshot: Snapshot, now_s: Seconds) -> list[Run]:
 def _make_run(record: GangRecord, now_s: Seconds) -> Run:
     ends_s, since_s = record.ends_by_s, ceil(record.placed_since_s)
     if record.command is not None:
-        return Run(record=record, since_s=since_s, ends_s=now_s)
+        ends_s = _find_leave(record, now_s)
+        return Run(record=record, since_s=since_s, ends_s=ends_s)
     if ends_s is not None and ends_s < now_s:
         return Run(record=record, since_s=since_s, ends_s=now_s, overruns=True)
     ends = [] if ends_s is None else [ends_s]
-    preempted = record.preempted_at(now_s)
-    if preempted is not None:
-        ends.append(ceil(read_time(preempted.until)))
+    if record.preempted_at(now_s) is not None:
+        ends.append(_read_limit(record))
     return Run(record=record, since_s=since_s, ends_s=min(ends, default=None))
+
+
+def _find_leave(record: GangRecord, now_s: Seconds) -> Seconds:
+    """Find by when a gang that is ending has gone; one that takes long has a little."""
+    limit_s, command = _read_limit(record), record.command
+    if command is None or not is_preemption(command) or not limit_s:
+        return now_s
+    late_s = now_s - limit_s
+    return limit_s if late_s < 0 else limit_s + (late_s // LATE_S + 1) * LATE_S
+
+
+def _read_limit(record: GangRecord) -> Seconds:
+    """Read by when it was to have gone for another; 0: it need not."""
+    said = None if record.placed is None else record.placed.preempted
+    return 0 if said is None else ceil(read_time(said.until))
 
 
 def _order_of(run: Run) -> tuple[bool, int, int, GangKey]:

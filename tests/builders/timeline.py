@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from msgspec import structs
@@ -12,6 +13,7 @@ from contracts.ids import GangUID, SolveID
 from contracts.kueue import QUEUE_NAME
 from contracts.lifecycle import GangRecord, LifecycleMessage
 from contracts.messages import (
+    AllocationRefused,
     CancelGang,
     ExpectedStart,
     GangPending,
@@ -225,6 +227,23 @@ class World:
         )
         self._believe(opened)
         return self[name]
+
+    def refuse_growth(self, name: str) -> None:
+        """Let a gang be decided to grow, which is not written."""
+        record = self[name]
+        assert record.placed is not None
+        kept = dict(Counter(pod.member for pod in record.placed.members))
+        attempt = record.attempt + 1
+        self._believe(structs.replace(record.placed, attempt=attempt, kept=kept))
+        refused = AllocationRefused(
+            cluster=CLUSTER,
+            namespace=record.namespace,
+            uid=record.uid,
+            attempt=attempt,
+            reason="no",
+            keeps=True,
+        )
+        self._believe(refused)
 
     def asker(self, *records: GangRecord) -> Asker:
         """Return who asks about these gangs, selectors evaluated.

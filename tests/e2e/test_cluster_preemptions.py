@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,11 +63,11 @@ async def queue(site: Fleet, kube: Kube) -> None:
         await kube.create(each)
 
 
-async def create_high(site: Fleet) -> None:
+async def create_high(site: Fleet) -> Json:
     """Let a gang of a higher priority ask for all devices."""
     high = job(site, "high", 2, "four")
     high["spec"]["template"]["spec"]["priorityClassName"] = await priority_class(site)
-    await site.kube.create(high)
+    return await site.kube.create(high)
 
 
 def budget(site: Fleet, gang: Json) -> Json:
@@ -134,3 +135,23 @@ async def test_of_two_that_must_go_none_goes_if_one_may_not(
     await pods_of(site, "high", 2, is_running)
     for name in ("free", "kept"):
         await pods_of(site, name, 1, is_held)
+
+
+@pytest.mark.usefixtures("queue")
+async def test_nobody_goes_for_a_gang_that_is_gone(site: Fleet, kube: Kube) -> None:
+    """Its end is known before the budget lets the others go."""
+    await template(site, "four", count=4)
+    low = job(site, "low", 2, "four")
+    stays = await kube.create(budget(site, low))
+    await kube.create(low)
+    before = await pods_of(site, "low", 2, is_running)
+    high = await create_high(site)
+    await until_told(kube, before[0], "GangPreemptionRefused")
+    waiting = await pods_of(site, "high", 2, is_held)
+    for gone in (high, *waiting):
+        await kube.delete(gone)
+    await asyncio.sleep(2)
+    await kube.delete(stays)
+    await asyncio.sleep(8)
+    after = await pods_of(site, "low", 2, is_running)
+    assert {*map(uid_of, after)} == {*map(uid_of, before)}

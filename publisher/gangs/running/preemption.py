@@ -15,7 +15,13 @@ from contracts.lifecycle import PREEMPTED, PUBLISHER
 from contracts.messages import MAX_REASON, CancelGang, Preemption
 from contracts.names import GANG_UID
 from contracts.workload import Pod
-from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
+from publisher.gangs.context import (
+    EndForAnother,
+    NextSteps,
+    PlanContext,
+    StatusReport,
+    SubmittedGang,
+)
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import is_gated, is_over, uids_of
 from publisher.times import seconds_between
@@ -29,6 +35,8 @@ def plan_preemption(context: PlanContext, submitted: SubmittedGang) -> NextSteps
     if said is None or seconds_between(said.until, context.now) >= 0:
         return None
     alive = submitted.alive
+    if not alive and not submitted.is_reserved:
+        return None  # all of its pods have ended by themselves
     report = StatusReport(
         phase=GangPhase.RUNNING,
         reason=PREEMPTED,
@@ -38,10 +46,9 @@ def plan_preemption(context: PlanContext, submitted: SubmittedGang) -> NextSteps
     )
     reason = f"{PUBLISHER}{PREEMPTED}: {report.message}"[:MAX_REASON]
     message = CancelGang(**context.address(record), reason=reason, recreate=True)
+    end = EndForAnother(said=said, message=message, report=report)
     return NextSteps(
-        messages=(message,),
-        preemption=said,
-        reports=(report,),
+        preemptions=(end,),
         leaving=uids_of(alive),
         kept=record.pods | uids_of(submitted.pods),
     )

@@ -38,6 +38,25 @@ def test_all_go_together_or_none() -> None:
     assert weighed(budget(2, **selects), budget(0, selector={}))
 
 
+def test_a_pod_of_two_budgets_cannot_be_evicted() -> None:
+    """The API server answers 500 (pkg/registry/core/pod/storage/eviction.go)."""
+    other = budget(2, selector={})
+    other["metadata"] = {"name": "too", "namespace": NAMESPACE}
+    assert weighed(budget(2, selector={}), other) == (
+        f"PodDisruptionBudgets {NAMESPACE}/stays and {NAMESPACE}/too select one pod, "
+        "which cannot be evicted then"
+    )
+
+
+def test_what_was_counted_before_a_change_lets_nobody_go() -> None:
+    changed = budget(2, selector={})
+    changed["metadata"]["generation"] = 2
+    changed["status"]["observedGeneration"] = 1
+    assert "was changed" in weighed(changed)
+    changed["status"]["observedGeneration"] = 2
+    assert weighed(changed) == ""
+
+
 def test_a_budget_of_others_or_of_none_is_not_in_the_way() -> None:
     other = {"selector": {"matchLabels": {"app": "other"}}}
     assert weighed(budget(0, **other), budget(0)) == ""
@@ -62,7 +81,7 @@ class Pages:
 
 
 async def test_all_budgets_of_their_namespaces_are_read() -> None:
-    pages = Pages(budget(2, selector={}), budget(1, selector={}))
+    pages = Pages(budget(2), budget(1, selector={}))
     budgets = Budgets(cast("KubernetesApi", pages))
     assert "lets 1 pod go" in await budgets.find_refusal(PODS)
     assert pages.asked == [NAMESPACE, NAMESPACE]

@@ -10,7 +10,10 @@ from typing import Any, cast
 import pytest
 
 from contracts.codec import to_builtins
-from contracts.ids import ClusterName
+from contracts.gang import GangPhase
+from contracts.ids import ClusterName, GangKey, GangUID, Namespace
+from contracts.lifecycle import PREEMPTED
+from contracts.messages import CancelGang, Preemption, SubmitGang
 from publisher.cluster.budgets import Budgets
 from publisher.cluster.gang_bus import GangBus
 from publisher.cluster.gang_controller import GangController
@@ -20,7 +23,13 @@ from publisher.cluster.patch_writer import PatchWriter
 from publisher.cluster.report_publisher import ReportPublisher
 from publisher.cluster.state_publisher import StatePublisher
 from publisher.cluster.status_writer import StatusWriter
-from publisher.gangs.context import NextSteps, PlanContext, StatusReport
+from publisher.gangs.context import (
+    EndForAnother,
+    NextSteps,
+    PlanContext,
+    StatusReport,
+)
+from publisher.gangs.records import PodGangRecord
 from publisher.gangs.view import GroupKey
 from runtime.bus.bus import Bus
 from runtime.errors import BusFullError
@@ -28,6 +37,7 @@ from runtime.kube.api import KubernetesApi
 from runtime.kube.errors import ApiError, ConflictError, InvalidError
 from runtime.kube.kinds import RESOURCE_CLAIM
 from tests import builders
+from tests.builders.gangs import gang
 from tests.builders.pods import real_claim, waiting_pod
 from tests.lab.services import eventually
 
@@ -284,3 +294,68 @@ async def test_a_group_that_cannot_be_handled_rests_and_its_pods_are_told(
     assert told[0].reason == "NotHandled"
     assert "RecursionError: as whatever" in told[0].message
     assert [pod.metadata.name for pod in told[0].pods] == ["pod-1"]
+
+
+def waiting_for(said: Preemption) -> PodGangRecord:
+    """Make the record of the gang that waits for others to go."""
+    uid = said.preemptor.uid
+    asked = gang(name=said.name, namespace=said.preemptor.namespace, uid=uid)
+    return PodGangRecord.of(SubmitGang(cluster=CLUSTER, uid=uid, gang=asked)).apply(
+        SubmitGang(cluster=CLUSTER, uid=uid, gang=asked), 1
+    )
+
+
+async def test_gangs_go_each_for_who_waits_and_hold_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of two of one group each is weighed; what else is to be said is said."""
+    word = cast("Any", object())
+    records: dict[GangKey, PodGangRecord] = {}
+    ends, said, told = list[EndForAnother](), list[object](), list[StatusReport]()
+    for name in ("first", "second", "gone"):
+        preempted = Preemption(
+            preemptor=GangKey(Namespace("team-b"), GangUID(name)),
+            name=name,
+            until="2099-01-01T00:00:00Z",
+            victims=(GangKey(Namespace(NS), GangUID(f"for-{name}")),),
+        )
+        message = CancelGang(
+            cluster=CLUSTER, namespace=Namespace(NS), uid=GangUID(name)
+        )
+        report = StatusReport(
+            phase=GangPhase.RUNNING, reason=PREEMPTED, message="it goes"
+        )
+        ends.append(EndForAnother(said=preempted, message=message, report=report))
+        records[preempted.preemptor] = waiting_for(preempted)
+    first, second, gone = (end.message for end in ends)
+    del records[ends[2].said.preemptor]
+
+    def plan(_: object) -> NextSteps:
+        left = tuple(end for end in ends if end.message not in said)
+        return NextSteps(preemptions=left, messages=() if word in said else (word,))
+
+    async def say(_self: object, _situation: object, message: object) -> None:
+        said.append(message)
+
+    def report_all(_self: object, _group: object, reports: list[StatusReport]) -> None:
+        told.extend(reports)
+
+    async def allow(_self: object, _pods: object) -> str:
+        return ""
+
+    module = "publisher.cluster.gang_controller"
+    monkeypatch.setattr(f"{module}.plan_gang", plan)
+    monkeypatch.setattr(f"{module}.GangController._publish_message", say)
+    monkeypatch.setattr(f"{module}.GangController._report_status", report_all)
+    monkeypatch.setattr(f"{module}.GangBus.find", lambda _, key: records.get(key))
+    # Of those that went before nothing is left.
+    monkeypatch.setattr(f"{module}.GangBus.forgotten", lambda *_: True)
+    monkeypatch.setattr(f"{module}.Budgets.find_refusal", allow)
+    async with working(InvalidError("delete", "protected")):
+
+        async def is_told() -> bool:
+            return any("does not wait" in report.message for report in told)
+
+        await eventually(is_told, "the refusal is told")
+    assert said == [word, first, second]
+    assert gone not in said

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec import structs
 
+from contracts.gang import GangPhase
 from contracts.lifecycle import PREEMPTED, PUBLISHER
 from solver.allocate import allocate
+from solver.snapshot.snapshot import apply
 from solver.timeline.asking import answer_all
 from solver.timeline.futures import without_gangs
 from solver.timeline.keeper import Outlook
 from solver.timeline.preempting import LIMIT_S, REST_S, believe, is_leaving, list_void
 from solver.timeline.reservations import Reservations
+from tests.builders.claims import claim
+from tests.builders.problems import observe
 from tests.builders.queues import cluster_queue, flavor, local_queue, with_queues
 from tests.builders.timeline import World
 from tests.builders.values import DEVICE_CLASS as CLASS
@@ -135,6 +140,63 @@ def test_a_plan_that_does_not_hold_any_more_is_dropped() -> None:
     assert reservations.preempting.plans == ()
 
 
+def test_whose_growth_was_refused_goes_and_stays_as_others() -> None:
+    """Its decision is repeated as it was made, or the refusal would be of all of it."""
+    world, reservations = full(), Reservations()
+    world.refuse_growth("young")
+    assert look_at(world, reservations) == {"young": "waits"}
+    (plan,) = reservations.preempting.plans
+    world.snapshot = believe(world.snapshot, plan.mark(world.snapshot))
+    assert world["young"].preempted_at(NOW) is not None
+    world.cancel("waits")
+    world.snapshot = believe(world.snapshot, list_void(world.snapshot, NOW + 1))
+    assert world["young"].phase is GangPhase.ALLOCATED
+
+
+def test_nobody_goes_for_a_gang_that_is_to_start_elsewhere() -> None:
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    world.snapshot = without_gangs(world.snapshot, [world["old"]])
+    assert look_at(world, reservations, NOW + 1) == {}
+    (kept,) = reservations.book.kept
+    assert kept.start_s == NOW + 1
+
+
+@pytest.mark.parametrize(
+    ("delay", "policy"),
+    [
+        ("", WITHIN),
+        ("never", WITHIN),
+        ("soon", WITHIN),
+        ("5m", {"withinClusterQueue": "Never"}),
+        ("5m", {"reclaimWithinCohort": "Any"}),
+    ],
+)
+def test_who_was_to_go_stays_once_the_queue_lets_nobody_go(
+    delay: str, policy: dict[str, Any]
+) -> None:
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    (plan,) = reservations.preempting.plans
+    marked = believe(world.snapshot, plan.mark(world.snapshot))
+    queued(world, delay, **policy)
+    assert plan.mark(world.snapshot) == ()
+    world.snapshot = marked
+    assert list(list_void(queued(world, "0s", **WITHIN).snapshot, NOW + 1)) == []
+    (stays,) = list_void(queued(world, delay, **policy).snapshot, NOW + 1)
+    assert stays.uid == "young"
+
+
+def test_who_was_to_go_stays_for_one_of_its_own_priority() -> None:
+    """Both may have changed since."""
+    world, reservations = full(), Reservations()
+    look_at(world, reservations)
+    (plan,) = reservations.preempting.plans
+    world.submit("waits", at_s=NOW - 300, priority=0)
+    assert world["waits"].key in world.snapshot.waiting
+    assert plan.mark(world.snapshot) == ()
+
+
 def test_who_starts_soon_makes_nobody_go() -> None:
     world = queued(World(nodes=1), **WITHIN)
     world.start("ends", at_s=NOW - 3500, duration="1h")
@@ -161,16 +223,32 @@ def test_who_goes_has_its_place_until_its_pods_are_gone() -> None:
     (plan,) = reservations.preempting.plans
     world.snapshot = believe(world.snapshot, plan.mark(world.snapshot))
     assert not is_leaving(world.snapshot, world["young"])
+    assert look_at(world, reservations, NOW + 1) == {}
     world.cancel("young", reason=f"{PUBLISHER}{PREEMPTED}: for waits")
     assert is_leaving(world.snapshot, world["young"])
-    for now_s in (NOW + 5, NOW + LIMIT_S + 5, NOW + 2 * LIMIT_S):
-        assert look_at(world, reservations, now_s) == {}
+    for now_s, late_s in ((5, 0), (LIMIT_S + 5, 60), (LIMIT_S + 59, 60), (190, 120)):
+        assert look_at(world, reservations, NOW + now_s) == {}
         (kept,) = reservations.book.kept
         assert kept.key == world["waits"].key
-        assert kept.start_s == max(now_s, NOW + LIMIT_S)
+        # It does not move with each look.
+        assert kept.start_s == NOW + LIMIT_S + late_s
     young = world["young"]
     world.snapshot = without_gangs(world.snapshot, [young])
     assert not is_leaving(world.snapshot, young)
+
+
+def test_a_claim_that_outlives_its_pods_holds_nobody() -> None:
+    world = full()
+    world.run("young")
+    world.cancel("young", reason=f"{PUBLISHER}{PREEMPTED}: for waits")
+    young = world["young"]
+    assert young.placed is not None
+    world.snapshot = without_gangs(world.snapshot, [young])
+    for each in young.placed.members[0].claims:
+        free = claim(name=each.ref.name)
+        world.snapshot = observe(world.snapshot, str(each.ref), free)
+        world.snapshot = apply(world.snapshot, young.placed, sequence=99)
+    assert not is_leaving(world.snapshot, world["young"])
 
 
 def test_who_is_cancelled_by_others_is_let_go_at_once() -> None:

@@ -15,7 +15,7 @@ from publisher.gangs.running.recreation import plan_removal
 from tests import builders
 from tests.builders.decisions import gang_allocated
 from tests.builders.plans import context_of, gang_of, record_of, submission_of, view_of
-from tests.builders.pods import waiting_pod
+from tests.builders.pods import real_claim, waiting_pod
 
 FOR = Preemption(
     preemptor=GangKey(Namespace("team-b"), GangUID("high")),
@@ -50,12 +50,13 @@ def told(until: str = FOR.until) -> GangAllocated:
 def test_its_end_is_announced_before_any_pod_is_evicted() -> None:
     record = record_of(submission_of(PODS), told(), OPENED)
     plan = plan_gang(context_of(view_of(PODS), record))
-    (command,) = plan.messages
-    assert isinstance(command, CancelGang)
+    assert not plan.messages
+    (end,) = plan.preemptions
+    command = end.message
     assert command.recreate
     assert is_preemption(command)
     assert command.reason.startswith(f"{PUBLISHER}{PREEMPTED}: for team-b/high, of hi")
-    assert plan.preemption == replace(FOR, until=FOR.until)
+    assert end.said == FOR
     assert not plan.evictions
     # Once that is said all of its pods are evicted, by whoever leads.
     after = plan_removal(gang_of(record.apply(command, 1), *PODS))
@@ -70,7 +71,30 @@ def test_it_stays_without_a_word_or_once_its_time_is_over() -> None:
         record = record_of(submission_of(PODS), decision, OPENED)
         context = context_of(view_of(PODS), record)
         assert plan_preemption(context, gang_of(record, *PODS)) is None
+        assert plan_gang(context).preemptions == ()
         assert plan_gang(context).messages == ()
+
+
+def test_a_gang_whose_pods_have_all_ended_is_not_made_anew() -> None:
+    over = tuple(
+        replace(pod, status=replace(pod.status, phase="Succeeded")) for pod in PODS
+    )
+    record = record_of(submission_of(PODS), told(), OPENED)
+    plan = plan_gang(context_of(view_of(over), record))
+    assert plan.preemptions == ()
+    assert not any(isinstance(message, CancelGang) for message in plan.messages)
+
+
+def test_what_is_made_anew_replaces_nothing_of_a_gang_that_goes() -> None:
+    """A gang of two, of which one takes its time."""
+    record = record_of(submission_of(PODS), told(), OPENED)
+    (end,) = plan_gang(context_of(view_of(PODS), record)).preemptions
+    goes = record_of(submission_of(PODS), told(), OPENED, end.message)
+    again = waiting_pod("c", gang="train", templates=["gpus"], owner="job", size=2)
+    claims = (real_claim("c-gpus"),)
+    plan = plan_gang(context_of(view_of((PODS[1], again), claims), goes))
+    assert plan.evictions == PODS[1:]
+    assert not plan.messages
 
 
 def test_all_must_know_before_one_goes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,7 +28,7 @@ WITHIN_S = 60.0
 Json = dict[str, Any]
 
 
-def gang(name: str, pods: int, gpus: int = 8, priority: int = 0) -> Json:
+def gang(name: str, pods: int, gpus: int = 8, **spec: Any) -> Json:
     """Write a gang of simulated GPUs."""
     (member,) = TRAIN["spec"]["members"]
     (claim,) = member["claims"]
@@ -35,7 +36,7 @@ def gang(name: str, pods: int, gpus: int = 8, priority: int = 0) -> Json:
     spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
     members = [{**member, "count": pods, "claims": [{**claim, "spec": spec}]}]
     metadata = {"name": name, "namespace": "team-a"}
-    asked = {"members": members, "priority": priority}
+    asked = {"members": members, **spec}
     return {**TRAIN, "metadata": metadata, "spec": asked}
 
 
@@ -59,7 +60,7 @@ def follow_until(session: Session, name: str, said: str) -> GangStatus:
 @pytest.mark.usefixtures("stack")
 def test_a_program_without_a_loop_submits_follows_and_asks() -> None:
     with connect() as session:
-        session.submit(gang("train", 6))
+        session.submit(gang("train", 6, duration="1h"))
         assert follow_until(session, "train", "Allocated").nodes == 6
         session.submit(gang("waits", 4, priority=1))
         waits = follow_until(session, "waits", "DevicesTaken")
@@ -82,7 +83,9 @@ def ask_what_would_help() -> None:
     with connect(user="viewer") as session:
         changes = session.what_helps("team-a/waits")
         assert changes[0].helps
-        assert [change.text for change in changes if change.helps] == [
+        *others, wait = [change.text for change in changes if change.helps]
+        assert re.fullmatch(r"it waits until .* \(59m\), proven", wait)
+        assert others == [
             "gang team-a/train ends (it holds 48 devices)",
             "2 more nodes like gpu-0",
             "2 pods of member worker instead of 4",

@@ -12,7 +12,13 @@ from itertools import groupby, islice, product
 from msgspec import Struct, structs
 
 from contracts.counts import listed
-from contracts.kueue import FlavorQuotas, ResourceAmounts, ResourceGroup
+from contracts.kueue import (
+    ClusterQueue,
+    Cohort,
+    FlavorQuotas,
+    ResourceAmounts,
+    ResourceGroup,
+)
 from contracts.pods.node_resources import CPU, MILLI
 from contracts.quantity import NANO, Quantity
 from solver.problem.gangs import GangPart
@@ -120,17 +126,12 @@ def _raise_own(
     ledger: QuotaLedger, node: QuotaNode, short: Mapping[FlavorResource, int]
 ) -> Raises:
     """Raise the nominal quotas of a ClusterQueue to what is enough."""
-    return tuple(
-        _make_raise(
-            node,
-            quota,
-            own,
-            own + needed - ledger.available(node, quota),
-            is_limit=False,
-        )
-        for quota, needed in short.items()
-        for own in (node.subtree.get(quota, 0),)
-    )
+    found = list[QuotaRaise]()
+    for quota, needed in short.items():
+        own = node.subtree.get(quota, 0)
+        more = needed - ledger.available(node, quota)
+        found.append(_make_raise(node, quota, own, own + more))
+    return tuple(found)
 
 
 def _raise_limits(
@@ -191,8 +192,11 @@ def with_raises(snapshot: Snapshot, raises: Iterable[QuotaRaise]) -> Snapshot:
     """Let quotas be larger."""
     for each in raises:
         queues = snapshot.queues
-        objects = queues.cohorts if each.is_cohort else queues.cluster_queues
-        known = objects.get(each.name)
+        known: ClusterQueue | Cohort | None = (
+            queues.cohorts.get(each.name)
+            if each.is_cohort
+            else queues.cluster_queues.get(each.name)
+        )
         if known is None:
             continue
         unit = MILLI if each.resource == CPU else NANO

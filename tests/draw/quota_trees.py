@@ -35,15 +35,20 @@ FLAVORS = ["f0", "f1"]
 RESOURCES = ["memory", "example.com/licence"]
 
 
-def draw_nodes(random: Random) -> list[Node]:
-    """Draw up to six queues in up to four cohorts, nested or not."""
+def draw_nodes(random: Random, limited: float = 0.3) -> list[Node]:
+    """Draw up to six queues in up to four cohorts, nested or not.
+
+    `limited`: the part of the cohorts that have quotas of their own.
+    """
     cohorts = [f"c{number}" for number in range(random.randint(0, 4))]
     nodes = []
     for number, name in enumerate(cohorts):
         above = random.choice(["", *cohorts[:number]])
         if above or random.random() < 0.5:
             nodes.append(
-                Node(name, above, draw_quotas(random, 0.3), draw_weight(random), True)
+                Node(
+                    name, above, draw_quotas(random, limited), draw_weight(random), True
+                )
             )
     for number in range(random.randint(1, 6)):
         above = random.choice(["", *cohorts, *cohorts])

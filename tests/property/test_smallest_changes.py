@@ -130,7 +130,7 @@ def test_a_unit_of_quota_less_is_not_enough() -> None:
     seen = set[tuple[bool, bool]]()
     for seed in range(sized(150, 2_000)):
         random = Random(seed)
-        nodes = draw_nodes(random)
+        nodes = draw_nodes(random, limited=0.9)
         gangs = draw_gangs(random, nodes)
         queues = BruteQueues(nodes, FLAVORS)
         queues.order(gangs)

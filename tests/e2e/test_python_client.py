@@ -33,8 +33,8 @@ def gang(name: str, pods: int, gpus: int = 8, **spec: Any) -> Json:
     (member,) = TRAIN["spec"]["members"]
     (claim,) = member["claims"]
     exactly = {"deviceClassName": "gpu.moorings.dev", "count": gpus}
-    spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
-    members = [{**member, "count": pods, "claims": [{**claim, "spec": spec}]}]
+    gpu = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+    members = [{**member, "count": pods, "claims": [{**claim, "spec": gpu}]}]
     metadata = {"name": name, "namespace": "team-a"}
     asked = {"members": members, **spec}
     return {**TRAIN, "metadata": metadata, "spec": asked}

@@ -67,7 +67,7 @@ def test_one_flavor_with_enough_is_enough() -> None:
 
 
 def test_limits_of_cohorts_are_raised_too() -> None:
-    limited = {"a": {DEVICE_CLASS: (0, 1, None), "cpu": 4}}
+    limited: Quotas = {"a": {DEVICE_CLASS: (0, 1, None), "cpu": 4}}
     larger = cohort("all", {"a": {DEVICE_CLASS: 9, "cpu": 0}})
     world = waiting(limited, cohort("c", limited, parent="all"), larger, parent="c")
     own, borrowed = find(world)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from contracts.topics import STATE
 from moorings import bus_client
 from moorings.client import (
     BadInputError,
@@ -20,9 +23,11 @@ from moorings.client import (
     connect,
     connect_async,
 )
+from runtime.wire import Outgoing
 from tests.builders.inputs import TRAIN
+from tests.builders.queues import cluster_queue, flavor, local_queue, observed
 from tests.lab import shell
-from tests.lab.command_line import read_server, stack_up
+from tests.lab.command_line import open_as, read_server, stack_up
 
 WITHIN_S = 60.0
 Json = dict[str, Any]
@@ -98,6 +103,29 @@ def ask_what_would_help() -> None:
             session.what_if("waits", pods={"worker": -1})
         with pytest.raises(BadInputError, match="no node"):
             session.what_if("waits", add_nodes=1, like="nowhere")
+
+
+@pytest.mark.usefixtures("stack")
+async def test_a_gang_that_quota_refuses_is_told_how_much_it_lacks() -> None:
+    queue = cluster_queue("small", {"any": {"gpu.moorings.dev": 8}})
+    async with open_as("publisher", Path(os.environ["XDG_STATE_HOME"])) as client:
+        for raw in (flavor("any"), queue, local_queue("team-q", "small")):
+            await client.bus.publish(Outgoing.of(STATE, observed(raw, client.cluster)))
+    raw = gang("refused", 2)
+    raw = {**raw, "metadata": {"name": "refused", "namespace": "team-q"}}
+    async with connect_async() as session, asyncio.timeout(WITHIN_S):
+        uid = await session.submit(raw)
+        async for status in session.follow(uid):
+            if status.reason.startswith("QuotaExceeded"):
+                break
+        async with connect_async(user="viewer") as viewer:
+            (change,) = await viewer.what_helps(uid)
+        await session.cancel(uid)
+    assert change.helps
+    assert change.text == (
+        "ClusterQueue small has a quota of 16 instead of 8 gpu.moorings.dev of "
+        "flavor any"
+    )
 
 
 @pytest.mark.usefixtures("stack")

@@ -90,7 +90,7 @@ class Session:
         return _wait(self._loop, self._session.explain(name, namespace=namespace))
 
     def what_helps(self, name: str, *, namespace: str | None = None) -> list[Remedy]:
-        """Solve a gang's last recorded batch again, with one change at a time."""
+        """Find the smallest change of each kind that would let a gang in."""
         return _wait(self._loop, self._session.what_helps(name, namespace=namespace))
 
     def what_if(self, name: str, **changes: Any) -> dict[str, Any]:

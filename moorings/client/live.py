@@ -204,7 +204,8 @@ class AsyncSession:
     ) -> list[Remedy]:
         """Find the smallest change of each kind that would let a gang in.
 
-        Its last recorded batch is solved again with it, and with less of it. Nothing is
+        Its last recorded batch is solved again with it, and with less of it; quota to
+        raise, and a time to wait until, are asked of the cluster as it is. Nothing is
         changed in the cluster. Changes that suffice come first. The user must see
         everything, as a viewer does.
 

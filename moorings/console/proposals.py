@@ -1,18 +1,24 @@
-"""The smallest changes that would let a gang in, as what-ifs. Pure."""
+"""The smallest changes that would let a gang in, as rows and as what-ifs. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from contracts.codec import to_builtins
 from contracts.ids import GangKey
 from moorings.console.what_if import WhatIf
+from moorings.views.ages import format_age
+from moorings.views.times import show_time, to_text
 from solver.decision import Decision
 from solver.problem.gangs import GangPart
 from solver.problem.problem import Problem
 
 if TYPE_CHECKING:
     from solver.timeline.changes import SmallestChange
+    from solver.timeline.quota_raises import QuotaRaise
+
+Row = dict[str, Any]
 
 
 def narrow(problem: Problem, decision: Decision, gang: GangKey) -> Problem:
@@ -48,3 +54,40 @@ def make_what_if(
         pods={f"{gang.uid}/{name}": count for name, count in change.pods.items()},
         without=(f"{gang.uid}/{change.without}",) if change.without else (),
     )
+
+
+def view_change(change: SmallestChange, what_if: WhatIf | None) -> Row:
+    """Show a change; `what_if`: as what it can be asked of a recorded solve."""
+    return {
+        "text": change.text,
+        "helps": change.helps,
+        "reasons": [],
+        "whatIf": None if what_if is None else to_builtins(what_if),
+    }
+
+
+def view_cluster_change(change: SmallestChange, now_s: float) -> Row:
+    """Show a change of quota or time, which no recorded solve can be asked about."""
+    row = view_change(change, None)
+    if change.start_s is None:
+        return {**row, "quotas": [_view_raise(each) for each in change.quotas]}
+    known = "proven" if change.proven else "perhaps less"
+    left = format_age(change.start_s - now_s)
+    return {
+        **row,
+        "text": f"it waits until {show_time(change.start_s)} ({left}), {known}",
+        "startsAt": to_text(change.start_s),
+        "proven": change.proven,
+    }
+
+
+def _view_raise(each: QuotaRaise) -> Row:
+    return {
+        "kind": each.kind,
+        "name": each.name,
+        "field": "borrowingLimit" if each.is_limit else "nominalQuota",
+        "flavor": each.flavor,
+        "resource": each.resource,
+        "amount": each.write(each.amount),
+        "insteadOf": each.write(each.instead_of),
+    }

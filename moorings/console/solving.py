@@ -16,21 +16,33 @@ from moorings.console.holders import (
     sum_amounts,
 )
 from moorings.console.model import ConsoleModel
-from moorings.console.proposals import make_what_if, narrow
+from moorings.console.proposals import (
+    make_what_if,
+    narrow,
+    view_change,
+    view_cluster_change,
+)
 from moorings.console.what_if import WhatIf, change_problem
 from moorings.errors import BadInputError, UnknownNameError
 from moorings.recorded import SolveEntry, fetch_solve
+from moorings.views.inventory import KnownDevices, read_presence
 from moorings.views.solves import compare, view_solve
+from solver.cel.evaluator import SelectorEvaluator
 from solver.decision import DECISION, Decision
-from solver.problem.problem import Problem
+from solver.errors import SandboxUnavailableError
+from solver.problem.assemble import resolve_gangs
+from solver.problem.problem import Parameters, Problem
 from solver.record import Recorded
 from solver.service.worker import SolveWorker
-from solver.timeline.asking import Asking
+from solver.timeline.asking import Asker, Asking
 from solver.timeline.candidates import may_end
 from solver.timeline.holdings import read_holding
+from solver.timeline.patience import NEVER
 
 if TYPE_CHECKING:
+    from moorings.deciding import Judged
     from solver.timeline.changes import ChangeSearch, SmallestChange
+    from solver.timeline.cluster_changes import ClusterChangeSearch
 
 MEMORY_BYTES = 4 << 30
 GUARD_S = 240.0
@@ -50,6 +62,9 @@ class Solving:
         self._worker = SolveWorker(memory_bytes=MEMORY_BYTES, guard_s=GUARD_S)
         self._turn = asyncio.Lock()
         self._waiting = 0
+        self._evaluator = SelectorEvaluator()
+        self._judged: Judged | None = None
+        self._judging = asyncio.Lock()
 
     async def show(self, model: ConsoleModel, solve: str) -> Row:
         """Show a recorded solve.
@@ -115,15 +130,37 @@ class Solving:
         search = _make_search(model, narrowed, key)
         tried: list[Row] = []
         names = name_gangs(model.known)
-        loop = asyncio.get_running_loop()
-        end_s = loop.time() + HELP_S
+        end_s = asyncio.get_running_loop().time() + HELP_S
         for asking in search.searches():
             for change in await self._answer(asking, end_s):
                 what_if = make_what_if(change, gang, narrowed, names)
-                row = {"text": change.text, "helps": change.helps, "reasons": []}
-                tried.append({**row, "whatIf": to_builtins(what_if)})
+                tried.append(view_change(change, what_if))
+        beside = await self._search_cluster(model, key, problem.parameters)
+        for asking in () if beside is None else beside.searches():
+            found = await self._answer(asking, end_s)
+            tried += [view_cluster_change(change, time.time()) for change in found]
         opened = entry.opened
         return {"solve": opened.solve, "at": opened.opened_at, "tried": tried}
+
+    async def _search_cluster(
+        self, model: ConsoleModel, gang: GangKey, parameters: Parameters
+    ) -> ClusterChangeSearch | None:
+        """Prepare to ask the cluster as it is; None: it cannot be asked about a gang.
+
+        Either the gang waits no more, or no selector can be evaluated here.
+        """
+        from moorings.deciding import Judged  # noqa: PLC0415  # OR-Tools is slow to import
+
+        known = model.known
+        async with self._judging:
+            if self._judged is None:
+                self._judged = Judged(self._evaluator.evaluate)
+            try:
+                return await asyncio.to_thread(
+                    _make_cluster_search, known, self._judged, gang, parameters
+                )
+            except SandboxUnavailableError:
+                return None
 
     async def _answer(
         self, asking: Asking[list[SmallestChange]], end_s: float
@@ -152,8 +189,9 @@ class Solving:
             self._waiting -= 1
 
     def close(self) -> None:
-        """End the worker process."""
+        """End the processes that solve and evaluate."""
         self._worker.stop()
+        self._evaluator.close()
 
 
 def _make_search(model: ConsoleModel, problem: Problem, gang: GangKey) -> ChangeSearch:
@@ -167,6 +205,30 @@ def _make_search(model: ConsoleModel, problem: Problem, gang: GangKey) -> Change
     waits = snapshot.gangs.get(gang)
     allowed = [e for e in running if waits is not None and may_end(e.record, waits)]
     return ChangeSearch(problem, gang, allowed, holdings, time.time())
+
+
+def _make_cluster_search(
+    known: KnownDevices, judged: Judged, gang: GangKey, parameters: Parameters
+) -> ClusterChangeSearch | None:
+    """Evaluate the selectors of a gang, and of those for whom devices are kept."""
+    from solver.timeline.cluster_changes import ClusterChangeSearch  # noqa: PLC0415  # imports OR-Tools
+    from solver.timeline.keeper import Outlook  # noqa: PLC0415  # likewise
+
+    snapshot = read_presence(known)
+    waits = snapshot.waiting.get(gang)
+    if waits is None:
+        return None
+    records = {each.key: each for each in snapshot.promised.values()} | {gang: waits}
+    parts = resolve_gangs(snapshot, records.values(), parameters.features)
+    judged.learn(snapshot, parts)
+    asker = Asker(table=judged.table, parameters=parameters)
+    look = Outlook(
+        snapshot=snapshot,
+        now_s=int(time.time()),
+        asker_of=lambda record: asker if record.key in records else None,
+        patience_s=NEVER,
+    )
+    return ClusterChangeSearch(look, asker, waits)
 
 
 def _go_on(

@@ -48,7 +48,7 @@ from solver.snapshot.parts import (
     UsePart,
     pool_key,
 )
-from solver.snapshot.snapshot import Snapshot
+from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 
 _CLAIM, _GANG = "claim/", "gang/"
 
@@ -305,6 +305,17 @@ def _name_gang(known: KnownDevices, gang: GangKey | None) -> str:
     if record is None or not record.name:
         return gang.uid
     return f"{record.namespace}/{record.name}"
+
+
+def read_presence(known: KnownDevices) -> Snapshot:
+    """Return what is known with the nodes away whose agents are not heard."""
+    snapshot = known.snapshot
+    if known.heard is None:
+        return snapshot
+    for node in list(snapshot.inventory.announced):
+        away = node not in known.heard
+        snapshot = apply(snapshot, NodePresence(node=node, away=away))
+    return snapshot
 
 
 def status_of(known: KnownDevices, node: NodePart) -> str:

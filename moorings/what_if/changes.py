@@ -19,7 +19,7 @@ from contracts.device import (
     ResourceSlice,
 )
 from contracts.ids import ClusterName, DeviceID, NodeName, PoolName
-from contracts.kueue import ClusterQueue, FlavorQuotas
+from contracts.kueue import ClusterQueue
 from contracts.lifecycle import GangRecord
 from contracts.messages import DevicesAnnounced, ObjectGone
 from contracts.meta import ObjectMeta
@@ -31,6 +31,7 @@ from solver.snapshot.inventory import Inventory
 from solver.snapshot.parts import PoolPart, pool_key
 from solver.snapshot.snapshot import InventoryExpired, Snapshot, apply, observe
 from solver.timeline.futures import without_gangs
+from solver.timeline.quota_raises import set_amount
 
 HOSTNAME = "kubernetes.io/hostname"
 TAINT = f"{OURS}what-if"
@@ -237,12 +238,8 @@ def _with_quota(snapshot: Snapshot, name: str, amount: Quantity) -> Snapshot:
         near = [f"{queue_name}/{flavor}/{each}" for flavor, each in found or places]
         raise UnknownNameError(what, name, near[:3])
     ((flavor, each),) = found
-    groups = tuple(
-        structs.replace(
-            group,
-            flavors=tuple(_set_quota(f, flavor, each, amount) for f in group.flavors),
-        )
-        for group in queue.spec.resource_groups
+    groups = set_amount(
+        queue.spec.resource_groups, (flavor, each), nominal_quota=amount
     )
     spec = structs.replace(queue.spec, resource_groups=groups)
     return observe(snapshot, queue_name, structs.replace(queue, spec=spec))
@@ -254,15 +251,3 @@ def _list_quotas(queue: ClusterQueue) -> Iterator[tuple[str, str]]:
         for flavor in group.flavors:
             for resource in flavor.resources:
                 yield flavor.name, resource.name
-
-
-def _set_quota(
-    flavor: FlavorQuotas, name: str, resource: str, amount: Quantity
-) -> FlavorQuotas:
-    if flavor.name != name:
-        return flavor
-    resources = tuple(
-        structs.replace(each, nominal_quota=amount) if each.name == resource else each
-        for each in flavor.resources
-    )
-    return structs.replace(flavor, resources=resources)

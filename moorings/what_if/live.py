@@ -13,12 +13,11 @@ from moorings.console.model import ConsoleModel
 from moorings.console.solving import Solving
 from moorings.deciding import Evaluate, Judged
 from moorings.plan.limits import read_features
-from moorings.views.inventory import KnownDevices
+from moorings.views.inventory import read_presence
 from moorings.what_if.answer import WhatIfAnswer
 from moorings.what_if.changes import Changes
 from moorings.what_if.forecast import Settings, answer_what_if
 from solver.problem.problem import ROOT, Parameters
-from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 from solver.tiers import Tier
 from solver.versions import VERSION
 
@@ -57,17 +56,6 @@ async def ask_live(
         return answer_what_if(snapshot, changes, added, how)
 
     return await ask_once(client, ask)
-
-
-def read_presence(known: KnownDevices) -> Snapshot:
-    """Return what is known with the nodes away whose agents are not heard."""
-    snapshot = known.snapshot
-    if known.heard is None:
-        return snapshot
-    for node in list(snapshot.inventory.announced):
-        away = node not in known.heard
-        snapshot = apply(snapshot, NodePresence(node=node, away=away))
-    return snapshot
 
 
 async def _read_parameters(client: Client, model: ConsoleModel) -> Parameters:

@@ -2,8 +2,8 @@
 
 Found by solving and checked by solving again: with the change the gang is in, with any
 part of it left out it is not. Counting says where to look first. All is asked of a
-Problem, so that what was recorded can be asked as well as what is. Reservations answer
-"wait until"; they are no change of the Problem, and not here.
+Problem, so that what was recorded can be asked as well as what is. Quota and time are
+no part of one; see `cluster_changes.py`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from solver.timeline.asking import Asking, read_fit
 from solver.timeline.candidates import Candidate
 from solver.timeline.counting import Counts, NodeRoom, Region, count_room
 from solver.timeline.holdings import Holding
+from solver.timeline.quota_raises import Raises
 from solver.timeline.shapes import describe_node, describe_pod
 from solver.timeline.terms import list_terms
 from solver.timeline.victims import VictimSearch
@@ -49,7 +50,7 @@ class SmallestChange(Struct, frozen=True, kw_only=True):
     """One change, and whether it lets the gang in."""
 
     sort: str
-    """`heal`, `end`, `nodes`, `fewer` or `relax`."""
+    """`heal`, `end`, `nodes`, `fewer`, `relax`, `quota` or `wait`."""
     text: str
     """What would be so, for people."""
     helps: bool
@@ -61,6 +62,11 @@ class SmallestChange(Struct, frozen=True, kw_only=True):
     """By member."""
     without: str = ""
     """Path of a term of the gang."""
+    quotas: Raises = ()
+    start_s: int | None = None
+    """It waits until then: seconds since the epoch."""
+    proven: bool = False
+    """True if it can start no earlier, by what is known."""
 
 
 Answers = Asking[list[SmallestChange]]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from contracts.topics import STATE
 from moorings import bus_client
 from moorings.client import (
     BadInputError,
@@ -19,23 +23,25 @@ from moorings.client import (
     connect,
     connect_async,
 )
+from runtime.wire import Outgoing
 from tests.builders.inputs import TRAIN
+from tests.builders.queues import cluster_queue, flavor, local_queue, observed
 from tests.lab import shell
-from tests.lab.command_line import read_server, stack_up
+from tests.lab.command_line import open_as, read_server, stack_up
 
 WITHIN_S = 60.0
 Json = dict[str, Any]
 
 
-def gang(name: str, pods: int, gpus: int = 8, priority: int = 0) -> Json:
+def gang(name: str, pods: int, gpus: int = 8, **spec: Any) -> Json:
     """Write a gang of simulated GPUs."""
     (member,) = TRAIN["spec"]["members"]
     (claim,) = member["claims"]
     exactly = {"deviceClassName": "gpu.moorings.dev", "count": gpus}
-    spec = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
-    members = [{**member, "count": pods, "claims": [{**claim, "spec": spec}]}]
+    gpu = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+    members = [{**member, "count": pods, "claims": [{**claim, "spec": gpu}]}]
     metadata = {"name": name, "namespace": "team-a"}
-    asked = {"members": members, "priority": priority}
+    asked = {"members": members, **spec}
     return {**TRAIN, "metadata": metadata, "spec": asked}
 
 
@@ -59,7 +65,7 @@ def follow_until(session: Session, name: str, said: str) -> GangStatus:
 @pytest.mark.usefixtures("stack")
 def test_a_program_without_a_loop_submits_follows_and_asks() -> None:
     with connect() as session:
-        session.submit(gang("train", 6))
+        session.submit(gang("train", 6, duration="1h"))
         assert follow_until(session, "train", "Allocated").nodes == 6
         session.submit(gang("waits", 4, priority=1))
         waits = follow_until(session, "waits", "DevicesTaken")
@@ -82,7 +88,9 @@ def ask_what_would_help() -> None:
     with connect(user="viewer") as session:
         changes = session.what_helps("team-a/waits")
         assert changes[0].helps
-        assert [change.text for change in changes if change.helps] == [
+        *others, wait = [change.text for change in changes if change.helps]
+        assert re.fullmatch(r"it waits until .* \(59m\), proven", wait)
+        assert others == [
             "gang team-a/train ends (it holds 48 devices)",
             "2 more nodes like gpu-0",
             "2 pods of member worker instead of 4",
@@ -95,6 +103,29 @@ def ask_what_would_help() -> None:
             session.what_if("waits", pods={"worker": -1})
         with pytest.raises(BadInputError, match="no node"):
             session.what_if("waits", add_nodes=1, like="nowhere")
+
+
+@pytest.mark.usefixtures("stack")
+async def test_a_gang_that_quota_refuses_is_told_how_much_it_lacks() -> None:
+    queue = cluster_queue("small", {"any": {"gpu.moorings.dev": 8}})
+    async with open_as("publisher", Path(os.environ["XDG_STATE_HOME"])) as client:
+        for raw in (flavor("any"), queue, local_queue("team-q", "small")):
+            await client.bus.publish(Outgoing.of(STATE, observed(raw, client.cluster)))
+    raw = gang("refused", 2)
+    raw = {**raw, "metadata": {"name": "refused", "namespace": "team-q"}}
+    async with connect_async() as session, asyncio.timeout(WITHIN_S):
+        uid = await session.submit(raw)
+        async for status in session.follow(uid):
+            if status.reason.startswith("QuotaExceeded"):
+                break
+        async with connect_async(user="viewer") as viewer:
+            (change,) = await viewer.what_helps(uid)
+        await session.cancel(uid)
+    assert change.helps
+    assert change.text == (
+        "ClusterQueue small has a quota of 16 instead of 8 gpu.moorings.dev of "
+        "flavor any"
+    )
 
 
 @pytest.mark.usefixtures("stack")

@@ -128,7 +128,7 @@ function helpPanel() {
     element(story) {
       button.onclick = () => findHelp(story, button, said);
       element ??= section("What would help", el("p", { class: "muted" },
-        "Solves its last recorded batch again, to find the smallest change of each kind. Nothing is changed in the cluster."), button, said);
+        "Solves its last recorded batch again, and asks the cluster as it is, to find the smallest change of each kind. Nothing is changed in the cluster."), button, said);
       return element;
     },
   };
@@ -140,8 +140,8 @@ async function findHelp(story, button, said) {
   try {
     const help = await ask(`/api/help/${encodeURIComponent(story.namespace)}/${encodeURIComponent(story.uid)}`, { method: "POST" });
     const line = (each) => el("li", { class: each.helps ? "yes" : "" },
-      el("span", { class: "mark" }, each.helps ? "✓" : "✗"), el("span", {}, each.text),
-      link(`#/solve/${encodeURIComponent(help.solve)}/${encodeURIComponent(JSON.stringify(each.whatIf))}`, "try it"),
+      el("span", { class: "mark" }, each.helps ? "✓" : "✗"), el("span", {}, ...changeText(each)),
+      each.whatIf ? link(`#/solve/${encodeURIComponent(help.solve)}/${encodeURIComponent(JSON.stringify(each.whatIf))}`, "try it") : null,
       each.helps ? null : el("small", {}, each.reasons[0] ?? ""));
     const enough = help.tried.filter((each) => each.helps);
     const others = help.tried.filter((each) => !each.helps);
@@ -154,6 +154,11 @@ async function findHelp(story, button, said) {
     said.replaceChildren(el("p", { class: "no" }, error.message));
   }
   button.disabled = false;
+}
+
+// A change in words, times on the clock of who reads.
+function changeText(change) {
+  return change.startsAt ? ["it waits until ", clockOf(change.startsAt), change.proven ? ", proven" : ", perhaps less"] : [change.text];
 }
 
 function placesSection(members) {

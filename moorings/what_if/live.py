@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import time
+from typing import TypeVar
 
 from contracts.features import DEFAULT_VERSION, nearest_release
 from contracts.gang import Gang
@@ -15,13 +16,17 @@ from moorings.deciding import Evaluate, Judged
 from moorings.plan.limits import read_features
 from moorings.views.inventory import KnownDevices
 from moorings.what_if.answer import WhatIfAnswer
-from moorings.what_if.changes import Changes
+from moorings.what_if.changes import Changes, find_gang
 from moorings.what_if.forecast import Settings, answer_what_if
+from moorings.what_if.moves import MovesPlan, plan_moves
 from solver.problem.problem import ROOT, Parameters
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 from solver.tiers import Tier
 from solver.versions import VERSION
 
+T = TypeVar("T")
+LAST = 1 << 62
+"""Comes after whatever was submitted."""
 LAST_SOLVES = 10
 """So many recorded solves tell how this cluster's solver decides."""
 
@@ -41,11 +46,10 @@ async def ask_live(
         CannotReadError: our user may not read all that a console shows.
     """
 
-    async def ask(model: ConsoleModel, _: Solving) -> WhatIfAnswer:
-        snapshot = read_presence(model.known)
+    def answer(snapshot: Snapshot, parameters: Parameters) -> WhatIfAnswer:
         how = Settings(
             cluster=client.cluster,
-            parameters=await _read_parameters(client, model),
+            parameters=parameters,
             judged=Judged(evaluate),
             patience_s=patience_s,
             now_s=int(time()),
@@ -55,6 +59,51 @@ async def ask_live(
             for number, gang in enumerate(gangs, start=1)
         ]
         return answer_what_if(snapshot, changes, added, how)
+
+    return await _ask_of_live(client, answer)
+
+
+async def plan_live_moves(
+    client: Client,
+    evaluate: Evaluate,
+    *,
+    free_nodes: int = 0,
+    waits: str = "",
+    added: Gang | None = None,
+) -> MovesPlan:
+    """Read all that a console reads, once, and plan moves.
+
+    So that so many nodes are free, or a gang fits: one that waits, by its name, or one
+    that is not submitted.
+
+    Raises:
+        UnknownNameError: no gang of that name waits.
+        BadInputError: the gang cannot be submitted.
+        CannotReadError: our user may not read all that a console shows.
+    """
+
+    def answer(snapshot: Snapshot, parameters: Parameters) -> MovesPlan:
+        wants = None
+        if added is not None:
+            submission = make_submission(added, client.cluster, "what-if-1")
+            snapshot = apply(snapshot, submission, sequence=LAST)
+            wants = snapshot.waiting[submission.key]
+        elif waits:
+            wants = find_gang(snapshot.waiting.values(), waits, "gang that waits")
+        judged = Judged(evaluate)
+        return plan_moves(
+            snapshot, parameters, judged, free_nodes=free_nodes, wants=wants
+        )
+
+    return await _ask_of_live(client, answer)
+
+
+async def _ask_of_live(
+    client: Client, answer: Callable[[Snapshot, Parameters], T]
+) -> T:
+    async def ask(model: ConsoleModel, _: Solving) -> T:
+        snapshot = read_presence(model.known)
+        return answer(snapshot, await _read_parameters(client, model))
 
     return await ask_once(client, ask)
 

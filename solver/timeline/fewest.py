@@ -15,7 +15,7 @@ from contracts.ids import NodeName
 from solver.engines.cp_model import CpModel, IntVar
 from solver.engines.cpsat import Infeasible, Solved, Term, total
 from solver.timeline.cheapest import SolveLimits
-from solver.timeline.counting import JointCounts, NodeRoom
+from solver.timeline.counting import JointCounts, Limit, NodeRoom
 
 
 class FewestMoves(Struct, frozen=True):
@@ -86,10 +86,28 @@ class MovesModel:
             # More may be in use than there is: then nobody new goes there.
             left = max(limit.left, 0)
             self._model.add(total([*needs, *given]) <= left)
+            self._tighten(limit, dict(node.most), pods)
         for kind, gang in node.blocked:
             most = dict(node.most)[kind]
             self._model.add(total([(pods[kind], 1), (self._gangs[gang], -most)]) <= 0)
         return pods
+
+    def _tighten(
+        self, limit: Limit, most: Mapping[int, int], pods: Mapping[int, IntVar]
+    ) -> None:
+        """Say of each kind what follows from a limit for whole pods."""
+        left = max(limit.left, 0)
+        all_given = sum(amount for _, amount in limit.given)
+        for kind, need in limit.needs:
+            if left // need >= most[kind]:
+                continue
+            given = [(self._gangs[g], -_ceil(a, need)) for g, a in limit.given]
+            self._model.add(total([(pods[kind], 1), *given]) <= left // need)
+            for gang, amount in limit.given:
+                without = (left + all_given - amount) // need
+                if without < most[kind]:
+                    more = [(pods[kind], 1), (self._gangs[gang], without - most[kind])]
+                    self._model.add(total(more) <= without)
 
     def forbid(self, moves: FewestMoves) -> None:
         """Leave out that just these move and just these nodes are freed."""
@@ -101,7 +119,9 @@ class MovesModel:
         """Let at least so many move."""
         self._model.add(total([(variable, 1) for variable in self._gangs]) >= moves)
 
-    def choose(self, limits: SolveLimits) -> tuple[FewestMoves | None, int | None, float]:
+    def choose(
+        self, limits: SolveLimits
+    ) -> tuple[FewestMoves | None, int | None, float]:
         """Choose the fewest moves, of the fewest devices.
 
         None: none was found. With it: how many move at least, or None if no moves can
@@ -120,3 +140,7 @@ class MovesModel:
         if not outcome.optimal:
             least = max(int(outcome.bound + 1e-6) // self._weight, 0)
         return chosen, least, outcome.work
+
+
+def _ceil(amount: int, need: int) -> int:
+    return -(-amount // need)

@@ -108,6 +108,8 @@ def check_beside(drawn: MovesWorld, found: Moves, wants: PlainGang) -> None:
     }
     waiting = [("waits", got)]
     nowhere = [("", frozenset[str]()) for _ in got]
-    places["waits"] = [(n, frozenset(f"#{i}" for i in range(size)))
-        for (n, _), size in zip(nowhere, wants.sizes, strict=True)]
+    places["waits"] = [
+        (n, frozenset(f"#{i}" for i in range(size)))
+        for (n, _), size in zip(nowhere, wants.sizes, strict=True)
+    ]
     assert check_moves(fleet, places, waiting, ()) == []

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contracts.counts import counted
-from contracts.gang import Gang
+from contracts.ids import ClusterName
+from moorings.bus_client import make_submission
 from moorings.cli.completing import complete_gangs
 from moorings.cli.connecting import Connecting
-from moorings.cli.documents import read_gangs
+from moorings.cli.documents import read_gangs, read_objects
 from moorings.cli.exit_codes import ExitCode
 from moorings.cli.options import Cluster, Output, Progress, Server, StateDir
 from moorings.cli.output import Format, notify, say, show, show_progress, show_table
 from moorings.errors import UsageError
 from solver.cel.evaluator import SelectorEvaluator
+from solver.service.garbage import collecting_between_batches
 
 if TYPE_CHECKING:
-    from moorings.what_if.moves import GangMove, MovesPlan, PodPlace
+    from moorings.what_if.moves import Aim, GangMove, MovesPlan, PodPlace
 
 COLUMNS = ("step", "gang", "leaves", "goes to")
 MOST_NODES = 10_000
@@ -57,6 +59,17 @@ def defragment(
             show_default=False,
         ),
     ] = "",
+    filename: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="FILE",
+            help="Ask about these files, as `plan` reads them, not about the cluster "
+            "on the bus.",
+            show_default=False,
+        ),
+    ] = None,
     progress: Progress = False,
     server: Server = "",
     state_dir: StateDir = None,
@@ -71,17 +84,21 @@ def defragment(
 
     moorings defragment --free-nodes 2
 
-    moorings defragment --for team-a/train -o json
+    moorings defragment -f cluster/ --for team-a/train -o json
     """
     if bool(free_nodes) == bool(wanted):
         raise UsageError("defragment needs --free-nodes COUNT or --for GANG|FILE")
-    gang = _read_gang(wanted) if wanted and Path(wanted).is_file() else None
+    aim = _read_aim(free_nodes, wanted, ClusterName(cluster))
     bus = Connecting(server=server, state_dir=state_dir, cluster=cluster)
     with (
         SelectorEvaluator() as evaluator,
+        collecting_between_batches(),
         show_progress("looking for the fewest moves", asked=progress),
     ):
-        plan = _ask_bus(evaluator, bus, free_nodes, wanted, gang)
+        if filename:
+            plan = _ask_files(evaluator, filename, aim)
+        else:
+            plan = _ask_bus(evaluator, bus, aim)
     if output is Format.TABLE:
         _print(plan, wanted)
     else:
@@ -89,32 +106,34 @@ def defragment(
     raise typer.Exit(ExitCode.YES if plan.is_found else ExitCode.NO)
 
 
-def _read_gang(file: str) -> Gang:
-    gangs = read_gangs([file])
+def _read_aim(free_nodes: int, wanted: str, cluster: ClusterName) -> Aim:
+    from moorings.what_if.moves import Aim  # noqa: PLC0415  # imports OR-Tools
+
+    if not wanted or not Path(wanted).is_file():
+        return Aim(free_nodes=free_nodes, waits=wanted)
+    gangs = read_gangs([wanted])
     if len(gangs) > 1:
         many = counted(len(gangs), "gang")
-        raise UsageError(f"--for {file}: it has {many}; write one")
-    return gangs[0][1]
+        raise UsageError(f"--for {wanted}: it has {many}; write one")
+    ((_, gang),) = gangs
+    return Aim(added=make_submission(gang, cluster, "what-if-1"))
 
 
-def _ask_bus(
-    evaluator: SelectorEvaluator,
-    bus: Connecting,
-    free_nodes: int,
-    wanted: str,
-    gang: Gang | None,
-) -> MovesPlan:
+def _ask_files(evaluator: SelectorEvaluator, files: list[str], aim: Aim) -> MovesPlan:
+    from moorings.what_if.files import plan_file_moves  # noqa: PLC0415  # imports OR-Tools
+
+    found = read_objects(files)
+    if found.failed:
+        raise typer.Exit(ExitCode.ERROR)
+    return plan_file_moves(found.objects, aim, evaluator.evaluate)
+
+
+def _ask_bus(evaluator: SelectorEvaluator, bus: Connecting, aim: Aim) -> MovesPlan:
     from moorings.what_if.live import plan_live_moves  # noqa: PLC0415  # imports OR-Tools
 
     async def run() -> MovesPlan:
         async with bus.connect() as client:
-            return await plan_live_moves(
-                client,
-                evaluator.evaluate,
-                free_nodes=free_nodes,
-                waits="" if gang is not None else wanted,
-                added=gang,
-            )
+            return await plan_live_moves(client, aim, evaluator.evaluate)
 
     return asyncio.run(run())
 

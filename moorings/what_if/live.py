@@ -16,17 +16,15 @@ from moorings.deciding import Evaluate, Judged
 from moorings.plan.limits import read_features
 from moorings.views.inventory import KnownDevices
 from moorings.what_if.answer import WhatIfAnswer
-from moorings.what_if.changes import Changes, find_gang
+from moorings.what_if.changes import Changes
 from moorings.what_if.forecast import Settings, answer_what_if
-from moorings.what_if.moves import MovesPlan, plan_moves
+from moorings.what_if.moves import Aim, MovesPlan, plan_moves
 from solver.problem.problem import ROOT, Parameters
 from solver.snapshot.snapshot import NodePresence, Snapshot, apply
 from solver.tiers import Tier
 from solver.versions import VERSION
 
 T = TypeVar("T")
-LAST = 1 << 62
-"""Comes after whatever was submitted."""
 LAST_SOLVES = 10
 """So many recorded solves tell how this cluster's solver decides."""
 
@@ -63,37 +61,16 @@ async def ask_live(
     return await _ask_of_live(client, answer)
 
 
-async def plan_live_moves(
-    client: Client,
-    evaluate: Evaluate,
-    *,
-    free_nodes: int = 0,
-    waits: str = "",
-    added: Gang | None = None,
-) -> MovesPlan:
+async def plan_live_moves(client: Client, aim: Aim, evaluate: Evaluate) -> MovesPlan:
     """Read all that a console reads, once, and plan moves.
-
-    So that so many nodes are free, or a gang fits: one that waits, by its name, or one
-    that is not submitted.
 
     Raises:
         UnknownNameError: no gang of that name waits.
-        BadInputError: the gang cannot be submitted.
         CannotReadError: our user may not read all that a console shows.
     """
 
     def answer(snapshot: Snapshot, parameters: Parameters) -> MovesPlan:
-        wants = None
-        if added is not None:
-            submission = make_submission(added, client.cluster, "what-if-1")
-            snapshot = apply(snapshot, submission, sequence=LAST)
-            wants = snapshot.waiting[submission.key]
-        elif waits:
-            wants = find_gang(snapshot.waiting.values(), waits, "gang that waits")
-        judged = Judged(evaluate)
-        return plan_moves(
-            snapshot, parameters, judged, free_nodes=free_nodes, wants=wants
-        )
+        return plan_moves(snapshot, parameters, Judged(evaluate), aim)
 
     return await _ask_of_live(client, answer)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from msgspec import Struct
 
 from contracts.lifecycle import GangRecord
+from contracts.messages import SubmitGang
 from moorings.deciding import Judged
+from moorings.errors import UnknownNameError
+from moorings.what_if.changes import find_gang
 from solver.allocate import allocate
 from solver.problem.assemble import resolve_gangs
 from solver.problem.problem import Parameters
-from solver.snapshot.snapshot import Snapshot
+from solver.snapshot.snapshot import Snapshot, apply
 from solver.timeline.asking import Asker, answer_all
 from solver.timeline.defragment import (
     Move,
@@ -18,6 +21,21 @@ from solver.timeline.defragment import (
     list_movable,
 )
 from solver.timeline.futures import Members, list_results
+
+LAST = 1 << 62
+"""Comes after whatever was submitted."""
+WAITS = "gang that waits"
+
+
+class Aim(Struct, frozen=True, kw_only=True):
+    """What moves are for: nodes, or a gang."""
+
+    free_nodes: int = 0
+    """So many are to be free."""
+    waits: str = ""
+    """Or a gang that waits is to fit, by its name."""
+    added: SubmitGang | None = None
+    """Or one that nobody has submitted."""
 
 
 class PodPlace(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -60,16 +78,26 @@ def plan_moves(
     snapshot: Snapshot,
     parameters: Parameters,
     judged: Judged,
-    *,
-    free_nodes: int = 0,
-    wants: GangRecord | None = None,
+    aim: Aim,
 ) -> MovesPlan:
-    """Plan moves so that so many nodes are free, or a gang that waits fits."""
+    """Plan moves.
+
+    Raises:
+        UnknownNameError: no gang of that name waits.
+    """
+    wants: GangRecord | None = None
+    if aim.added is not None:
+        snapshot = apply(snapshot, aim.added, sequence=LAST)
+        wants = snapshot.waiting.get(aim.added.key)
+    elif aim.waits:
+        wants = find_gang(snapshot.waiting.values(), aim.waits, WAITS)
+    if wants is None and aim.added is not None:
+        raise UnknownNameError(WAITS, aim.added.gang.metadata.name, [])
     asking = [as_waiting(record) for record in list_movable(snapshot)]
     asking += [] if wants is None else [wants]
     judged.learn(snapshot, resolve_gangs(snapshot, asking, parameters.features))
     asker = Asker(table=judged.table, parameters=parameters)
-    search = find_moves(snapshot, asker, free_nodes=free_nodes, wants=wants)
+    search = find_moves(snapshot, asker, free_nodes=aim.free_nodes, wants=wants)
     found = answer_all(search, allocate)
     return MovesPlan(
         is_found=found.is_found,

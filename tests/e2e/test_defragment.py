@@ -1,4 +1,4 @@
-"""`moorings defragment` beside a running stack: once its steps are made, nodes are free."""
+"""`moorings defragment` beside a running stack: what it plans frees nodes."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 def node_of(home: Path, name: str) -> str:
     """Return the node of a gang of one pod."""
-    found = json.loads(moorings("explain", name, "-o", "json", home=home).stdout)
-    return str(json.dumps(found).split('"node": "')[1].split('"')[0])
+    found = moorings("explain", name, "-o", "json", home=home).stdout
+    return found.split('"node": "')[1].split('"')[0]
 
 
 def test_fewest_moves_of_what_runs(home: Path, tmp_path: Path) -> None:

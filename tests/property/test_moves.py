@@ -16,7 +16,7 @@ from solver.timeline.defragment import (
 )
 from tests.draw.moves_worlds import MovesWorld, check, draw_fragmented, read_places
 from tests.lab.soak import sized
-from tests.oracles.brute_moves import PlainGang, check_moves, count_fewest
+from tests.oracles.brute_moves import PlainGang, count_fewest
 
 SLICES = 4
 
@@ -95,21 +95,15 @@ def check_beside(drawn: MovesWorld, found: Moves, wants: PlainGang) -> None:
     state = drawn.world.snapshot
     for step in found.steps:
         state = move(state, step)
-    places = {
-        record.name: read_places(record.placed.members)
-        for record in state.placed.values()
-        if record.placed is not None
-    }
     got = read_places(found.members)
     assert sorted(len(devices) for _, devices in got) == sorted(wants.sizes)
-    fleet = {
-        node: frozenset(f"gpu.example.com/{node}/gpu-{n}" for n in range(gpus))
-        for node, gpus in drawn.fleet.items()
+    own = [device for _, devices in got for device in devices]
+    taken = {
+        device
+        for record in state.placed.values()
+        if record.placed is not None
+        for _, devices in read_places(record.placed.members)
+        for device in devices
     }
-    waiting = [("waits", got)]
-    nowhere = [("", frozenset[str]()) for _ in got]
-    places["waits"] = [
-        (n, frozenset(f"#{i}" for i in range(size)))
-        for (n, _), size in zip(nowhere, wants.sizes, strict=True)
-    ]
-    assert check_moves(fleet, places, waiting, ()) == []
+    assert len(set(own) - taken) == len(own)
+    assert all(f"/{node}/" in device for node, of in got for device in of)

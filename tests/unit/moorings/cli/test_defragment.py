@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner, Result
 
 from moorings.cli import defragment
@@ -13,6 +15,8 @@ from moorings.cli.main import app
 from moorings.errors import UsageError
 from moorings.what_if.moves import GangMove, MovesPlan, PodPlace
 from tests.builders.inputs import TRAIN
+from tests.builders.running import list_running
+from tests.builders.values import DEVICE_CLASS, DRIVER
 
 PODS = tuple(
     PodPlace(pod=f"w-{n}", node="n-2", devices=(f"d/n-2/gpu-{n}",), leaves="n-1")
@@ -26,6 +30,26 @@ PLAN = MovesPlan(
     at_least=1,
     proven=True,
 )
+
+
+CLASS = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "DeviceClass",
+    "metadata": {"name": DEVICE_CLASS},
+    "spec": {},
+}
+
+
+def node_slice(node: str) -> dict[str, Any]:
+    """Make a node of four devices."""
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": node, "pool": pool}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{node}-gpus"},
+        "spec": {**spec, "devices": [{"name": f"gpu-{n}"} for n in range(4)]},
+    }
 
 
 def run(*options: str) -> Result:
@@ -57,8 +81,8 @@ def test_a_file_has_one_gang(tmp_path: Path) -> None:
 def test_steps_are_shown_in_their_order(answer: list[MovesPlan]) -> None:
     done = run("--free-nodes", "1")
     assert done.exit_code == 0
-    lines = [line.split() for line in done.stdout.splitlines()]
-    assert lines[1] == "1 team-a/train n-1 x2 n-2 (gpu-0, gpu-1)".split()
+    first = done.stdout.splitlines()[1]
+    assert " ".join(first.split()) == "1 team-a/train n-1 x2 n-2 (gpu-0, gpu-1)"
     assert "free then: n-1" in done.stdout
     assert "no fewer moves are enough" in done.stdout
     assert json.loads(run("--free-nodes", "1", "-o", "json").stdout)["atLeast"] == 1
@@ -92,3 +116,27 @@ def test_exit_code_1_says_that_there_is_no_plan(
     done = run("--free-nodes", "9")
     assert done.exit_code == 1
     assert text in done.output
+
+
+def test_files_are_asked_for_what_runs_in_them(tmp_path: Path) -> None:
+    nodes = (node_slice(f"n-{number}") for number in range(2))
+    file = tmp_path / "cluster.yaml"
+    running = (*list_running("a", "n-0", "gpu-0"), *list_running("b", "n-1", "gpu-3"))
+    file.write_text(yaml.safe_dump_all([CLASS, *nodes, *running]))
+    done = run("-f", str(file), "--free-nodes", "1", "-o", "json")
+    assert done.exit_code == 0, done.output
+    plan = json.loads(done.stdout)
+    assert plan["proven"]
+    (step,) = plan["steps"]
+    assert step["pods"][0]["leaves"] == plan["nodes"][0]
+
+    wanted = tmp_path / "wanted.json"
+    (member,) = TRAIN["spec"]["members"]
+    (claim,) = member["claims"]
+    exactly = {"deviceClassName": DEVICE_CLASS, "count": 4}
+    asked = {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+    members = [{**member, "count": 1, "claims": [{**claim, "spec": asked}]}]
+    wanted.write_text(json.dumps({**TRAIN, "spec": {"members": members}}))
+    shown = run("-f", str(file), "--for", str(wanted))
+    assert shown.exit_code == 0, shown.output
+    assert "no fewer moves are enough" in shown.stdout

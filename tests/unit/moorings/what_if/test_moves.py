@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
+
 from moorings.deciding import Judged
-from moorings.what_if.moves import MovesPlan, plan_moves
+from moorings.errors import UnknownNameError
+from moorings.what_if.moves import Aim, MovesPlan, plan_moves
 from solver.timeline.futures import without_gangs
 from tests.builders.problems import PARAMETERS
 from tests.builders.simulated import evaluate_rows
 from tests.builders.timeline import World
 
 
-def plan(world: World, free_nodes: int = 0, waits: str = "") -> MovesPlan:
+def plan(world: World, aim: Aim) -> MovesPlan:
     judged = Judged(evaluate_rows)
     judged.table = world.asker().table
-    return plan_moves(
-        world.snapshot,
-        PARAMETERS,
-        judged,
-        free_nodes=free_nodes,
-        wants=world[waits] if waits else None,
-    )
+    return plan_moves(world.snapshot, PARAMETERS, judged, aim)
 
 
 def halves() -> World:
@@ -35,7 +32,7 @@ def halves() -> World:
 
 
 def test_a_step_names_pods_nodes_and_devices() -> None:
-    found = plan(halves(), 1)
+    found = plan(halves(), Aim(free_nodes=1))
     assert found.is_found
     assert found.proven
     (step,) = found.steps
@@ -51,9 +48,22 @@ def test_a_step_names_pods_nodes_and_devices() -> None:
 def test_the_gang_that_is_let_in_has_its_place() -> None:
     world = halves()
     world.submit("waits")
-    found = plan(world, waits="waits")
+    found = plan(world, Aim(waits="waits"))
     (pod,) = found.places
     assert len(pod.devices) == 8
     assert pod.leaves == ""
     assert found.nodes == ()
     assert pod.node == found.steps[0].pods[0].leaves
+
+
+def test_a_gang_that_nobody_submitted_is_placed_like_one_that_waits() -> None:
+    world = halves()
+    waits = world.submit("waits")
+    waiting = plan(world, Aim(waits="team-a/waits"))
+    assert waits.submission is not None
+    assert plan(halves(), Aim(added=waits.submission)) == waiting
+
+
+def test_who_does_not_wait_is_named() -> None:
+    with pytest.raises(UnknownNameError, match="gang that waits"):
+        plan(halves(), Aim(waits="nobody"))

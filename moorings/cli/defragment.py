@@ -24,7 +24,7 @@ from solver.cel.evaluator import SelectorEvaluator
 from solver.service.garbage import collecting_between_batches
 
 if TYPE_CHECKING:
-    from moorings.what_if.moves import Aim, GangMove, MovesPlan, PodPlace
+    from moorings.what_if.moves import Aim, GangMove, MovedPod, MovesPlan
 
 COLUMNS = ("step", "gang", "leaves", "goes to")
 MOST_NODES = 10_000
@@ -160,11 +160,11 @@ def _to_row(number: int, step: GangMove) -> tuple[str, ...]:
     return (str(number), step.gang, _list_left(step.pods), _list_places(step.pods))
 
 
-def _list_left(pods: Iterable[PodPlace]) -> str:
+def _list_left(pods: Iterable[MovedPod]) -> str:
     return _count(pod.leaves for pod in pods)
 
 
-def _list_places(pods: Iterable[PodPlace]) -> str:
+def _list_places(pods: Iterable[MovedPod]) -> str:
     """List the devices that each node gives, without driver and pool."""
     by_node: dict[str, list[str]] = {}
     for pod in pods:

@@ -38,7 +38,7 @@ class Aim(Struct, frozen=True, kw_only=True):
     """Or one that nobody has submitted."""
 
 
-class PodPlace(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class MovedPod(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """Where a pod goes."""
 
     pod: str
@@ -55,7 +55,7 @@ class GangMove(Struct, frozen=True, kw_only=True, rename="camel"):
 
     gang: str
     """Its `namespace/name`."""
-    pods: tuple[PodPlace, ...]
+    pods: tuple[MovedPod, ...]
 
 
 class MovesPlan(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -66,7 +66,7 @@ class MovesPlan(Struct, frozen=True, kw_only=True, rename="camel"):
     steps: tuple[GangMove, ...]
     nodes: tuple[str, ...]
     """Free afterwards; of moves for a gang, none."""
-    places: tuple[PodPlace, ...]
+    places: tuple[MovedPod, ...]
     """Where the gang goes then for which they are made."""
     at_least: int
     """No fewer moves are enough."""
@@ -118,10 +118,10 @@ def _make_step(move: Move) -> GangMove:
     )
 
 
-def _list_places(members: Members, before: Members) -> list[PodPlace]:
+def _list_places(members: Members, before: Members) -> list[MovedPod]:
     nodes = {(pod.member, pod.index): pod.node for pod in before}
     return [
-        PodPlace(
+        MovedPod(
             pod=f"{pod.member}-{pod.index}",
             node=pod.node,
             devices=tuple(sorted(str(r.device_id) for r in list_results((pod,)))),

@@ -56,7 +56,7 @@ class Move(Struct, frozen=True, kw_only=True):
     """With the place that it gets."""
 
 
-class Moves(Struct, frozen=True, kw_only=True):
+class FoundMoves(Struct, frozen=True, kw_only=True):
     """Moves in the order in which each of them can be made."""
 
     is_found: bool
@@ -146,7 +146,7 @@ def find_moves(
     *,
     free_nodes: int = 0,
     wants: GangRecord | None = None,
-) -> Asking[Moves]:
+) -> Asking[FoundMoves]:
     """Find the fewest gangs to move so that so many nodes are free, or a gang fits.
 
     Among those, the ones with the fewest devices by counting.
@@ -193,16 +193,16 @@ class _MovesSearch:
         devices = [_count_devices(record) for record in self._movable]
         self._model = MovesModel(counts, devices, users, free_nodes)
 
-    def run(self) -> Asking[Moves]:
+    def run(self) -> Asking[FoundMoves]:
         """Find the moves."""
-        if not self._can:
-            return Moves(is_found=False, proven=True)
+        if not self._can or (yield from self._is_in_vain()):
+            return FoundMoves(is_found=False, proven=True)
         least, is_exact, work = 0, True, 0.0
         for tried in range(MOST_SETS + MOST_LARGER):
             chosen, at_least, spent = self._model.choose(self._limits(work))
             work += spent
             if at_least is None and is_exact:
-                return Moves(is_found=False, proven=True)
+                return FoundMoves(is_found=False, proven=True)
             if is_exact and at_least is not None:
                 least = max(least, at_least)
             if chosen is None:
@@ -215,7 +215,18 @@ class _MovesSearch:
             if tried >= MOST_SETS - 1:
                 is_exact = False
                 self._model.require(len(chosen.moved) + 1)
-        return Moves(is_found=False, least=least)
+        return FoundMoves(is_found=False, least=least)
+
+    def _is_in_vain(self) -> Asking[bool]:
+        """True if the gang does not fit even without all that may move."""
+        if self._wants is None:
+            return False
+        bare = without_gangs(self._snapshot, self._movable)
+        problem = self._asker.question(bare, self._wants, Tier.GANGS)
+        if not is_local(problem):
+            return False
+        fit = read_fit((yield problem), self._wants.key)
+        return not fit and fit.proven
 
     def _limits(self, work: float) -> SolveLimits:
         parameters = self._asker.parameters
@@ -224,9 +235,9 @@ class _MovesSearch:
 
     def _answer(
         self, chosen: FewestMoves, found: tuple[list[Move], Members], least: int
-    ) -> Moves:
+    ) -> FoundMoves:
         steps, members = found
-        return Moves(
+        return FoundMoves(
             is_found=True,
             steps=tuple(steps),
             nodes=tuple(sorted(chosen.nodes)),

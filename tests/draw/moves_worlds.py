@@ -7,10 +7,10 @@ import random
 from msgspec import Struct
 
 from contracts.lifecycle import GangRecord
-from solver.timeline.defragment import Moves
+from solver.timeline.defragment import FoundMoves
 from solver.timeline.futures import Members, without_gangs
 from tests.builders.timeline import World, worker
-from tests.oracles.brute_moves import Place, PlainGang, check_moves
+from tests.oracles.brute_moves import Place, SizedGang, check_moves
 
 
 class MovesWorld(Struct, frozen=True):
@@ -19,7 +19,7 @@ class MovesWorld(Struct, frozen=True):
     world: World
     nodes: int
     gpus: int
-    gangs: dict[str, PlainGang]
+    gangs: dict[str, SizedGang]
 
     @property
     def fleet(self) -> dict[str, int]:
@@ -62,11 +62,11 @@ def start(world: World, name: str, pods: int, gpus: int) -> bool:
     return True
 
 
-def read_plain(record: GangRecord) -> PlainGang:
+def read_plain(record: GangRecord) -> SizedGang:
     """Write a gang down in plain numbers."""
     assert record.placed is not None
     nodes = tuple(str(pod.node) for pod in record.placed.members)
-    return PlainGang(read_sizes(record), nodes)
+    return SizedGang(read_sizes(record), nodes)
 
 
 def read_sizes(record: GangRecord) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ def read_places(members: Members) -> list[Place]:
     ]
 
 
-def check(drawn: MovesWorld, found: Moves) -> list[str]:
+def check(drawn: MovesWorld, found: FoundMoves) -> list[str]:
     """Check every step of moves in plain Python."""
     fleet = {
         node: frozenset(f"gpu.example.com/{node}/gpu-{n}" for n in range(gpus))

@@ -15,7 +15,7 @@ Place = tuple[str, frozenset[str]]
 
 
 @dataclass(frozen=True)
-class PlainGang:
+class SizedGang:
     """The pods of a gang, and where they are."""
 
     sizes: tuple[int, ...]
@@ -26,9 +26,9 @@ class PlainGang:
 
 def count_fewest(
     fleet: Mapping[str, int],
-    gangs: Mapping[str, PlainGang],
+    gangs: Mapping[str, SizedGang],
     free_nodes: int,
-    wants: PlainGang | None = None,
+    wants: SizedGang | None = None,
 ) -> int | None:
     """Count the fewest gangs to move, each once; None: no moves are enough."""
     if not _is_possible(fleet, gangs, free_nodes, wants):
@@ -46,9 +46,9 @@ def count_fewest(
 
 def _is_possible(
     fleet: Mapping[str, int],
-    gangs: Mapping[str, PlainGang],
+    gangs: Mapping[str, SizedGang],
     free_nodes: int,
-    wants: PlainGang | None,
+    wants: SizedGang | None,
 ) -> bool:
     """True if all of them fit beside free nodes, put anywhere."""
     sizes = [size for gang in gangs.values() for size in gang.sizes]
@@ -65,7 +65,7 @@ State = tuple[tuple[str, tuple[str, ...]], ...]
 
 def _list_moves(
     fleet: Mapping[str, int],
-    gangs: Mapping[str, PlainGang],
+    gangs: Mapping[str, SizedGang],
     state: State,
     moved: frozenset[str],
 ) -> Iterator[tuple[State, frozenset[str]]]:
@@ -81,10 +81,10 @@ def _list_moves(
 
 def _is_enough(
     fleet: Mapping[str, int],
-    gangs: Mapping[str, PlainGang],
+    gangs: Mapping[str, SizedGang],
     state: State,
     free_nodes: int,
-    wants: PlainGang | None,
+    wants: SizedGang | None,
 ) -> bool:
     left = _count_left(fleet, gangs, dict(state))
     if sum(left[name] == most for name, most in fleet.items()) < free_nodes:
@@ -94,7 +94,7 @@ def _is_enough(
 
 def _count_left(
     fleet: Mapping[str, int],
-    gangs: Mapping[str, PlainGang],
+    gangs: Mapping[str, SizedGang],
     places: Mapping[str, tuple[str, ...]],
 ) -> dict[str, int]:
     left = dict(fleet)

@@ -7,7 +7,7 @@ import pytest
 from solver.allocate import allocate
 from solver.timeline.asking import answer_all
 from solver.timeline.defragment import (
-    Moves,
+    FoundMoves,
     as_waiting,
     find_freeable,
     find_moves,
@@ -16,12 +16,12 @@ from solver.timeline.defragment import (
 )
 from tests.draw.moves_worlds import MovesWorld, check, draw_fragmented, read_places
 from tests.lab.soak import sized
-from tests.oracles.brute_moves import PlainGang, count_fewest
+from tests.oracles.brute_moves import SizedGang, count_fewest
 
 SLICES = 4
 
 
-def find(drawn: MovesWorld, free_nodes: int = 0, waits: str = "") -> Moves:
+def find(drawn: MovesWorld, free_nodes: int = 0, waits: str = "") -> FoundMoves:
     snapshot = drawn.world.snapshot
     records = list(map(as_waiting, list_movable(snapshot)))
     wants = drawn.world[waits] if waits else None
@@ -58,7 +58,7 @@ def test_no_fewer_moves_let_a_gang_in(part: int) -> None:
         pods, gpus = 1 + seed % 3, 1 + seed // 3 % drawn.gpus
         drawn.world.submit("waits", pods, gpus)
         found = find(drawn, waits="waits")
-        wants = PlainGang((gpus,) * pods)
+        wants = SizedGang((gpus,) * pods)
         best = count_fewest(drawn.fleet, drawn.gangs, 0, wants)
         tried += 1
         proven += found.proven
@@ -68,7 +68,9 @@ def test_no_fewer_moves_let_a_gang_in(part: int) -> None:
     assert proven >= 0.95 * tried
 
 
-def check_answer(drawn: MovesWorld, found: Moves, best: int | None, seed: int) -> None:
+def check_answer(
+    drawn: MovesWorld, found: FoundMoves, best: int | None, seed: int
+) -> None:
     assert check(drawn, found) == [], seed
     if best is None:
         assert not found.is_found, seed
@@ -81,7 +83,7 @@ def check_answer(drawn: MovesWorld, found: Moves, best: int | None, seed: int) -
         assert not found.proven, seed
 
 
-def check_state(drawn: MovesWorld, found: Moves) -> None:
+def check_state(drawn: MovesWorld, found: FoundMoves) -> None:
     """Carry the moves out by the messages that would tell of them."""
     state = drawn.world.snapshot
     for step in found.steps:
@@ -90,7 +92,7 @@ def check_state(drawn: MovesWorld, found: Moves) -> None:
     assert all(not freeable[node] for node in found.nodes)
 
 
-def check_beside(drawn: MovesWorld, found: Moves, wants: PlainGang) -> None:
+def check_beside(drawn: MovesWorld, found: FoundMoves, wants: SizedGang) -> None:
     """The gang has devices that nobody has once all have moved."""
     state = drawn.world.snapshot
     for step in found.steps:

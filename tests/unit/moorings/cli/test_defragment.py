@@ -13,13 +13,13 @@ from typer.testing import CliRunner, Result
 from moorings.cli import defragment
 from moorings.cli.main import app
 from moorings.errors import UsageError
-from moorings.what_if.moves import GangMove, MovesPlan, PodPlace
+from moorings.what_if.moves import GangMove, MovedPod, MovesPlan
 from tests.builders.inputs import TRAIN
 from tests.builders.running import list_running
 from tests.builders.values import DEVICE_CLASS, DRIVER
 
 PODS = tuple(
-    PodPlace(pod=f"w-{n}", node="n-2", devices=(f"d/n-2/gpu-{n}",), leaves="n-1")
+    MovedPod(pod=f"w-{n}", node="n-2", devices=(f"d/n-2/gpu-{n}",), leaves="n-1")
     for n in range(2)
 )
 PLAN = MovesPlan(

@@ -8,7 +8,7 @@ from solver.allocate import allocate
 from solver.timeline import defragment
 from solver.timeline.asking import answer_all
 from solver.timeline.defragment import (
-    Moves,
+    FoundMoves,
     as_waiting,
     find_freeable,
     find_moves,
@@ -20,7 +20,7 @@ from tests.builders import member, member_claim, request, topology_rule
 from tests.builders.timeline import World
 
 
-def find(world: World, free_nodes: int = 0, waits: str = "") -> Moves:
+def find(world: World, free_nodes: int = 0, waits: str = "") -> FoundMoves:
     records = list(map(as_waiting, list_movable(world.snapshot)))
     wants = world[waits] if waits else None
     asker = world.asker(*records, *([] if wants is None else [wants]))
@@ -28,7 +28,7 @@ def find(world: World, free_nodes: int = 0, waits: str = "") -> Moves:
     return answer_all(search, allocate)
 
 
-def steps(found: Moves) -> list[tuple[str, list[str]]]:
+def steps(found: FoundMoves) -> list[tuple[str, list[str]]]:
     return [
         (step.record.name, [str(pod.node) for pod in step.members])
         for step in found.steps
@@ -86,6 +86,13 @@ def test_a_gang_is_let_in(halves: World) -> None:
     placed = found.steps[0].record.placed
     assert placed is not None
     assert pod.node == placed.members[0].node
+
+
+def test_what_is_too_large_for_the_fleet_is_not_looked_for(halves: World) -> None:
+    halves.submit("waits", pods=2, gpus=8, topology=(topology_rule(),))
+    found = find(halves, waits="waits")
+    assert not found.is_found
+    assert found.proven
 
 
 def test_rules_that_no_counting_sees_are_learned() -> None:

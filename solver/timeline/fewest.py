@@ -78,8 +78,9 @@ class MovesModel:
     def _add_node(self, node: NodeRoom) -> dict[int, IntVar]:
         pods = {k: self._model.new_int_var(0, most, "") for k, most in node.most}
         freed = self._nodes.get(node.name)
-        for kind, most in node.most if freed is not None else ():
-            self._model.add(total([(pods[kind], 1), (freed, most)]) <= most)
+        if freed is not None:
+            for kind, most in node.most:
+                self._model.add(total([(pods[kind], 1), (freed, most)]) <= most)
         for limit in node.limits:
             needs = [(pods[kind], need) for kind, need in limit.needs]
             given = [(self._gangs[g], -amount) for g, amount in limit.given]

@@ -35,7 +35,7 @@ def find(drawn: MovesWorld, free_nodes: int = 0, waits: str = "") -> FoundMoves:
 @pytest.mark.parametrize("part", range(SLICES))
 def test_no_fewer_moves_free_as_many_nodes(part: int) -> None:
     seen, proven, tried = {0: 0, 1: 0, 2: 0, None: 0}, 0, 0
-    for seed in range(part, sized(240, 8_000), SLICES):
+    for seed in range(part, sized(120, 8_000), SLICES):
         drawn = draw_fragmented(seed)
         for free_nodes in (1, 2):
             found = find(drawn, free_nodes)
@@ -53,7 +53,7 @@ def test_no_fewer_moves_free_as_many_nodes(part: int) -> None:
 @pytest.mark.parametrize("part", range(SLICES))
 def test_no_fewer_moves_let_a_gang_in(part: int) -> None:
     proven = tried = 0
-    for seed in range(part, sized(120, 4_000), SLICES):
+    for seed in range(part, sized(80, 4_000), SLICES):
         drawn = draw_fragmented(seed)
         pods, gpus = 1 + seed % 3, 1 + seed // 3 % drawn.gpus
         drawn.world.submit("waits", pods, gpus)

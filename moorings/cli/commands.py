@@ -41,6 +41,10 @@ COMMANDS = {
         "what_if",
         "Forecast decisions if gangs came or ended, nodes, devices or quotas changed.",
     ),
+    "defragment": Listed(
+        "defragment",
+        "Plan the fewest gangs to move so that whole nodes are free, or a gang fits.",
+    ),
     "simulate": Listed(
         "simulate",
         "Simulate the jobs of a trace on a fleet: waits, utilisation, promises.",

@@ -82,8 +82,10 @@ def end_gangs(snapshot: Snapshot, names: Iterable[str]) -> Snapshot:
     return without_gangs(snapshot, found)
 
 
-def find_gang(records: Iterable[GangRecord], name: str) -> GangRecord:
-    """Find a gang by `namespace/name`, name or uid.
+def find_gang(
+    records: Iterable[GangRecord], name: str, kind: str = "gang with a place"
+) -> GangRecord:
+    """Find a gang by `namespace/name`, name or uid; `kind` says what they are.
 
     Raises:
         UnknownNameError: there is none, or more than one.
@@ -95,7 +97,7 @@ def find_gang(records: Iterable[GangRecord], name: str) -> GangRecord:
     if len(named) == 1:
         return named[0]
     full_names = [f"{each.namespace}/{each.name}" for each in named]
-    what = "single gang with a place" if named else "gang with a place"
+    what = f"single {kind}" if named else kind
     raise UnknownNameError(what, name, full_names or sorted(known)[:3])
 
 

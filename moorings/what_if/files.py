@@ -1,4 +1,4 @@
-"""What-if of files: planned as they are, and as they would be."""
+"""What-if of files: planned as they are, and as they would be, or with gangs moved."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contracts.claim import ResourceClaim
 from contracts.gang import Gang
 from contracts.ids import object_key
 from contracts.workload import Pod, Workload
+from moorings.deciding import Evaluate, Judged
 from moorings.errors import BadInputError, UnknownNameError
 from moorings.plan.cluster import make_cluster
 from moorings.plan.decide import Planner, PlanOptions
@@ -25,7 +26,11 @@ from moorings.what_if.answer import (
     count_pods,
 )
 from moorings.what_if.changes import Changes, change_cluster
+from moorings.what_if.moves import Aim, MovesPlan, plan_moves
+from moorings.what_if.running import read_running
 from publisher.gangs.view import claim_keys
+from solver.problem.problem import Parameters
+from solver.versions import VERSION
 
 
 def plan_what_if(
@@ -52,6 +57,18 @@ def plan_what_if(
             raise BadInputError("plan", answer.error)
     hashes = Forecasts(before=(before.problem_hash,), after=(after.problem_hash,))
     return compare_fates(_list_fates(before), _list_fates(after), hashes)
+
+
+def plan_file_moves(
+    objects: Iterable[PlanObject], aim: Aim, evaluate: Evaluate
+) -> MovesPlan:
+    """Plan moves of the gangs that run in files.
+
+    Raises:
+        UnknownNameError: no gang of that name waits.
+    """
+    parameters = Parameters(version=VERSION)
+    return plan_moves(read_running(objects), parameters, Judged(evaluate), aim)
 
 
 def without_gangs(

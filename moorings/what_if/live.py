@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import time
+from typing import TypeVar
 
 from contracts.features import DEFAULT_VERSION, nearest_release
 from contracts.gang import Gang
@@ -17,10 +18,12 @@ from moorings.views.inventory import read_presence
 from moorings.what_if.answer import WhatIfAnswer
 from moorings.what_if.changes import Changes
 from moorings.what_if.forecast import Settings, answer_what_if
+from moorings.what_if.moves import Aim, MovesPlan, plan_moves
 from solver.problem.problem import ROOT, Parameters
 from solver.tiers import Tier
 from solver.versions import VERSION
 
+T = TypeVar("T")
 LAST_SOLVES = 10
 """So many recorded solves tell how this cluster's solver decides."""
 
@@ -40,11 +43,10 @@ async def ask_live(
         CannotReadError: our user may not read all that a console shows.
     """
 
-    async def ask(model: ConsoleModel, _: Solving) -> WhatIfAnswer:
-        snapshot = read_presence(model.known)
+    def answer(snapshot: Snapshot, parameters: Parameters) -> WhatIfAnswer:
         how = Settings(
             cluster=client.cluster,
-            parameters=await _read_parameters(client, model),
+            parameters=parameters,
             judged=Judged(evaluate),
             patience_s=patience_s,
             now_s=int(time()),
@@ -54,6 +56,30 @@ async def ask_live(
             for number, gang in enumerate(gangs, start=1)
         ]
         return answer_what_if(snapshot, changes, added, how)
+
+    return await _ask_of_live(client, answer)
+
+
+async def plan_live_moves(client: Client, aim: Aim, evaluate: Evaluate) -> MovesPlan:
+    """Read all that a console reads, once, and plan moves.
+
+    Raises:
+        UnknownNameError: no gang of that name waits.
+        CannotReadError: our user may not read all that a console shows.
+    """
+
+    def answer(snapshot: Snapshot, parameters: Parameters) -> MovesPlan:
+        return plan_moves(snapshot, parameters, Judged(evaluate), aim)
+
+    return await _ask_of_live(client, answer)
+
+
+async def _ask_of_live(
+    client: Client, answer: Callable[[Snapshot, Parameters], T]
+) -> T:
+    async def ask(model: ConsoleModel, _: Solving) -> T:
+        snapshot = read_presence(model.known)
+        return answer(snapshot, await _read_parameters(client, model))
 
     return await ask_once(client, ask)
 

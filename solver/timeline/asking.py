@@ -6,7 +6,7 @@ worker process, in virtual time and in tests, and never waits itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from typing import TypeVar
 
 from msgspec import Struct, structs
@@ -75,6 +75,17 @@ class Asker(Struct, frozen=True, kw_only=True):
             VerdictMissingError: a selector was not evaluated for all devices.
         """
         return self._make(snapshot, self.resolve(snapshot, record), last)
+
+    def question_together(
+        self, snapshot: Snapshot, records: Iterable[GangRecord], last: Tier
+    ) -> Problem:
+        """Make the Problem of several gangs, up to a tier of the objective.
+
+        Raises:
+            VerdictMissingError: a selector was not evaluated for all devices.
+        """
+        gangs = resolve_gangs(snapshot, records, self.parameters.features)
+        return self._make(snapshot, gangs, last)
 
     def resolve(self, snapshot: Snapshot, record: GangRecord) -> tuple[GangPart, ...]:
         """Make a gang ready to be asked about."""

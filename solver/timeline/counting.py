@@ -8,8 +8,10 @@ are left out; the engines are asked about those. Pure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 
 from msgspec import Struct, structs
 
@@ -85,12 +87,44 @@ def count_room(problem: Problem, gang: GangPart, holdings: Sequence[Holding]) ->
 
     As if it were the only one.
     """
-    bare = _strip(gang)
-    emptied = problem.with_pages(free_all(problem.pages, holdings)).with_gangs((bare,))
-    demand = Demand(emptied.gangs)
-    kinds = find_node_kinds(emptied, demand.query)
-    reader = _RoomReader(problem, demand, holdings)
+    demand = Demand((_strip(gang),))
     keys = tuple(rule.key for rule in gang.topology if _is_about_all(rule, gang))
+    return Counts(demand.pods, _list_regions(problem, demand, holdings, keys))
+
+
+class JointCounts(Struct, frozen=True):
+    """Several gangs that are to have places beside each other."""
+
+    pods: tuple[tuple[tuple[int, int], ...], ...]
+    """Of each gang: (kind of pod, pods that it needs)."""
+    kinds: int
+    nodes: tuple[NodeRoom, ...]
+    """All nodes that may hold some pod."""
+
+
+def count_joint_room(
+    problem: Problem, gangs: Sequence[GangPart], holdings: Sequence[Holding]
+) -> JointCounts:
+    """Count what gangs need together, and what the end of others makes room for."""
+    demand = Demand(map(_strip, gangs))
+    pods = []
+    for cells in demand.cells_of:
+        counts = Counter[int]()
+        for cell in chain.from_iterable(cells):
+            counts[cell.kind] += cell.pods
+        pods.append(tuple(sorted(counts.items())))
+    regions = _list_regions(problem, demand, holdings, ())
+    nodes = regions[0].nodes if regions else ()
+    return JointCounts(tuple(pods), len(demand.member_kinds), nodes)
+
+
+def _list_regions(
+    problem: Problem, demand: Demand, holdings: Sequence[Holding], keys: tuple[str, ...]
+) -> tuple[Region, ...]:
+    """List the nodes that may hold some pod, by their domains."""
+    emptied = problem.with_pages(free_all(problem.pages, holdings))
+    kinds = find_node_kinds(emptied.with_gangs(demand.gangs), demand.query)
+    reader = _RoomReader(problem, demand, holdings)
     by_domain: dict[tuple[str, ...], list[NodeRoom]] = {}
     for kind in kinds:
         most = tuple(bound_pods(m, kind.shape) for m in demand.member_kinds)
@@ -98,12 +132,9 @@ def count_room(problem: Problem, gang: GangPart, holdings: Sequence[Holding]) ->
             domain = reader.find_domain(view.name, keys)
             if domain is not None:
                 by_domain.setdefault(domain, []).append(reader.read(view, most))
-    return Counts(
-        demand.pods,
-        tuple(
-            Region(tuple(sorted(by_domain[domain], key=lambda room: room.name)))
-            for domain in sorted(by_domain)
-        ),
+    return tuple(
+        Region(tuple(sorted(by_domain[domain], key=lambda room: room.name)))
+        for domain in sorted(by_domain)
     )
 
 

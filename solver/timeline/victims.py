@@ -253,8 +253,8 @@ class VictimSearch:
     ) -> Asking[Fit]:
         """Ask whether the gang fits once some have ended: at first on a few nodes."""
         problem = self._question(self._candidates[gang] for gang in sorted(ended))
-        if nodes and _is_local(problem):
-            fit = read_fit((yield _keep_nodes(problem, nodes)), self._key)
+        if nodes and is_local(problem):
+            fit = read_fit((yield keep_nodes(problem, nodes)), self._key)
             if fit:
                 return fit
         return read_fit((yield problem), self._key)
@@ -338,7 +338,7 @@ def _is_monotone(gang: GangPart, problem: Problem) -> bool:
     )
 
 
-def _is_local(problem: Problem) -> bool:
+def is_local(problem: Problem) -> bool:
     """True if a gang that fits on some nodes fits where there are others, too."""
     if problem.neighbours or len(problem.gangs) > 1:
         return False
@@ -349,7 +349,7 @@ def _is_local(problem: Problem) -> bool:
     )
 
 
-def _keep_nodes(problem: Problem, nodes: Collection[NodeName]) -> Problem:
+def keep_nodes(problem: Problem, nodes: Collection[NodeName]) -> Problem:
     """Leave of a cluster some nodes, and what is no node's."""
     kept = {str(node) for node in nodes} | {""}
     pages = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contracts.gang import Member
 from solver.tiers import Tier
-from solver.timeline.counting import Counts, Limit, count_room
+from solver.timeline.counting import Counts, Limit, count_joint_room, count_room
 from solver.timeline.holdings import read_holding
 from tests.builders import member, member_claim, request, topology_rule
 from tests.builders.timeline import World, worker
@@ -99,3 +99,20 @@ def test_kinds_of_pods_share_what_a_node_has() -> None:
     assert counts.pods == (1, 2)
     ((node,),) = [region.nodes for region in counts.regions]
     assert any(sorted(limit.needs) == [(0, 2), (1, 3)] for limit in node.limits)
+
+
+def test_gangs_that_are_placed_together_are_counted_by_kind() -> None:
+    world = World(nodes=2)
+    world.submit("one", pods=3, gpus=2)
+    world.submit("two", pods=1, gpus=2)
+    world.submit("three", pods=2, gpus=8)
+    records = [world[name] for name in ("one", "two", "three")]
+    asker = world.asker(*records)
+    problem = asker.question_together(world.snapshot, records, Tier.GANGS)
+
+    counts = count_joint_room(problem, problem.gangs, [])
+
+    assert counts.pods == (((0, 3),), ((0, 1),), ((1, 2),))
+    assert counts.kinds == 2
+    assert [node.name for node in counts.nodes] == ["n-0", "n-1"]
+    assert counts.nodes[0].most == ((0, 4), (1, 1))

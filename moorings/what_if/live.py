@@ -20,6 +20,7 @@ from moorings.what_if.changes import Changes
 from moorings.what_if.forecast import Settings, answer_what_if
 from moorings.what_if.moves import Aim, MovesPlan, plan_moves
 from solver.problem.problem import ROOT, Parameters
+from solver.snapshot.snapshot import Snapshot
 from solver.tiers import Tier
 from solver.versions import VERSION
 

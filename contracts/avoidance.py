@@ -29,7 +29,7 @@ class NodesAvoided(Message, frozen=True, kw_only=True):
     """
     nodes: tuple[AvoidedNode, ...] = ()
     recreations: Count = 0
-    """How often its pods were made anew because of refusals."""
+    """How often its pods were made anew: they were refused, or devices failed."""
     recreated_at: str = ""
     """When they were last; RFC 3339."""
 

@@ -94,6 +94,12 @@ class GangSpec(KubernetesStruct, frozen=True, kw_only=True):
     topology: tuple[GangTopology, ...] = ()
     recovery: str = "Report"
     """`Report` or `Recreate`."""
+    on_device_failure: tuple[str, ...] = ()
+    """Reasons for which a device that is not ready has a gang made anew, such as
+    `Unhealthy` or `Xid79`; none: Kubernetes has to end one of its pods first."""
+    max_recreations: Int32 | None = None
+    """After so many, devices that fail or pods that are refused have it made anew no
+    more; absent: there is no limit."""
     hold: bool = False
     """Take the devices before the pods exist."""
     duration: str = ""

@@ -6,6 +6,8 @@ decide yet is the solver's to say.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from contracts.durations import parse_duration
@@ -37,9 +39,14 @@ from contracts.validate.violation import (
     check_one_of,
     invalid,
     required,
+    too_many,
 )
 
 RECOVERIES = ("Report", "Recreate")
+MOST_FAILURES = 32
+"""So many reasons may `onDeviceFailure` list."""
+FAILURE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+"""A reason of a device's condition, or the code that its message begins with."""
 PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 """Resources of nodes whose names have no domain; huge pages besides."""
 _NOTHING_ASKED = MemberNode()
@@ -68,7 +75,21 @@ def check_gang(value: Gang) -> Violations:
         message = "must be greater than or equal to zero"
         yield invalid("spec.weight", spec.weight, message)
     yield from check_one_of("spec.recovery", spec.recovery, RECOVERIES)
+    yield from check_failures(spec.on_device_failure, "spec.onDeviceFailure")
+    if spec.max_recreations is not None and spec.max_recreations < 0:
+        message = "must be greater than or equal to zero"
+        yield invalid("spec.maxRecreations", spec.max_recreations, message)
     yield from _check_duration(spec.duration, "spec.duration")
+
+
+def check_failures(values: Sequence[str], path: str) -> Violations:
+    """Require reasons for which devices may fail."""
+    if len(values) > MOST_FAILURES:
+        yield too_many(path, len(values), MOST_FAILURES)
+    for index, value in enumerate(values):
+        if not FAILURE.fullmatch(value):
+            message = "must be a reason, such as Unhealthy or Xid79"
+            yield invalid(f"{path}[{index}]", value, message)
 
 
 def _check_duration(value: str, path: str) -> Violations:

@@ -79,9 +79,9 @@ def _build_condition(
             return None
         status, reason, message = "True", _HEALTHY, _AGAIN
     elif health.verdict == _UNHEALTHY:
-        status, reason, message = "False", _UNHEALTHY, health.message[:_LONGEST]
+        status, reason, message = "False", _UNHEALTHY, _describe(health)
     else:
-        status, reason, message = "Unknown", _UNKNOWN, health.message[:_LONGEST]
+        status, reason, message = "Unknown", _UNKNOWN, _describe(health)
     since = now
     if old is not None and old.get("status") == status:
         since = old.get("lastTransitionTime") or now
@@ -92,6 +92,12 @@ def _build_condition(
         "message": message,
         "lastTransitionTime": since,
     }
+
+
+def _describe(health: DeviceHealth) -> str:
+    """Return the agent's message, after the code of it, if there is one."""
+    code = f"{health.reason}: " if health.reason else ""
+    return f"{code}{health.message}"[:_LONGEST]
 
 
 def _condition_of(entry: Entry | None) -> Entry | None:

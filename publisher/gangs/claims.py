@@ -18,6 +18,8 @@ from contracts.meta import OwnerReference
 from contracts.names import ALLOCATE, FINALIZER, IMMEDIATE, MANAGED
 
 _POD_GROUPS = "podgroups"
+READY = "Ready"
+"""The condition of a device in its claim that says whether it can be used."""
 Owns = Callable[[ResourceClaim], bool]
 """True if a claim is decided here; others are left to kube-scheduler."""
 MOST_RESERVED = 256
@@ -142,7 +144,7 @@ def find_failed_device(claim: ResourceClaim | None) -> FailedDevice | None:
     for result, conditions in _list_conditions(claim):
         for kind in result.binding_failure_conditions:
             said = conditions.get(kind)
-            if said is not None:
+            if said is not None and _is_true(said):
                 words = (f"condition {kind}", said.get("reason"), said.get("message"))
                 return FailedDevice(
                     device=result.device_id, message=": ".join(filter(None, words))
@@ -156,15 +158,34 @@ def find_awaited_device(claim: ResourceClaim | None) -> DeviceID | None:
     Source: resource.k8s.io/v1 `bindingConditions` (KEP-5007).
     """
     for result, conditions in _list_conditions(claim):
-        if not conditions.keys() >= set(result.binding_conditions):
+        true = {kind for kind, said in conditions.items() if _is_true(said)}
+        if not true >= set(result.binding_conditions):
             return result.device_id
     return None
+
+
+def list_unready_devices(
+    claim: ResourceClaim | None,
+) -> Iterator[tuple[DeviceID, str, str]]:
+    """Go through the devices of a claim that are said not to be ready.
+
+    Each with the reason and the message of its condition `Ready`, by whoever speaks for
+    the device. Source: resource.k8s.io/v1 `status.devices` (KEP-4817).
+    """
+    if claim is None or claim.status is None or not claim.status.devices:
+        return
+    for result, conditions in _list_conditions(claim):
+        said = conditions.get(READY, {})
+        if said and not _is_true(said):
+            words = (str(said.get(field) or "") for field in ("reason", "message"))
+            reason, message = words
+            yield result.device_id, reason, message
 
 
 def _list_conditions(
     claim: ResourceClaim | None,
 ) -> Iterator[tuple[DeviceRequestAllocationResult, dict[Any, dict[str, Any]]]]:
-    """Go through the devices of a claim, each with its conditions that are true."""
+    """Go through the devices of a claim, each with its conditions by type."""
     if claim is None or claim.status is None or claim.status.allocation is None:
         return
     entries = {
@@ -175,8 +196,11 @@ def _list_conditions(
     for result in claim.status.allocation.devices.results:
         key = (result.driver, result.pool, result.device, result.share_id)
         said = entries.get(key, {}).get("conditions") or ()
-        true = (condition for condition in said if condition.get("status") == "True")
-        yield result, {condition.get("type"): condition for condition in true}
+        yield result, {condition.get("type"): condition for condition in said}
+
+
+def _is_true(condition: dict[str, Any]) -> bool:
+    return condition.get("status") == "True"
 
 
 def exclusive_devices_of(claim: ResourceClaim | None) -> frozenset[DeviceID]:

@@ -62,6 +62,8 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     """When it starts at the latest; None: nothing is kept for it."""
     lacks: tuple[NodesLacking, ...] = ()
     """Nodes that would let it in."""
+    recreations: int = 0
+    """How often the gang was made anew for what may happen again."""
 
 
 class EndForAnother(Struct, frozen=True, kw_only=True):
@@ -95,7 +97,7 @@ class NextSteps(Struct, frozen=True, kw_only=True):
     doubted: tuple[Pod, ...] = ()
     """Pods without devices, which may have ended: what claims say comes first."""
     recreations: int = 0
-    """So many gangs are made anew because kube-scheduler refuses their pods."""
+    """1: a gang is made anew for what may happen again, a refusal or a failure."""
     look_again_s: float | None = None
     """Plan anew in so many seconds, whatever happens; None: only if something does."""
 
@@ -119,7 +121,7 @@ def add_up(steps: Iterable[NextSteps]) -> NextSteps:
         given_up=frozenset().union(*(each.given_up for each in all_steps)),
         forget=tuple(uid for each in all_steps for uid in each.forget),
         doubted=tuple(pod for each in all_steps for pod in each.doubted),
-        recreations=sum(each.recreations for each in all_steps),
+        recreations=max((each.recreations for each in all_steps), default=0),
         look_again_s=min((s for s in pauses_s if s is not None), default=None),
     )
 
@@ -179,6 +181,11 @@ class PlanContext(Struct, frozen=True, kw_only=True, dict=True):
         """Return which gang a pod belongs to, and as what."""
         found = self._memberships.get(pod.metadata.uid)
         return self.view.membership(pod) if found is None else found
+
+    def list_running_with(self, pod: Pod) -> tuple[Pod, ...]:
+        """Return the pods with open gates of the run that a pod is of."""
+        run = self.membership(pod).run
+        return tuple(each for each in self.running if self.membership(each).run == run)
 
     def owner_of(self, pod: Pod) -> GangOwner | None:
         """Return the object that says how many pods the gang of a pod has."""

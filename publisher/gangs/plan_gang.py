@@ -29,7 +29,7 @@ from publisher.gangs.context import (
 )
 from publisher.gangs.immediate import plan_immediate
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.running.avoidance import plan_avoidance
+from publisher.gangs.running.avoidance import count_recreations, plan_avoidance
 from publisher.gangs.running.growth import keep_placed, report_growth, report_unplaced
 from publisher.gangs.running.plan_finished import plan_commanded, plan_finished
 from publisher.gangs.running.plan_repairs import plan_repairs
@@ -75,7 +75,11 @@ def plan_gang(context: PlanContext) -> NextSteps:
         message = "there are no pods yet"
         report = StatusReport(phase=WAITING, reason="PodsMissing", message=message)
         steps += NextSteps(reports=(report,))
-    return replace(steps, reports=report_growth(context, steps.reports))
+    reports = report_growth(context, steps.reports)
+    made_anew = count_recreations(context, context.pods)
+    if made_anew:
+        reports = tuple(replace(each, recreations=made_anew) for each in reports)
+    return replace(steps, reports=reports)
 
 
 # --- gangs that were submitted --------------------------------------------------------

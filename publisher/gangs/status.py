@@ -20,6 +20,8 @@ from publisher.gangs.notes import ALLOCATED, DURATION_EXCEEDED
 from publisher.gangs.running.attachment import DEVICE_NOT_ATTACHED
 from publisher.gangs.running.avoidance import SCHEDULER_REFUSED
 from publisher.gangs.running.broken_gangs import GANG_BROKEN
+from publisher.gangs.running.device_failures import DEVICE_FAILED
+from publisher.gangs.running.recreation import RECREATIONS_EXHAUSTED
 from publisher.gangs.view import is_gated, is_over
 
 PLACEMENT_LOST = "PlacementLost"
@@ -31,6 +33,8 @@ _OWN_CONDITIONS = (
     DEVICE_NOT_ATTACHED,
     SCHEDULER_REFUSED,
     GANG_BROKEN,
+    DEVICE_FAILED,
+    RECREATIONS_EXHAUSTED,
     DURATION_EXCEEDED,
     PREEMPTED,
     NOT_STORED,
@@ -84,6 +88,11 @@ def make_gang_status(
         status["lacks"] = [_write_lacking(each) for each in chief.lacks]
     elif "lacks" in present:
         status["lacks"] = None
+    made_anew = max((report.recreations for report in reports), default=0)
+    if made_anew:
+        status["recreations"] = made_anew
+    elif reports and "recreations" in present:
+        status["recreations"] = None
     return status
 
 

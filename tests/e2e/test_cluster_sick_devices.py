@@ -3,7 +3,7 @@
 The agent reads a bad device, judges it, and says so on the bus; the publisher taints it
 in its slice and in the claim's status. What evicts is policy: by default nobody is, and
 for a reason that is listed kube-controller-manager ends the pod, whose replacement is
-decided on devices that are healthy.
+decided on devices that are healthy. A gang may be made anew as a whole without that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.names import UNHEALTHY
+from contracts.names import MAX_RECREATIONS, ON_DEVICE_FAILURE, RECOVERY, UNHEALTHY
 from tests.lab import cluster
 from tests.lab.cluster import Stack, create_pods, exists, is_running, job, uid_of
 from tests.lab.controlplane import fleet, objects
@@ -183,6 +183,42 @@ async def test_by_default_nobody_is_evicted_and_nothing_new_comes(
         (last,) = await pods_of(site, "last", 1, exists)
         await until_told(kube, last, "GangDevicesTainted")
         for pod in (*others, taken):
+            assert is_running(await kube.get(pod))
+
+
+async def test_a_gang_is_made_anew_elsewhere_for_a_reason_that_its_author_lists(
+    kube: Kube, stack: Stack, namespace: str, tmp_path: Path
+) -> None:
+    """All of it, once: the next time it stays, as its limit says. Nobody is evicted."""
+    async with sick_fleet(kube, stack, namespace, tmp_path) as sick:
+        made = job(sick.site, "train", 2, "one", backoffLimit=6)
+        made["spec"]["template"]["metadata"]["annotations"] |= {
+            RECOVERY: "Recreate",
+            ON_DEVICE_FAILURE: EVICTS,
+            MAX_RECREATIONS: "1",
+        }
+        await kube.create(made)
+        first, second = await pods_of(sick.site, "train", 2, is_running, 60.0)
+        bad = await sick.held(first)
+        sick.fail(bad, EVICTS)
+        note = await until_told(kube, first, "GangDeviceFailed")
+        assert f"{DRIVER}/{bad['pool']}/{bad['device']}" in note
+        assert f"Unhealthy: {EVICTS}: fell off the bus" in note
+        uids = {uid_of(first), uid_of(second)}
+
+        def is_new(pod: Json) -> bool:
+            return is_running(pod) and uid_of(pod) not in uids
+
+        again = await pods_of(sick.site, "train", 2, is_new, 60.0)
+        held = [await sick.held(pod) for pod in again]
+        assert not any(
+            (h["pool"], h["device"]) == (bad["pool"], bad["device"]) for h in held
+        )
+        sick.fail(held[0], EVICTS)
+
+        note = await until_told(kube, again[0], "GangRecreationsExhausted")
+        assert note.startswith("its pods were recreated 1 time, as often as")
+        for pod in again:
             assert is_running(await kube.get(pod))
 
 

@@ -161,7 +161,7 @@ def plan_avoidance(
 
     Also those whose kubelet rejected pods, as far as that is to be remembered yet.
 
-    `recreations`: so many gangs are made anew now because of such refusals.
+    `recreations`: so often is it made anew now for what may happen again.
     """
     pods = context.pods
     said = context.avoided(_name_of(context, pods))
@@ -192,6 +192,12 @@ def plan_avoidance(
         messages=(message,) if is_news or recreations else (),
         look_again_s=_AGAIN_S if is_waited_for else None,
     )
+
+
+def count_recreations(context: PlanContext, pods: Sequence[Pod]) -> int:
+    """Count how often the pods of a gang were made anew for what may happen again."""
+    said = context.avoided(_name_of(context, pods))
+    return 0 if said is None else said.recreations
 
 
 def pause_left_s(context: PlanContext, pods: Sequence[Pod]) -> float:

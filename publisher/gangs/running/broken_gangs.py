@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 
+from msgspec import Struct
+
 from contracts.counts import counted
 from contracts.gang import GangPhase, GangSpec
 from contracts.messages import MAX_REASON
@@ -27,10 +29,11 @@ from publisher.gangs.view import is_gated
 
 GANG_BROKEN = "GangBroken"
 """The reason that people read."""
+_BY_DEVICE = "DeletionByDeviceTaintManager"
 _ENDED_BY = {
     "PreemptionByScheduler": "was preempted by kube-scheduler",
     "DeletionByTaintManager": "was evicted by a taint of its node",
-    "DeletionByDeviceTaintManager": "was evicted by a taint of its device",
+    _BY_DEVICE: "was evicted by a taint of its device",
     "EvictionByEvictionAPI": "was evicted",
     "TerminationByKubelet": "was ended by kubelet",
     "DeletionByPodGC": "was deleted, as its node is gone",
@@ -42,7 +45,15 @@ _NAMED = 5
 """So many pods are named in a text."""
 
 
-def find_broken(context: PlanContext, submitted: SubmittedGang) -> StatusReport | None:
+class BrokenGang(Struct, frozen=True, kw_only=True):
+    """A gang that runs on in parts."""
+
+    report: StatusReport
+    by_device: bool
+    """True if devices failed: Kubernetes ended their pods for that."""
+
+
+def find_broken(context: PlanContext, submitted: SubmittedGang) -> BrokenGang | None:
     """Report that a gang runs on without pods that Kubernetes ended; None: it does not.
 
     It is whole again once others run in their place. Pods that finished by themselves
@@ -52,8 +63,7 @@ def find_broken(context: PlanContext, submitted: SubmittedGang) -> StatusReport 
     opened = next((pod for pod in submitted.alive if not is_gated(pod)), None)
     if opened is None or not any(end.is_disrupted for end in ends):
         return None
-    run = context.membership(opened).run
-    running = [pod for pod in context.running if context.membership(pod).run == run]
+    run, running = context.membership(opened).run, context.list_running_with(opened)
     wanted, missing = _find_missing(
         context, running, [end for end in ends if end.run == run]
     )
@@ -61,13 +71,15 @@ def find_broken(context: PlanContext, submitted: SubmittedGang) -> StatusReport 
     if is_ending or not any(end.is_disrupted for end in missing):
         return None
     count = counted(wanted, "pod runs", "pods run")
-    return StatusReport(
+    report = StatusReport(
         phase=GangPhase.RUNNING,
         reason=GANG_BROKEN,
         message=f"{len(running)} of {count}: {_describe_ends(missing)}"[:MAX_REASON],
         pods=submitted.alive,
         decision=submitted.record.in_force,
     )
+    by_device = any(end.reason == _BY_DEVICE for end in missing)
+    return BrokenGang(report=report, by_device=by_device)
 
 
 def describe_end(context: PlanContext, record: PodGangRecord) -> str:

@@ -2,8 +2,8 @@
 
 They are watched until all are over. Their authors are told of pods that cannot run
 where they were placed: somebody took their devices, their node is gone, a device cannot
-be attached to it, or kube-scheduler refuses them there; and of a gang that runs on in
-parts, as Kubernetes ended some of its pods. Pure.
+be attached to it, or kube-scheduler refuses them there; of a gang that runs on in
+parts, as Kubernetes ended some of its pods; and of devices that failed. Pure.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ from publisher.gangs.running.avoidance import (
     find_refusal,
 )
 from publisher.gangs.running.broken_gangs import (
+    GANG_BROKEN,
     describe_end,
     find_broken,
 )
+from publisher.gangs.running.device_failures import find_failed_devices
 from publisher.gangs.running.overruns import plan_overrun
-from publisher.gangs.running.recreation import plan_recreation, wants_recreation
+from publisher.gangs.running.recreation import find_recreation, plan_recreation
 from publisher.gangs.view import View, claim_keys, is_gated, is_over, uids_of
 from publisher.gangs.void_marks import is_void
 from publisher.times import seconds_between
@@ -66,19 +68,33 @@ def plan_running(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     lost = [pod for pod in others if not is_gated(pod) and is_lost(pod, context)]
     steps += NextSteps(doubted=tuple(lost or unattached or refused))
     report = _report_running(context, submitted, lost, unattached, refused)
-    is_refused = bool(report.reason) and not lost
+    may_recur = bool(report.reason) and not lost
     # Then what others took from the gang: it runs on in parts.
+    wanted = find_recreation(context, record)
     broken = find_broken(context, submitted)
     if broken is not None and report.reason:
-        steps += NextSteps(reports=(broken,))
+        steps += NextSteps(reports=(broken.report,))
     elif broken is not None:
-        report = broken
+        report, may_recur = broken.report, broken.by_device
+    elif not report.reason and wanted is not None and wanted.on_device_failure:
+        failed = find_failed_devices(context, submitted, wanted.on_device_failure)
+        if failed is not None:
+            report, may_recur = failed, True
     is_paused = False
-    if report.reason and wants_recreation(context, record):
-        again = plan_recreation(context, submitted, report, by_scheduler=is_refused)
+    if report.reason and wanted is not None:
+        again = plan_recreation(
+            context,
+            submitted,
+            report,
+            may_recur=may_recur,
+            limit=wanted.max_recreations,
+        )
+        is_paused = again.look_again_s is not None
+        if is_paused and report.reason == GANG_BROKEN:
+            # Nobody joins the rest meanwhile, as it goes.
+            again += NextSteps(leaving=uids_of(submitted.alive))
         if again.leaving:
             return steps + again + NextSteps(kept=record.pods)
-        is_paused = again.look_again_s is not None
         steps += again
     else:
         if report.reason == DEVICE_NOT_ATTACHED:

@@ -1,7 +1,10 @@
 """A gang whose pods cannot run, or that lost a part, is made anew as a whole.
 
 This happens only if its author wants it (`recovery: Recreate`) and if somebody makes
-every one of its pods again. It is announced on the bus before the first pod is deleted,
+every one of its pods again. What may happen again, a refusal or a failed device, is
+counted on the bus: the pauses in between grow, and the author may limit how often.
+
+It is announced on the bus before the first pod is deleted,
 so that another publisher deletes the rest: a gang is never left in parts. Pure.
 """
 
@@ -9,27 +12,31 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from contracts.gang import GangPhase
+from contracts.counts import counted
+from contracts.gang import GangPhase, GangSpec
 from contracts.lifecycle import PUBLISHER, is_preemption
 from contracts.messages import MAX_REASON, CancelGang
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
 from publisher.gangs.records import PodGangRecord
-from publisher.gangs.running.avoidance import pause_left_s
+from publisher.gangs.running.avoidance import count_recreations, pause_left_s
 from publisher.gangs.view import uids_of
 
 RECREATE = "Recreate"
+RECREATIONS_EXHAUSTED = "RecreationsExhausted"
+"""The reason that people read of a gang that was made anew as often as it may be."""
 _THEN = "; all pods of the gang are deleted, as its recovery says"
 
 
-def wants_recreation(context: PlanContext, record: PodGangRecord) -> bool:
-    """True if a gang wants its pods made anew when they cannot run.
+def find_recreation(context: PlanContext, record: PodGangRecord) -> GangSpec | None:
+    """Return the spec by which a gang wants its pods made anew; None: it does not.
 
-    The Gang object says so now, or else the pods did when they were submitted.
+    It is that of the Gang object as it is now, or else of the pods as submitted.
     """
     message, gang = record.submission, context.gang
     if record.ended_by is not None or message is None:
-        return False
-    return (gang or message.gang).spec.recovery == RECREATE
+        return None
+    spec = (gang or message.gang).spec
+    return spec if spec.recovery == RECREATE else None
 
 
 def plan_recreation(
@@ -37,20 +44,24 @@ def plan_recreation(
     submitted: SubmittedGang,
     report: StatusReport,
     *,
-    by_scheduler: bool,
+    may_recur: bool,
+    limit: int | None = None,
 ) -> NextSteps:
     """Have all pods of a gang made anew, or report why not now.
 
-    If kube-scheduler refuses them (`by_scheduler`) it may do so again, so the pauses in
-    between grow.
+    If the same may happen to others in their place (`may_recur`) the pauses in between
+    grow, and after the `limit` there is no other time.
     """
     alive = submitted.alive
-    pause_s = pause_left_s(context, alive) if by_scheduler else 0.0
+    pause_s = pause_left_s(context, alive) if may_recur else 0.0
+    count = count_recreations(context, alive)
     orphan = next((pod for pod in alive if not pod.metadata.controller.uid), None)
     if orphan is not None:
         name = orphan.metadata.name
         text = f"; nobody would recreate pod {name}, so none is deleted"
         return NextSteps(reports=(_extend_report(report, text),))
+    if may_recur and limit is not None and count >= limit:
+        return NextSteps(reports=(report, _report_limit(report, count)))
     if pause_s:
         text = "; all were recreated before, and will be again after a pause"
         return NextSteps(reports=(_extend_report(report, text),), look_again_s=pause_s)
@@ -61,8 +72,16 @@ def plan_recreation(
         reports=(report,),
         leaving=uids_of(alive),
         messages=(CancelGang(**address, reason=reason, recreate=True),),
-        recreations=int(by_scheduler),
+        recreations=int(may_recur),
     )
+
+
+def _report_limit(report: StatusReport, count: int) -> StatusReport:
+    text = (
+        f"its pods were recreated {counted(count, 'time')}, as often as its "
+        f"maxRecreations says, and are not again: {report.reason}: {report.message}"
+    )
+    return replace(report, reason=RECREATIONS_EXHAUSTED, message=text[:MAX_REASON])
 
 
 def _extend_report(report: StatusReport, text: str) -> StatusReport:

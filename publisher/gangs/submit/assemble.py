@@ -20,9 +20,8 @@ from contracts.joined import JoinedGang
 from contracts.kueue import queue_label
 from contracts.messages import Place, SubmitGang
 from contracts.meta import ObjectMeta
-from contracts.names import GANG, RECOVERY, WORKLOAD
+from contracts.names import GANG, WORKLOAD
 from contracts.pods.declared_rules import DeclaredRules
-from contracts.validate.gangs import RECOVERIES
 from contracts.validate.names import check_dns_subdomain
 from contracts.workload import Pod
 from publisher.gang_names import gang_uid, shorten_gang_name
@@ -37,6 +36,7 @@ from publisher.gangs.submit.completeness import find_shortage
 from publisher.gangs.submit.durations import find_duration
 from publisher.gangs.submit.pod_groups import find_disagreement
 from publisher.gangs.submit.readiness import NotReady, find_contention, find_missing
+from publisher.gangs.submit.recovery import DeclaredRecovery, find_recovery
 from publisher.gangs.submit.rules import find_rules
 from publisher.gangs.submit.split import UnsubmittedGang
 from publisher.gangs.view import is_over, uids_of
@@ -48,7 +48,7 @@ class _Demand(Struct, frozen=True, kw_only=True):
     members: tuple[Member, ...]
     places: dict[str, tuple[Place, ...]]
     rules: DeclaredRules
-    recovery: str
+    recovery: DeclaredRecovery
     duration: str
     joins: JoinedGang | None = None
     """Pods that run, where rules are about their devices, too."""
@@ -124,7 +124,7 @@ def _read_demand(
     if unequal:
         message = f"pods of member {unequal} differ in what they request"
         return NotReady(reason="ClaimsDiffer", message=message)
-    recovery = _read_recovery(pods) if gang is None else gang.spec.recovery
+    recovery = find_recovery(pods, gang)
     if isinstance(recovery, NotReady):
         return recovery
     duration = find_duration(pods, gang, owner)
@@ -156,18 +156,6 @@ def _find_unequal(
         names = {context.membership(pod).member or ONLY for pod in unsubmitted.pods}
     strange = (member.name for member in members if names and member.name not in names)
     return next(strange, "")
-
-
-def _read_recovery(pods: Sequence[Pod]) -> str | NotReady:
-    """Read what becomes of pods that cannot run where they were placed."""
-    values = {pod.metadata.annotations.get(RECOVERY, RECOVERIES[0]) for pod in pods}
-    value = min(values)
-    if len(values) == 1 and value in RECOVERIES:
-        return value
-    text = f"{value[:40]!r} is not one of {', '.join(RECOVERIES)}"
-    if len(values) > 1:
-        text = f"the pods disagree: {', '.join(sorted(values))[:100]}"
-    return NotReady(reason="RecoveryInvalid", message=f"annotation {RECOVERY}: {text}")
 
 
 # --- beside pods that run -------------------------------------------------------------
@@ -240,7 +228,7 @@ def _make_submission(
 ) -> SubmitGang:
     """Submit what pods demand; `running`: pods by member beside these, if any run."""
     gang, members = context.gang, demand.members
-    spec = GangSpec(recovery=demand.recovery) if gang is None else gang.spec
+    spec = GangSpec() if gang is None else gang.spec
     sizes = read_sizes(context, unsubmitted.pods[0])
     if sizes is not None:
         members = set_min_counts(sizes, members, running)
@@ -253,6 +241,9 @@ def _make_submission(
         ),
         constraints=demand.rules.constraints,
         topology=demand.rules.topology,
+        recovery=demand.recovery.recovery,
+        on_device_failure=demand.recovery.on_device_failure,
+        max_recreations=demand.recovery.max_recreations,
         duration=demand.duration,
         hold=False,
     )

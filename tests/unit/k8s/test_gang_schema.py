@@ -22,7 +22,7 @@ from contracts.gang_rules import EVEN
 from contracts.meta import ObjectMeta
 from contracts.names import API_VERSION
 from contracts.validate.gang_rules import MODES, SCOPES
-from contracts.validate.gangs import RECOVERIES
+from contracts.validate.gangs import FAILURE, MOST_FAILURES, RECOVERIES
 from tests.lab.manifests import CRD
 
 OPAQUE = (ResourceClaimSpec, DeviceClaim, ObjectMeta)
@@ -86,6 +86,10 @@ def test_group_version_and_closed_sets_are_those_of_the_contract() -> None:
 
     assert f"{definition['group']}/{version['name']}" == API_VERSION
     assert tuple(spec["recovery"]["enum"]) == RECOVERIES
+    listed = spec["onDeviceFailure"]
+    assert listed["maxItems"] == MOST_FAILURES
+    pattern, most = listed["items"]["pattern"], listed["items"]["maxLength"]
+    assert FAILURE.pattern == f"{pattern.strip('^$*')}{{0,{most - 1}}}"
     assert tuple(spec["constraints"]["items"]["properties"]["scope"]["enum"]) == SCOPES
     topology = spec["topology"]["items"]["properties"]
     assert tuple(topology["mode"]["enum"]) == MODES

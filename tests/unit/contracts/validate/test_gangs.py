@@ -132,6 +132,12 @@ from tests.builders.violations import assert_broken
             "spec.members[0].node.hostPorts[0].protocol: Unsupported value",
         ),
         (gang(recovery="Pray"), 'spec.recovery: Unsupported value: "Pray"'),
+        (
+            gang(on_device_failure=("Xid79", "a b")),
+            'spec.onDeviceFailure[1]: Invalid value: "a b"',
+        ),
+        (gang(on_device_failure=("A",) * 33), "spec.onDeviceFailure: Too many: 33"),
+        (gang(max_recreations=-1), "spec.maxRecreations: Invalid value: -1"),
         (gang(weight=-1), "spec.weight: Invalid value: -1"),
         (
             gang(constraints=(gang_constraint(scope="Rack"),)),

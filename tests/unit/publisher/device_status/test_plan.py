@@ -61,6 +61,13 @@ def test_only_devices_that_are_not_healthy_get_a_condition() -> None:
     ]
 
 
+def test_the_message_begins_with_the_agent_s_code() -> None:
+    judged = sick(gpu_0="Unhealthy")(PoolID(DRIVER, POOL)) or {}
+    coded = {name: replace(each, reason="Xid79") for name, each in judged.items()}
+    (entry,) = plan_device_status(holding("gpu-0"), lambda _: coded, NOW) or ()
+    assert entry["conditions"][0]["message"] == "Xid79: XID 79"
+
+
 def test_conditions_change_only_with_health_and_keep_their_time() -> None:
     """A condition that holds on keeps the time of its change."""
     said = plan_device_status(holding("gpu-0"), sick(gpu_0="Unhealthy"), NOW)

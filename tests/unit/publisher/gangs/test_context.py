@@ -75,7 +75,7 @@ def test_messages_name_a_gang_by_cluster_namespace_and_uid() -> None:
 
 
 def test_steps_are_added_up_in_their_order() -> None:
-    """Sets are united, and the earliest look counts."""
+    """Sets are united, the earliest look counts, and a gang is made anew once."""
     first = NextSteps(removals=(GATED,), kept=frozenset("a"), look_again_s=9.0)
     second = NextSteps(removals=(OPENED,), kept=frozenset("b"), recreations=1)
     third = NextSteps(look_again_s=2.0, recreations=1)
@@ -83,7 +83,7 @@ def test_steps_are_added_up_in_their_order() -> None:
     assert first + second + third == NextSteps(
         removals=(GATED, OPENED),
         kept=frozenset("ab"),
-        recreations=2,
+        recreations=1,
         look_again_s=2.0,
     )
     assert add_up(()) == NextSteps()

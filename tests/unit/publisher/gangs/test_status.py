@@ -76,10 +76,23 @@ def test_what_kube_scheduler_refuses_is_a_condition_while_it_lasts() -> None:
     assert mended == {"Allocated": "True", "SchedulerRefused": "False"}
     broken = conditions_of("GangBroken", {})
     assert broken == {"Allocated": "True", "GangBroken": "True"}
+    sick = conditions_of("DeviceFailed", {})
+    assert sick == {"Allocated": "True", "DeviceFailed": "True"}
+    limited = conditions_of("RecreationsExhausted", {})
+    assert limited == {"Allocated": "True", "RecreationsExhausted": "True"}
     late = conditions_of("DurationExceeded", {})
     assert late == {"Allocated": "True", "DurationExceeded": "True"}
     failed = conditions_of("DeviceNotAttached", {})
     assert failed == {"Allocated": "True", "DeviceNotAttached": "True"}
+
+
+def test_how_often_it_was_made_anew_is_in_the_status_until_that_is_forgotten() -> None:
+    gang = builders.gang(builders.member(count=2), name="red")
+    report = StatusReport(phase="Running", reason="DeviceFailed", recreations=3)
+    status = make_gang_status(gang, [report], [], {}, NOW)
+    assert status["recreations"] == 3
+    after = make_gang_status(gang, [StatusReport(phase="Running")], [], status, NOW)
+    assert after["recreations"] is None
 
 
 def test_a_refusal_is_a_warning() -> None:

@@ -13,7 +13,7 @@ from contracts.names import GANG_UID
 from contracts.pods.gang_owners import GangOwner, OwnerRole, ScaledNumber
 from contracts.pods.membership import OwnerKey
 from contracts.workload import Pod
-from publisher.gangs.context import PlanContext, StatusReport
+from publisher.gangs.context import PlanContext, StatusReport, SubmittedGang
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.running.broken_gangs import describe_end, find_broken
@@ -86,7 +86,12 @@ def look(view: View, *records: PodGangRecord) -> StatusReport | None:
     context = context_of(view, *(records or (RECORD,)))
     first = (records or (RECORD,))[0]
     own = [pod for pod in context.running if pod.metadata.uid in first.pods]
-    return find_broken(context, gang_of(first, *own))
+    return found(context, gang_of(first, *own))
+
+
+def found(context: PlanContext, submitted: SubmittedGang) -> StatusReport | None:
+    broken = find_broken(context, submitted)
+    return None if broken is None else broken.report
 
 
 def words(report: StatusReport | None) -> str:
@@ -233,7 +238,7 @@ def test_a_role_that_was_decided_later_is_missed_as_well() -> None:
 
     def told() -> str:
         about = replace(context_about(view, workers[0]), records=(record,))
-        return words(find_broken(about, gang_of(record, *workers)))
+        return words(found(about, gang_of(record, *workers)))
 
     end(view, preempted(launcher))
     assert told() == (
@@ -280,8 +285,8 @@ def test_pods_of_a_gang_that_nobody_named_are_counted_by_the_decision() -> None:
     view = view_of(PODS)
     end(view, preempted(PODS[3]))
     context = context_of(view, record)
-    found = find_broken(context, gang_of(record, *context.running))
-    assert words(found).startswith("GangBroken: 3 of 4 pods run: d was")
+    report = found(context, gang_of(record, *context.running))
+    assert words(report).startswith("GangBroken: 3 of 4 pods run: d was")
 
 
 def ending(view: View, record: PodGangRecord = RECORD) -> str:

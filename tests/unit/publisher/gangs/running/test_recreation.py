@@ -23,9 +23,9 @@ from publisher.gangs.context import NextSteps, PlanContext, StatusReport
 from publisher.gangs.plan_gang import plan_gang
 from publisher.gangs.records import PodGangRecord
 from publisher.gangs.running.recreation import (
+    find_recreation,
     plan_recreation,
     plan_removal,
-    wants_recreation,
 )
 from tests import builders
 from tests.builders.decisions import CLUSTER, gang_allocated
@@ -76,10 +76,14 @@ def submitted_of(*pods: Pod, recovery: str = "Recreate") -> SubmitGang:
 
 
 def planned(
-    context: PlanContext, record: PodGangRecord, *pods: Pod, by_scheduler: bool = True
+    context: PlanContext,
+    record: PodGangRecord,
+    *pods: Pod,
+    may_recur: bool = True,
+    limit: int | None = None,
 ) -> tuple[NextSteps, bool]:
     plan = plan_recreation(
-        context, gang_of(record, *pods), REPORT, by_scheduler=by_scheduler
+        context, gang_of(record, *pods), REPORT, may_recur=may_recur, limit=limit
     )
     return plan, bool(plan.leaving)
 
@@ -87,11 +91,11 @@ def planned(
 def test_it_is_the_word_of_the_gang_object_as_it_is_now() -> None:
     """Else that of the pods as they were submitted; and nobody has ended the gang."""
     record = record_of(submitted_of(*PODS), DECISION, OPENED)
-    assert wants_recreation(context_of(view_of(PODS)), record)
+    assert find_recreation(context_of(view_of(PODS)), record)
     gang: Gang = builders.gang(builders.member(count=2), name="train")
-    assert not wants_recreation(context_of(view_of(PODS, gangs=[gang])), record)
+    assert not find_recreation(context_of(view_of(PODS, gangs=[gang])), record)
     ended = record.apply(CancelGang(**ADDRESS), 9)
-    assert not wants_recreation(context_of(view_of(PODS)), ended)
+    assert not find_recreation(context_of(view_of(PODS)), ended)
 
 
 def test_it_is_said_with_the_reason_and_counted() -> None:
@@ -109,7 +113,7 @@ def test_it_is_said_with_the_reason_and_counted() -> None:
 def test_lost_devices_are_no_refusal_and_not_counted() -> None:
     record = record_of(submitted_of(*PODS), DECISION, OPENED)
     context = context_of(view_of(PODS))
-    plan, _ = planned(context, record, *PODS, by_scheduler=False)
+    plan, _ = planned(context, record, *PODS, may_recur=False)
     assert [type(message) for message in plan.messages] == [CancelGang]
     assert plan.recreations == 0
 
@@ -139,6 +143,21 @@ def test_what_was_just_made_anew_waits_for_its_pause() -> None:
     assert plan.messages == ()
     assert plan.look_again_s == 120
     assert plan.reports[0].message.endswith("and will be again after a pause")
+
+
+def test_a_limit_counts_only_for_what_may_happen_again() -> None:
+    record = record_of(submitted_of(*PODS), DECISION, OPENED)
+    plan, done = planned(context_of(view_of(PODS)), record, *PODS, limit=0)
+    assert not done
+    first, second = plan.reports
+    assert first == REPORT
+    assert second.reason == "RecreationsExhausted"
+    assert second.message.startswith(
+        "its pods were recreated 0 times, as often as its maxRecreations says, and are "
+        "not again: SchedulerRefused: x"
+    )
+    others = planned(context_of(view_of(PODS)), record, *PODS, may_recur=False, limit=0)
+    assert others[1]
 
 
 def test_all_pods_are_deleted_once_it_is_said() -> None:

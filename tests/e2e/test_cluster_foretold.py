@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,11 @@ from typer.testing import CliRunner
 from contracts.messages import GangPending
 from moorings.bus_client import Client
 from moorings.cli.main import app
-from tests.lab import cluster
-from tests.lab.cluster import GATES, Stack, gang_pod, is_running, template
+from tests.lab.cluster import GATES, gang_pod, is_running, template
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
-from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
+from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.objects import claim, pod, requests
-from tests.lab.controlplane.server import ControlPlane
 from tests.lab.services import eventually
 from tests.lab.waits import until_told
 
@@ -32,23 +29,9 @@ EXPORT = (
 
 
 @pytest.fixture(scope="module")
-def kubectl(control_plane_programs: Path, control_plane: ControlPlane) -> Kubectl:
-    """kubectl, once Gangs are served."""
-    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
-    serve_gangs(kubectl)
-    return kubectl
-
-
-@pytest.fixture(scope="module", autouse=True)
-def stack(
-    kubectl: Kubectl,
-    control_plane: ControlPlane,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Stack]:
-    """A stack that sees Gangs from the start."""
-    assert kubectl
-    with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
-        yield running
+def served(gangs: None) -> None:
+    """See that the stack sees Gangs from the start."""
+    assert gangs is None
 
 
 def gang(site: Fleet, name: str, *pods: Json, size: int = 0) -> list[Json]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +13,7 @@ from contracts.gang import GangPhase
 from contracts.names import API_VERSION
 from moorings.bus_client import Client
 from runtime.bus.jetstream import Nothing, StreamInfo, call
-from tests.lab import cluster
 from tests.lab.cluster import (
-    Stack,
     create_pods,
     is_running,
     stateful_set,
@@ -25,30 +22,15 @@ from tests.lab.cluster import (
 )
 from tests.lab.controlplane.client import Json, Kube, named
 from tests.lab.controlplane.fleet import Fleet
-from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
+from tests.lab.controlplane.kubectl import Kubectl
 from tests.lab.controlplane.objects import RESOURCE
-from tests.lab.controlplane.server import ControlPlane
 from tests.lab.waits import pods_of, until_phase, until_told
 
 
 @pytest.fixture(scope="module")
-def kubectl(control_plane_programs: Path, control_plane: ControlPlane) -> Kubectl:
-    """kubectl, once Gangs are served."""
-    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
-    serve_gangs(kubectl)
-    return kubectl
-
-
-@pytest.fixture(scope="module", autouse=True)
-def stack(
-    kubectl: Kubectl,
-    control_plane: ControlPlane,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Stack]:
-    """A stack that sees Gangs from the start."""
-    assert kubectl
-    with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
-        yield running
+def served(gangs: None) -> None:
+    """See that the stack sees Gangs from the start."""
+    assert gangs is None
 
 
 def gang(site: Fleet, name: str, pods: int, devices: str, **spec: Any) -> Json:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import pytest
 
 from contracts.names import CONSTRAINTS, RECOVERY, TOPOLOGY
-from tests.lab import cluster
 from tests.lab.cluster import Stack, exists, is_running, uid_of
 from tests.lab.controlplane import kubelet, objects
 from tests.lab.controlplane.client import Json, Kube, named
-from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.kubelet import Kubelets
 from tests.lab.controlplane.objects import RESOURCE
-from tests.lab.controlplane.server import ControlPlane
 from tests.lab.gang_examples import (
     CHECKS,
     DeviceKey,
@@ -31,17 +27,10 @@ from tests.lab.waits import until_told
 INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def stack(
-    control_plane_programs: Path,
-    control_plane: ControlPlane,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Stack]:
-    """A stack that sees Gangs from the start."""
-    kubeconfig = control_plane.kubeconfig()
-    serve_gangs(Kubectl(control_plane_programs / "kubectl", kubeconfig))
-    with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
-        yield running
+@pytest.fixture(scope="module")
+def served(gangs: None) -> None:
+    """See that the stack sees Gangs from the start."""
+    assert gangs is None
 
 
 @pytest.fixture

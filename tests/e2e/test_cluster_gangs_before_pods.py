@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from contracts.gang import GangPhase
 from contracts.names import API_VERSION
 from moorings.bus_client import Client
 from tests import builders
-from tests.lab import cluster
-from tests.lab.cluster import Stack, create_pods, is_running, name_of, template
+from tests.lab.cluster import create_pods, is_running, name_of, template
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
-from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
-from tests.lab.controlplane.server import ControlPlane
 from tests.lab.waits import pods_of, until_over, until_phase, until_told
 
 
-@pytest.fixture(scope="module", autouse=True)
-def stack(
-    control_plane_programs: Path,
-    control_plane: ControlPlane,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Stack]:
-    """A stack that sees Gangs from the start."""
-    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
-    serve_gangs(kubectl)
-    with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
-        yield running
+@pytest.fixture(scope="module")
+def served(gangs: None) -> None:
+    """See that the stack sees Gangs from the start."""
+    assert gangs is None
 
 
 async def devices(site: Fleet, pod: Json) -> list[tuple[str, str]]:

@@ -178,4 +178,4 @@ async def test_a_group_that_is_preempted_as_a_whole_has_not_completed(
     await kube.create(urgent)
     (record,) = await until_over(client, site, "whole")
     assert record.phase is GangPhase.CANCELLED
-    assert "preempted by kube-scheduler" in str(record.command)
+    assert "whole-0, whole-1 were preempted by kube-scheduler" in str(record.command)

@@ -3,44 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from contracts.gang import GangPhase
 from moorings.bus_client import Client
 from tests.builders.queues import cluster_queue, flavor, local_queue
-from tests.lab import cluster
-from tests.lab.cluster import GATES, Stack, is_running, job, template, uid_of
+from tests.lab.cluster import GATES, is_running, job, template, uid_of
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
-from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
-from tests.lab.controlplane.server import ControlPlane
 from tests.lab.services import eventually
 from tests.lab.waits import pods_of, priority_class, until_phase, until_told
-from tests.lab.workloads import list_queue_kinds
 
 DELAY = "moorings.dev/preemption-delay"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def stack(
-    control_plane_programs: Path,
-    control_plane: ControlPlane,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Stack]:
-    """A stack that sees queues from the start."""
-    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
-    serve_gangs(kubectl)
-    crds = list_queue_kinds()
-    kubectl("apply", "-f", "-", given=crds)
-    for crd in crds:
-        name = crd["metadata"]["name"]
-        kubectl("wait", "--for=condition=Established", f"crd/{name}")
-    with cluster.started(control_plane, tmp_path_factory.mktemp("stack")) as running:
-        yield running
-    kubectl("delete", "-f", "-", given=crds)
+@pytest.fixture(scope="module")
+def served(gangs: None, queues: None) -> None:
+    """See that the stack sees Gangs and queues from the start."""
+    assert gangs is queues is None
 
 
 @pytest.fixture

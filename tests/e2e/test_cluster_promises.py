@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,6 @@ from tests.lab import cluster
 from tests.lab.cluster import Stack, is_running, job, stateful_set, template
 from tests.lab.controlplane.client import Json, Kube
 from tests.lab.controlplane.fleet import Fleet
-from tests.lab.controlplane.kubectl import Kubectl, serve_gangs
 from tests.lab.controlplane.server import ControlPlane
 from tests.lab.waits import pods_of, until_priority, until_told
 
@@ -23,13 +21,10 @@ HOUR_S = 3600
 
 @pytest.fixture(scope="module", autouse=True)
 def stack(
-    control_plane_programs: Path,
-    control_plane: ControlPlane,
-    tmp_path_factory: pytest.TempPathFactory,
+    gangs: None, control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:
     """A stack that sees Gangs, and keeps devices for who waits for a second."""
-    kubectl = Kubectl(control_plane_programs / "kubectl", control_plane.kubeconfig())
-    serve_gangs(kubectl)
+    assert gangs is None
     folder = tmp_path_factory.mktemp("stack")
     with cluster.started(control_plane, folder, SOLVER_PATIENCE="1s") as running:
         yield running
@@ -43,14 +38,8 @@ def is_lacking(item: Json) -> bool:
     return bool(item.get("status", {}).get("lacks"))
 
 
-async def test_the_deadline_of_pods_promises_a_start(site: Fleet, kube: Kube) -> None:
-    """The site has two nodes with four devices each; the Gang needs both whole."""
-    await template(site, "pair", count=2)
-    await template(site, "four", count=4)
-    early_job = job(site, "early", 1, "pair")
-    early_job["spec"]["template"]["spec"]["activeDeadlineSeconds"] = HOUR_S
-    await kube.create(early_job)
-    (early,) = await pods_of(site, "early", 1, is_running)
+async def create_large(site: Fleet, kube: Kube) -> Json:
+    """Create a Gang that needs all devices of both nodes, and its pods."""
     claims = [{"name": "d", "templateName": "four"}]
     large = await kube.create(
         {
@@ -61,6 +50,18 @@ async def test_the_deadline_of_pods_promises_a_start(site: Fleet, kube: Kube) ->
         }
     )
     await kube.create(stateful_set(site, "large", 2, "four"))
+    return large
+
+
+async def test_the_deadline_of_pods_promises_a_start(site: Fleet, kube: Kube) -> None:
+    """The site has two nodes with four devices each; the Gang needs both whole."""
+    await template(site, "pair", count=2)
+    await template(site, "four", count=4)
+    early_job = job(site, "early", 1, "pair")
+    early_job["spec"]["template"]["spec"]["activeDeadlineSeconds"] = HOUR_S
+    await kube.create(early_job)
+    (early,) = await pods_of(site, "early", 1, is_running)
+    large = await create_large(site, kube)
     promised = (await kube.until(large, is_promised))["status"]["expectedStart"]
     assert promised["proven"]
     assert promised["because"] == f"{site.namespace}/early must end first"
@@ -92,16 +93,7 @@ async def test_who_runs_past_its_duration_is_told_and_named(
     late["spec"]["template"]["metadata"]["annotations"][DURATION] = "20s"
     await kube.create(late)
     (runs,) = await pods_of(site, "late", 1, is_running)
-    claims = [{"name": "d", "templateName": "four"}]
-    large = await kube.create(
-        {
-            "apiVersion": API_VERSION,
-            "kind": "Gang",
-            "metadata": {"name": "large", "namespace": site.namespace},
-            "spec": {"members": [{"name": "pod", "count": 2, "claims": claims}]},
-        }
-    )
-    await kube.create(stateful_set(site, "large", 2, "four"))
+    large = await create_large(site, kube)
     await kube.until(large, is_promised)
     note = await until_told(kube, runs, "GangDurationExceeded")
     assert note.startswith("it runs for longer than its duration 20s")
@@ -123,16 +115,7 @@ async def test_who_has_no_place_is_told_which_nodes_it_lacks(
     await template(site, "five", count=5)
     await kube.create(job(site, "runs", 1, "four"))
     (runs,) = await pods_of(site, "runs", 1, is_running)
-    claims = [{"name": "d", "templateName": "four"}]
-    large = await kube.create(
-        {
-            "apiVersion": API_VERSION,
-            "kind": "Gang",
-            "metadata": {"name": "large", "namespace": site.namespace},
-            "spec": {"members": [{"name": "pod", "count": 2, "claims": claims}]},
-        }
-    )
-    await kube.create(stateful_set(site, "large", 2, "four"))
+    large = await create_large(site, kube)
     wide = await kube.create(job(site, "wide", 1, "five"))
     lacks = (await kube.until(large, is_lacking))["status"]["lacks"]
     shape = f"4 devices of {site.driver}"

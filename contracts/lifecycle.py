@@ -24,7 +24,6 @@ of Kubernetes.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
 from math import ceil
 from typing import Self
 
@@ -55,6 +54,7 @@ from contracts.messages import (
     SubmissionMessage,
     SubmitGang,
 )
+from contracts.times import read_time
 
 LifecycleMessage = (
     SubmissionMessage | CommandMessage | DecisionMessage | ConfirmationMessage
@@ -451,11 +451,3 @@ def _void_reason(confirmation: ConfirmationMessage | None) -> Reason:
             return Reason(rule=Rule.WITHDRAWN, message=text)
         case _:
             return Reason(rule=Rule.WITHDRAWN)
-
-
-def read_time(text: str) -> float:
-    """Read a time of RFC 3339, in seconds since the epoch; 0: it is none."""
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except ValueError:
-        return 0.0

@@ -17,7 +17,7 @@ from moorings.cli.completing import complete_gangs
 from moorings.cli.connecting import Connecting
 from moorings.cli.documents import read_gangs, read_objects
 from moorings.cli.exit_codes import ExitCode
-from moorings.cli.options import Cluster, Output, Progress, Server, StateDir
+from moorings.cli.options import Cluster, Files, Output, Progress, Server, StateDir
 from moorings.cli.output import Format, notify, say, show, show_progress, show_table
 from moorings.errors import UsageError
 from solver.cel.evaluator import SelectorEvaluator
@@ -59,17 +59,7 @@ def defragment(
             show_default=False,
         ),
     ] = "",
-    filename: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filename",
-            "-f",
-            metavar="FILE",
-            help="Ask about these files, as `plan` reads them, not about the cluster "
-            "on the bus.",
-            show_default=False,
-        ),
-    ] = None,
+    filename: Files = None,
     progress: Progress = False,
     server: Server = "",
     state_dir: StateDir = None,

@@ -55,6 +55,17 @@ Progress = Annotated[
         "--progress", help="Show progress on standard error, even without a terminal."
     ),
 ]
+Files = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filename",
+        "-f",
+        metavar="FILE",
+        help="Ask about these files, as `plan` reads them, not about the cluster on "
+        "the bus.",
+        show_default=False,
+    ),
+]
 Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Only in this namespace.")
 ]

@@ -34,7 +34,7 @@ from solver.problem.assemble import resolve_gangs
 from solver.problem.problem import Parameters, Problem
 from solver.record import Recorded
 from solver.service.worker import SolveWorker
-from solver.timeline.asking import Asker, Asking
+from solver.timeline.asking import Asker, Asking, ask_next
 from solver.timeline.candidates import may_end
 from solver.timeline.holdings import read_holding
 from solver.timeline.patience import NEVER
@@ -169,9 +169,9 @@ class Solving:
         loop = asyncio.get_running_loop()
         decision: Decision | None = None
         while loop.time() < end_s:
-            asked = await asyncio.to_thread(_go_on, asking, decision)
+            asked = await asyncio.to_thread(ask_next, asking, decision)
             if not isinstance(asked, Problem):
-                return asked
+                return asked.value
             decision = DECISION.decode(await self._solve_problem(asked))
         asking.close()
         return []
@@ -229,17 +229,6 @@ def _make_cluster_search(
         patience_s=NEVER,
     )
     return ClusterChangeSearch(look, asker, waits)
-
-
-def _go_on(
-    asking: Asking[list[SmallestChange]], decision: Decision | None
-) -> Problem | list[SmallestChange]:
-    """Let a search go on: to its next question, or to its end."""
-    try:
-        return next(asking) if decision is None else asking.send(decision)
-    except StopIteration as end:
-        found: list[SmallestChange] = end.value
-        return found
 
 
 def _find_entry(model: ConsoleModel, solve: str) -> SolveEntry:

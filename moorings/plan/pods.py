@@ -12,6 +12,7 @@ from uuid import uuid5
 from msgspec import Struct, structs
 
 from contracts.allocation import Reason, Rule
+from contracts.ids import object_key
 from contracts.kubernetes.decode import KubernetesObject
 from contracts.meta import ObjectMeta
 from contracts.names import GANG_UID, GATE
@@ -26,6 +27,11 @@ from moorings.plan.objects import PlanObject
 from moorings.plan.replicas import UUIDS, find_makers, make_replicas, uid_of_maker
 
 DEFAULT_NAMESPACE = "default"
+
+
+def key_of(metadata: ObjectMeta) -> str:
+    """Name an object by `namespace/name`, as the cluster would have it."""
+    return object_key(metadata.namespace or DEFAULT_NAMESPACE, metadata.name)
 
 
 class PlannedPod(Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ from moorings.plan.cluster import PlannedCluster, make_cluster
 from moorings.plan.lone_claims import make_claims_gang, make_lone_gangs
 from moorings.plan.objects import PlanObject, unite_objects
 from moorings.plan.one_node import check_one_node
-from moorings.plan.pods import DEFAULT_NAMESPACE
+from moorings.plan.pods import DEFAULT_NAMESPACE, key_of
 from moorings.plan.state import apply_state, with_node
 from publisher.gangs.records import uids_of_places
 from publisher.gangs.view import is_over
@@ -166,7 +166,7 @@ def _count_settled(
             isinstance(value, Pod)
             and (bool(value.spec.node_name) or is_over(value))
             and value.metadata.uid not in asked
-            and _key_of(value) not in held_up
+            and key_of(value.metadata) not in held_up
             for value in values
         ),
         claims=sum(
@@ -174,8 +174,3 @@ def _count_settled(
             for value in values
         ),
     )
-
-
-def _key_of(pod: Pod) -> str:
-    namespace = pod.metadata.namespace or DEFAULT_NAMESPACE
-    return object_key(namespace, pod.metadata.name)

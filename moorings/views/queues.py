@@ -20,19 +20,12 @@ from solver.problem.quota.quotas import write_amount
 from solver.problem.quota.tree import FlavorResource, QuotaLedger, QuotaNode
 from solver.queueing.aging import AGING
 from solver.snapshot.maps import FrozenMap
-from solver.snapshot.queues import with_held
+from solver.snapshot.queues import FIELDS, with_held
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.patience import PATIENCE
 from solver.timeline.queue_annotations import find_unread
 
-QUEUE_KINDS = (
-    "Namespace",
-    "ResourceFlavor",
-    "Cohort",
-    "ClusterQueue",
-    "LocalQueue",
-    "Configuration",
-)
+QUEUE_KINDS = ("Namespace", *FIELDS, "Configuration")
 """Objects by which queues are known."""
 DEFAULT_STRATEGY = "BestEffortFIFO"
 Row = dict[str, Any]

@@ -12,6 +12,8 @@ from math import ceil
 
 from msgspec import Struct
 
+from contracts.times import write_time
+
 MOMENTS = "2026-11-26T14:03, 'yesterday 14:03', 14:03, or '2h ago'"
 """Examples for help and errors."""
 _DAYS = {"today": 0, "yesterday": 1}
@@ -63,7 +65,7 @@ def to_moment(moment: str | float | datetime) -> datetime | None:
 
 def to_text(moment_s: float) -> str:
     """Write seconds since the epoch as RFC 3339 in UTC; a begun second counts."""
-    return datetime.fromtimestamp(ceil(moment_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return write_time(ceil(moment_s))
 
 
 def read_span(text: str, now: datetime) -> Span | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from contracts.counts import counted
+from solver.timeline.futures import Members, list_results
 
 ALLOCATED, RUNS, ENDED, WAITS, REJECTED = (
     "allocated",
@@ -96,6 +97,11 @@ def compare_fates(
         GangDifference(name=n, before=before.get(n), after=after.get(n)) for n in names
     )
     return WhatIfAnswer(gangs=tuple(gangs), decisions=decisions)
+
+
+def name_devices(members: Members) -> tuple[str, ...]:
+    """Name the devices of some pods, `driver/pool/device`, sorted."""
+    return tuple(sorted(str(each.device_id) for each in list_results(members)))
 
 
 def count_pods(nodes: Iterable[str]) -> dict[str, int]:

@@ -16,7 +16,7 @@ from moorings.plan.cluster import make_cluster
 from moorings.plan.decide import Planner, PlanOptions
 from moorings.plan.objects import PlanObject, unite_objects
 from moorings.plan.plan import Plan
-from moorings.plan.pods import DEFAULT_NAMESPACE
+from moorings.plan.pods import DEFAULT_NAMESPACE, key_of
 from moorings.plan.state import CLUSTER
 from moorings.what_if.answer import (
     Forecasts,
@@ -98,7 +98,7 @@ def without_gangs(
             raise UnknownNameError(what, name, (found or sorted(by_gang))[:3])
         gone.add(found[0])
         for pod in by_gang[found[0]]:
-            gone.add(_key_of(pod))
+            gone.add(key_of(pod.metadata))
             claims.update(claim_keys(pod).values())
     return [each for each in objects if not _is_of(each, gone, claims)]
 
@@ -106,13 +106,8 @@ def without_gangs(
 def _is_of(entry: PlanObject, gone: set[str], claims: set[str]) -> bool:
     value = entry.decoded.value
     if isinstance(value, ResourceClaim):
-        return _key_of(value) in claims
-    return isinstance(value, Pod | Gang | Workload) and _key_of(value) in gone
-
-
-def _key_of(value: Pod | Gang | Workload | ResourceClaim) -> str:
-    namespace = value.metadata.namespace or DEFAULT_NAMESPACE
-    return object_key(namespace, value.metadata.name)
+        return key_of(value.metadata) in claims
+    return isinstance(value, Pod | Gang | Workload) and key_of(value.metadata) in gone
 
 
 def _list_fates(plan: Plan) -> dict[str, GangFate]:

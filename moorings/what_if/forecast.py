@@ -7,7 +7,6 @@ changed things is, byte by byte, what is decided once they have changed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 
 from msgspec import Struct
 
@@ -15,6 +14,7 @@ from contracts.gang import GangPhase
 from contracts.ids import ClusterName, GangKey, NodeName
 from contracts.lifecycle import GangRecord
 from contracts.messages import SubmitGang
+from contracts.times import write_time
 from moorings.deciding import Deciding, Judged
 from moorings.what_if.answer import (
     ALLOCATED,
@@ -27,6 +27,7 @@ from moorings.what_if.answer import (
     WhatIfAnswer,
     compare_fates,
     count_pods,
+    name_devices,
 )
 from moorings.what_if.changes import Changes, change_cluster, end_gangs
 from solver.decision import DECISION, Decision
@@ -34,7 +35,6 @@ from solver.problem.problem import Parameters
 from solver.queueing.aging import list_aged
 from solver.record import sha_of
 from solver.snapshot.snapshot import Snapshot, apply
-from solver.timeline.futures import list_results
 from solver.timeline.reserve import Reservation
 
 UNKNOWN = "unknown"
@@ -133,12 +133,11 @@ def _make_fate(
     if placed is not None:
         was = start.placed.get(record.key)
         pods = count_pods(pod.node for pod in placed.members)
-        results = list_results(placed.members)
         on = sorted(lost.intersection(map(NodeName, pods)))
         return GangFate(
             verdict=RUNS if was is not None and was.placed == placed else ALLOCATED,
             pods=pods,
-            devices=tuple(sorted(str(result.device_id) for result in results)),
+            devices=name_devices(placed.members),
             reasons=tuple(f"it has pods on {node}, which is gone" for node in on),
         )
     if record.is_over:
@@ -157,5 +156,4 @@ def _make_fate(
 def _write_start(kept: Reservation) -> str:
     if kept.start_s is None:
         return UNKNOWN
-    at = datetime.fromtimestamp(kept.start_s, UTC)
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return write_time(kept.start_s)

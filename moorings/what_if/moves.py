@@ -8,6 +8,7 @@ from contracts.lifecycle import GangRecord
 from contracts.messages import SubmitGang
 from moorings.deciding import Judged
 from moorings.errors import UnknownNameError
+from moorings.what_if.answer import name_devices
 from moorings.what_if.changes import find_gang
 from solver.allocate import allocate
 from solver.problem.assemble import resolve_gangs
@@ -20,7 +21,7 @@ from solver.timeline.defragment import (
     find_moves,
     list_movable,
 )
-from solver.timeline.futures import Members, list_results
+from solver.timeline.futures import Members
 
 LAST = 1 << 62
 """Comes after whatever was submitted."""
@@ -124,7 +125,7 @@ def _list_places(members: Members, before: Members) -> list[MovedPod]:
         MovedPod(
             pod=f"{pod.member}-{pod.index}",
             node=pod.node,
-            devices=tuple(sorted(str(r.device_id) for r in list_results((pod,)))),
+            devices=name_devices((pod,)),
             leaves=nodes.get((pod.member, pod.index), ""),
         )
         for pod in members

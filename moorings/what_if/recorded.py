@@ -15,6 +15,7 @@ from moorings.what_if.answer import (
     WhatIfAnswer,
     compare_fates,
     count_pods,
+    name_devices,
 )
 from moorings.what_if.changes import TAINT, Changes
 from solver.allocate import allocate
@@ -23,7 +24,6 @@ from solver.problem.problem import Problem
 from solver.record import Recorded, sha_of
 from solver.snapshot.parts import NodePart, PoolPart
 from solver.timeline.altered import with_nodes, with_taint, without_nodes
-from solver.timeline.futures import list_results
 
 
 def answer_recorded(recorded: Recorded, changes: Changes) -> WhatIfAnswer:
@@ -97,9 +97,7 @@ def _list_fates(decision: Decision) -> dict[str, GangFate]:
         f"{gang.namespace}/{gang.name}": GangFate(
             verdict=gang.verdict if gang.members or gang.rejected else "waits",
             pods=count_pods(pod.node for pod in gang.members),
-            devices=tuple(
-                sorted(str(each.device_id) for each in list_results(gang.members))
-            ),
+            devices=name_devices(gang.members),
             reasons=tuple(map(str, gang.reasons)),
         )
         for gang in decision.gangs

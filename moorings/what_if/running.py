@@ -22,7 +22,7 @@ from contracts.messages import (
 from contracts.names import GANG_UID, GATE
 from contracts.workload import Pod, PodSchedulingGate, PodStatus
 from moorings.plan.objects import PlanObject, unite_objects
-from moorings.plan.pods import DEFAULT_NAMESPACE
+from moorings.plan.pods import DEFAULT_NAMESPACE, key_of
 from moorings.plan.work import prepare_work
 from publisher.gangs.view import claim_keys, is_over
 from solver.snapshot.snapshot import Snapshot, apply
@@ -53,7 +53,7 @@ def _list_claims(entries: Iterable[PlanObject]) -> Iterator[tuple[str, ResourceC
     for entry in entries:
         value = entry.decoded.value
         if isinstance(value, ResourceClaim) and value.allocation is not None:
-            yield _key_of(value), value
+            yield key_of(value.metadata), value
 
 
 def _list_running(
@@ -69,7 +69,7 @@ def _list_running(
         made = _name_claims(pod)
         is_known = len(made) == len(asked) and all(k in claims for k in made.values())
         if asked and is_own and is_known:
-            yield _key_of(pod), pod
+            yield key_of(pod.metadata), pod
 
 
 def _name_claims(pod: Pod) -> dict[str, str]:
@@ -86,10 +86,10 @@ def _let_wait(
     left = list[PlanObject]()
     for entry in entries:
         value = entry.decoded.value
-        if isinstance(value, Pod) and _key_of(value) in pods:
+        if isinstance(value, Pod) and key_of(value.metadata) in pods:
             decoded = structs.replace(entry.decoded, value=_as_waiting(value))
             left.append(structs.replace(entry, decoded=decoded))
-        elif not isinstance(value, ResourceClaim) or _key_of(value) not in made:
+        elif not isinstance(value, ResourceClaim) or key_of(value.metadata) not in made:
             left.append(entry)
     return left
 
@@ -165,8 +165,3 @@ def _place_pod(
             if claim.allocation is not None
         ),
     )
-
-
-def _key_of(value: Pod | ResourceClaim) -> str:
-    namespace = value.metadata.namespace or DEFAULT_NAMESPACE
-    return object_key(namespace, value.metadata.name)

@@ -21,8 +21,9 @@ from solver.problem.problem import Problem
 from solver.service.decide import Decider
 from solver.service.reserving import Reserving
 from solver.snapshot.snapshot import Snapshot
-from solver.timeline.asking import Asker, Asking
+from solver.timeline.asking import Asking, ask_next
 from solver.timeline.lacking import Lacking
+from solver.timeline.reservations import name_gang
 
 LOOK_S = 5.0
 """Between two looks, at least."""
@@ -71,22 +72,21 @@ class LackingNodes:
             return LOOK_S
         # What is kept for others does not count as free.
         state = self._reserving.clear([record])
-        asking = self._lacking.ask(_limit(asker), state, record, now_s)
+        asking = self._lacking.ask(asker.limited(WORK), state, record, now_s)
         try:
             await self._answer(asking)
         except (VerdictMissingError, WorkerError) as error:
-            name = f"{record.namespace}/{record.name}"
-            log.warning("lacking.unsure", gang=name, reason=str(error))
+            log.warning("lacking.unsure", gang=name_gang(record), reason=str(error))
             self._lacking.rest(record.key, now_s)
         return max(LOOK_S, REST * (monotonic() - began_s))
 
     async def _answer(self, asking: Asking[None]) -> None:
         answer: Decision | None = None
         for _ in range(MOST_QUESTIONS):
-            problem = await asyncio.to_thread(_ask_next, asking, answer)
-            if problem is None:
+            asked = await asyncio.to_thread(ask_next, asking, answer)
+            if not isinstance(asked, Problem):
                 return
-            answer = DECISION.decode(await self._decider.ask(problem, GUARD_S))
+            answer = DECISION.decode(await self._decider.ask(asked, GUARD_S))
 
     def make_news(
         self, snapshot: Snapshot, epoch: int, besides: Collection[GangKey]
@@ -100,17 +100,3 @@ class LackingNodes:
             for record, lacks in self._lacking.list_news(snapshot)
             if isinstance(record.decision, GangPending) and record.key not in besides
         )
-
-
-def _limit(asker: Asker) -> Asker:
-    work = min(WORK, asker.parameters.work_limit)
-    parameters = structs.replace(asker.parameters, work_limit=work)
-    return structs.replace(asker, parameters=parameters)
-
-
-def _ask_next(asking: Asking[None], answer: Decision | None) -> Problem | None:
-    """Return what is asked next; None: nothing."""
-    try:
-        return next(asking) if answer is None else asking.send(answer)
-    except StopIteration:
-        return None

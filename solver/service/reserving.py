@@ -17,6 +17,7 @@ from contracts.counts import listed
 from contracts.ids import GangKey, SolveID
 from contracts.lifecycle import GangRecord
 from contracts.messages import ExpectedStart, GangAllocated, GangPending
+from contracts.times import write_time
 from runtime.log import get_logger
 from solver.decision import DECISION, Decision
 from solver.errors import VerdictMissingError, WorkerError
@@ -26,9 +27,9 @@ from solver.service.config import SolverConfig
 from solver.service.decide import Decider
 from solver.service.ledger import solve_id
 from solver.snapshot.snapshot import Snapshot
-from solver.timeline.asking import Asker, Asking
+from solver.timeline.asking import Asker, Asking, ask_next
 from solver.timeline.keeper import Outlook
-from solver.timeline.preempting import PreemptionPlan, list_void, write_time
+from solver.timeline.preempting import PreemptionPlan, list_void
 from solver.timeline.reservations import (
     MOST_NAMED,
     OneWay,
@@ -52,14 +53,12 @@ log = get_logger(__name__)
 
 
 class _BookLook(Struct, kw_only=True):
-    """A look at all that is kept: what it asks, and what it was answered."""
+    """A look at all that is kept, and what it asks."""
 
     asking: Asking[list[GangKey]]
     before: tuple[Reservation, ...]
     problem: Problem | None = None
-    """What was asked last."""
-    answer: Decision | None = None
-    """None: nothing was asked yet."""
+    """What waits for an answer."""
 
 
 class Reserving:
@@ -170,22 +169,18 @@ class Reserving:
         if record.key in self._resting:
             return None
         asker = self._decider.make_asker(snapshot, record)
-        if asker is None:
-            return None
-        work = min(WORK, asker.parameters.work_limit)
-        limited = structs.replace(asker.parameters, work_limit=work)
-        return structs.replace(asker, parameters=limited)
+        return None if asker is None else asker.limited(WORK)
 
     async def _finish_look(self, look: _BookLook) -> None:
-        again: list[GangKey] = []
-        while True:
-            # States to come are made beside the loop: a large cluster has many.
-            look.problem, again = await asyncio.to_thread(_ask_next, look)
-            if look.problem is None:
-                break
-            data = await self._decider.ask(look.problem, GUARD_S)
-            look.answer = DECISION.decode(data)
-            self._asked[look.problem.hash] = (look.problem, look.answer, data)
+        answer: Decision | None = None
+        # States to come are made beside the loop: a large cluster has many.
+        while isinstance(
+            asked := await asyncio.to_thread(ask_next, look.asking, answer), Problem
+        ):
+            look.problem = asked
+            data = await self._decider.ask(asked, GUARD_S)
+            look.problem, answer = None, DECISION.decode(data)
+            self._asked[asked.hash] = (asked, answer, data)
         self.follow_ages()
         book = self._reservations.book
         for was, why in book.late:
@@ -199,7 +194,7 @@ class Reserving:
             self._expected = {each.key: self._make_expected(each) for each in book.kept}
         else:
             await self._record()
-        self._retry(again)
+        self._retry(asked.value)
 
     def follow_ages(self) -> None:
         """Let those for whom something is kept have the priority of their age."""
@@ -261,16 +256,6 @@ class Reserving:
             since=write_time(kept.since_s),
             solve=self._solves.get(kept.problem, SolveID("")),
         )
-
-
-def _ask_next(look: _BookLook) -> tuple[Problem | None, list[GangKey]]:
-    """Return what is asked next; None: nothing, and who is to be tried again."""
-    try:
-        if look.answer is None:
-            return next(look.asking), []
-        return look.asking.send(look.answer), []
-    except StopIteration as end:
-        return None, end.value
 
 
 def _log_plan(plan: PreemptionPlan) -> None:

@@ -13,10 +13,11 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import structs
 
 from contracts.ids import GangKey, GangUID, Namespace, NodeName
-from contracts.lifecycle import GangRecord, read_time
+from contracts.lifecycle import GangRecord
 from contracts.names import CHECKPOINTED, GANG_UID
 from contracts.pods.node_affinity import read_pinned_node
 from contracts.pods.node_resources import PODS, count_requested, sum_requests
+from contracts.times import read_time
 from contracts.workload import Pod
 from solver.snapshot.events import ANYTHING, POD_EVENT
 from solver.snapshot.inventory import Inventory, with_node_part, with_node_parts

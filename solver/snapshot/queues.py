@@ -43,7 +43,7 @@ class QueueObjects(Struct, frozen=True, kw_only=True):
         if isinstance(value, Configuration):
             mappings = value.resources.device_class_mappings
             return self if mappings == self.mappings else self._with(mappings=mappings)
-        field = _FIELDS.get(type(value).__name__)
+        field = FIELDS.get(type(value).__name__)
         if field is None:
             return self
         known, meta = getattr(self, field), value.metadata
@@ -57,7 +57,7 @@ class QueueObjects(Struct, frozen=True, kw_only=True):
 
     def without_object(self, kind: str, key: str) -> QueueObjects:
         """Forget an object that is gone."""
-        field = _FIELDS.get(kind)
+        field = FIELDS.get(kind)
         if field is None or key not in getattr(self, field):
             return self
         return self._with(**{field: getattr(self, field).without(key)})
@@ -100,7 +100,7 @@ class QueueObjects(Struct, frozen=True, kw_only=True):
         return quota_event(f"cohort/{cohorts[-1]}" if cohorts else cluster_queue)
 
 
-_FIELDS = {
+FIELDS = {
     "ClusterQueue": "cluster_queues",
     "Cohort": "cohorts",
     "LocalQueue": "local_queues",

@@ -7,7 +7,7 @@ worker process, in virtual time and in tests, and never waits itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct, structs
 
@@ -87,6 +87,12 @@ class Asker(Struct, frozen=True, kw_only=True):
         gangs = resolve_gangs(snapshot, records, self.parameters.features)
         return self._make(snapshot, gangs, last)
 
+    def limited(self, work: float) -> Asker:
+        """Return one whose questions take no more deterministic time."""
+        limit = min(work, self.parameters.work_limit)
+        parameters = structs.replace(self.parameters, work_limit=limit)
+        return structs.replace(self, parameters=parameters)
+
     def resolve(self, snapshot: Snapshot, record: GangRecord) -> tuple[GangPart, ...]:
         """Make a gang ready to be asked about."""
         return resolve_gangs(snapshot, [record], self.parameters.features)
@@ -123,12 +129,23 @@ def read_fit(decision: Decision, gang: GangKey) -> Fit:
     return Fit(members=answer.members, proven=proven, problem=decision.problem)
 
 
+class Found(Struct, Generic[T], frozen=True):
+    """What somebody found who asks no more."""
+
+    value: T
+
+
+def ask_next(asking: Asking[T], answer: Decision | None) -> Problem | Found[T]:
+    """Return the next question, or what was found; `answer`: None for the first."""
+    try:
+        return next(asking) if answer is None else asking.send(answer)
+    except StopIteration as end:
+        return Found(end.value)
+
+
 def answer_all(asking: Asking[T], decide: Callable[[Problem], Decision]) -> T:
     """Answer whatever is asked, one question after the other."""
-    try:
-        problem = next(asking)
-        while True:
-            problem = asking.send(decide(problem))
-    except StopIteration as end:
-        value: T = end.value
-        return value
+    asked = ask_next(asking, None)
+    while isinstance(asked, Problem):
+        asked = ask_next(asking, decide(asked))
+    return asked.value

@@ -33,10 +33,8 @@ class Candidate(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def devices(self) -> int:
-        """Count the devices that it holds; a share counts as one."""
-        placed = self.record.placed
-        members = () if placed is None else placed.members
-        return sum(not result.admin_access for result in list_results(members))
+        """Count the devices that it holds."""
+        return count_devices(self.record)
 
     @property
     def name(self) -> tuple[str, str, str]:
@@ -47,6 +45,12 @@ class Candidate(Struct, frozen=True, kw_only=True, dict=True):
         """Count the device-seconds of work that its end would lose."""
         since = self.started_s if self.checkpointed_s is None else self.checkpointed_s
         return self.devices * max(floor(now_s - since), 0)
+
+
+def count_devices(record: GangRecord) -> int:
+    """Count the devices that a gang holds for itself; a share counts as one."""
+    members = () if record.placed is None else record.placed.members
+    return sum(not result.admin_access for result in list_results(members))
 
 
 def make_candidate(snapshot: Snapshot, record: GangRecord) -> Candidate:

@@ -24,6 +24,7 @@ from solver.snapshot.snapshot import Snapshot
 from solver.tiers import Tier
 from solver.timeline.altered import with_taint, without_nodes
 from solver.timeline.asking import Asker, Asking, read_fit
+from solver.timeline.candidates import count_devices
 from solver.timeline.cheapest import SolveLimits
 from solver.timeline.counting import count_joint_room
 from solver.timeline.fewest import FewestMoves, MovesModel
@@ -190,7 +191,7 @@ class _MovesSearch:
         counts = count_joint_room(
             problem, gangs, [*holdings, *([Holding()] if wants is not None else [])]
         )
-        devices = [_count_devices(record) for record in self._movable]
+        devices = [count_devices(record) for record in self._movable]
         self._model = MovesModel(counts, devices, users, free_nodes)
 
     def run(self) -> Asking[FoundMoves]:
@@ -344,8 +345,3 @@ def move(snapshot: Snapshot, step: Move) -> Snapshot:
     quota = None if record.placed is None else record.placed.quota
     bare = without_gangs(snapshot, [record])
     return with_gang(bare, record, step.members, quota=quota)
-
-
-def _count_devices(record: GangRecord) -> int:
-    members = () if record.placed is None else record.placed.members
-    return sum(not result.admin_access for result in list_results(members))

@@ -18,7 +18,8 @@ from msgspec import Struct, structs
 
 from contracts.allocation import Rule
 from contracts.ids import GangKey
-from contracts.lifecycle import GangRecord, is_answer, read_time
+from contracts.lifecycle import GangRecord, is_answer
+from contracts.times import read_time
 from solver.decision import (
     Decision,
     GangDecision,

@@ -10,13 +10,13 @@ Source: docs/queues-and-time.md, "Preemption".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 
 from msgspec import Struct, structs
 
 from contracts.ids import GangKey
-from contracts.lifecycle import GangRecord, is_preemption, read_time
+from contracts.lifecycle import GangRecord, is_preemption
 from contracts.messages import GangAllocated, Preemption
+from contracts.times import read_time, write_time
 from solver.problem.assemble import resolve_gangs
 from solver.queueing.gang_queue import urgency_of
 from solver.queueing.turns import LineName
@@ -253,8 +253,3 @@ def _may_anybody(snapshot: Snapshot) -> bool:
         read_terms(snapshot, name, NEVER).preemption_delay_s != NEVER
         for name in sorted(queues)
     )
-
-
-def write_time(time_s: Seconds) -> str:
-    """Write a time as RFC 3339 has it."""
-    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

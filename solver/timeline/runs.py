@@ -14,8 +14,9 @@ from math import ceil
 from msgspec import Struct
 
 from contracts.ids import GangKey, NodeName
-from contracts.lifecycle import GangRecord, is_preemption, read_time
+from contracts.lifecycle import GangRecord, is_preemption
 from contracts.messages import DecisionMessage
+from contracts.times import read_time
 from solver.cache import Cache
 from solver.snapshot.snapshot import Snapshot
 from solver.timeline.futures import list_results

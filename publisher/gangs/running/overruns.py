@@ -6,14 +6,11 @@ rest on their end may move. Pure.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from contracts.gang import GangPhase
+from contracts.times import write_time
 from publisher.gangs.context import NextSteps, PlanContext, StatusReport, SubmittedGang
 from publisher.gangs.notes import DURATION_EXCEEDED
 from publisher.times import seconds_between
-
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def plan_overrun(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
@@ -21,7 +18,7 @@ def plan_overrun(context: PlanContext, submitted: SubmittedGang) -> NextSteps:
     record = submitted.record
     if record.ends_by_s is None or not record.placed_since_s or record.is_ending:
         return NextSteps()
-    end = datetime.fromtimestamp(record.ends_by_s, UTC).strftime(_TIME)
+    end = write_time(record.ends_by_s)
     left_s = seconds_between(context.now, end)
     if left_s >= 0:
         return NextSteps(look_again_s=left_s + 1)

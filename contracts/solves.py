@@ -32,6 +32,8 @@ class SolveOpened(RecordMessage, frozen=True, kw_only=True):
     """Versions that the bytes of the answer depend on."""
     epoch: Count
     gangs: tuple[GangKey, ...] = ()
+    is_promise: bool = False
+    """True if it is about a time to come: what is kept for a gang that waits."""
     opened_at: str
     """RFC 3339, for people."""
 

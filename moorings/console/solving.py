@@ -239,9 +239,10 @@ def _find_entry(model: ConsoleModel, solve: str) -> SolveEntry:
 
 
 def find_last(model: ConsoleModel, gang: GangKey) -> SolveEntry:
-    """Find the last answered solve in which a gang was tried."""
+    """Find the last answered solve in which a gang was tried, not only promised."""
     for entry in reversed(model.solves.values()):
-        if entry.decided is not None and gang in entry.opened.gangs:
+        is_of = gang in entry.opened.gangs and not entry.opened.is_promise
+        if entry.decided is not None and is_of:
             return entry
     raise UnknownNameError(
         "solve", f"of gang {gang}", why="none is recorded any longer"

@@ -21,7 +21,6 @@ from moorings.what_if.forecast import Settings, answer_what_if
 from moorings.what_if.moves import Aim, MovesPlan, plan_moves
 from solver.problem.problem import ROOT, Parameters
 from solver.snapshot.snapshot import Snapshot
-from solver.tiers import Tier
 from solver.versions import VERSION
 
 T = TypeVar("T")
@@ -88,20 +87,13 @@ async def _ask_of_live(
 async def _read_parameters(client: Client, model: ConsoleModel) -> Parameters:
     """Read with what parameters this cluster's solver decides, from what is recorded.
 
-    Questions beside the decisions have narrower ones.
+    Questions about a time to come have narrower ones.
     """
-    found = []
-    for entry in list(model.solves.values())[-LAST_SOLVES:]:
-        root = ROOT.decode(await client.bus.get_blob(entry.opened.problem))
-        if root.parameters.version == VERSION:
-            found.append(root.parameters)
-    if found:
-        return max(found, key=_width_of)
+    for entry in reversed(list(model.solves.values())[-LAST_SOLVES:]):
+        if not entry.opened.is_promise:
+            root = ROOT.decode(await client.bus.get_blob(entry.opened.problem))
+            if root.parameters.version == VERSION:
+                return root.parameters
     release = model.known.snapshot.release
     version = nearest_release(release) if release else DEFAULT_VERSION
     return Parameters(version=VERSION, features=read_features(version, {}))
-
-
-def _width_of(parameters: Parameters) -> tuple[int, float]:
-    """Order parameters by how much is pursued with them."""
-    return list(Tier).index(parameters.last_tier), parameters.work_limit

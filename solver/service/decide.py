@@ -178,12 +178,13 @@ class Decider:
         return await self._worker.solve(problem, guard_s)
 
     async def record(self, problem: Problem, decision: Decision, data: bytes) -> None:
-        """Record what was asked and answered.
+        """Record what was asked of a time to come, and answered.
 
         Raises:
             BusUnavailableError: the bus is away; try again.
         """
-        opened = await self._ledger.open(problem, self._leadership.epoch)
+        epoch = self._leadership.epoch
+        opened = await self._ledger.open(problem, epoch, is_promise=True)
         await self._ledger.close(opened, decision, data, 0.0)
 
     async def evaluate(

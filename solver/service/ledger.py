@@ -65,8 +65,10 @@ class Ledger:
         self._stored |= dict.fromkeys((page.sha for page in new), now_s)
         await self.store_pages(problem.pages)
 
-    async def open(self, problem: Problem, epoch: int) -> SolveOpened:
-        """Record a Problem before it is solved."""
+    async def open(
+        self, problem: Problem, epoch: int, *, is_promise: bool = False
+    ) -> SolveOpened:
+        """Record a Problem before it is solved, or one of a time to come."""
         await self._store_all(problem)
         opened = SolveOpened(
             cluster=self._cluster,
@@ -77,6 +79,7 @@ class Ledger:
             dependencies=dependency_versions(),
             epoch=epoch,
             gangs=tuple(gang.key for gang in problem.gangs),
+            is_promise=is_promise,
             opened_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )
         await self._publish(opened)

@@ -106,7 +106,7 @@ async def test_a_solve_is_announced_when_all_that_it_needs_is_stored() -> None:
     problem = problem_on("a", "b")
     opened = await ledger.open(problem, 3)
     assert (opened.solve, opened.problem) == (solve_id(problem), problem.hash)
-    assert opened.epoch == 3
+    assert (opened.epoch, opened.is_promise) == (3, False)
     announced = bus.stored.index(bus.messages[0].subject)
     needed = {problem.hash, *(page.sha for page in problem.pages)}
     assert needed == set(bus.stored[:announced])
